@@ -1,0 +1,159 @@
+"""What the law stage says of a run, of a group of runs, and of a whole analysis.
+
+The fields of RunResult and GroupResult are the keys of law.json, in order; `to_json` only
+renames `kind` of an error to `class`. A value nobody could compute is None, never NaN.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SCHEMA = 1
+VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
+REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
+ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate and its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReadProblem:
+    """Why a run has no numbers."""
+
+    kind: str
+    """One of ERROR_KINDS."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Onset:
+    """Where collapse (or explosion) begins, in steps."""
+
+    kind: str
+    """terminal_fall, budget_spent or explosion"""
+    step: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run of law.json (docs/design.md section 11). With status error all after `dropped` is None."""
+
+    run: str
+    status: str
+    """ok or error"""
+    error: ReadProblem | None
+    n_valid: int | None
+    dropped: Mapping[str, int]
+    """Rows left out, by reason."""
+    reward: str | None = None
+    entropy: str | None = None
+    n_eff: float | None = None
+    verdict: str | None = None
+    reasons: Sequence[str] | None = None
+    regime: str | None = None
+    a: Interval | None = None
+    b: Interval | None = None
+    ceiling: Interval | None = None
+    cov_ab: float | None = None
+    identified: Mapping[str, bool] | None = None
+    """Keys a and ceiling."""
+    reliability: float | None = None
+    """a by least squares / a by instrumental variable: the reliability of exp(H)."""
+    out_of_time_skill: float | None = None
+    intervened: bool | None = None
+    ols: Mapping[str, float] | None = None
+    """Keys a, b, r2."""
+    onset: Onset | None = None
+    landmarks: Mapping[str, float | None] | None = None
+    rivals: Mapping[str, Any] | None = None
+    forecast: Mapping[str, float] | None = None
+    fits: Mapping[str, Any] | None = None
+    """The law on other reward columns: column -> a, b, ceiling, verdict, ..."""
+    config: Mapping[str, Any] | None = None
+    null_share: Interval | None = None
+    level: str | None = None
+    seed: int | None = None
+    gain: Interval | None = None
+    """Reward at the end minus at the start."""
+
+    def to_json(self) -> dict[str, Any]:
+        values = dataclasses.asdict(self)
+        if self.error is not None:
+            values["error"] = {"class": self.error.kind, "message": self.error.message}
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """A quantity over the seeds of a group."""
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+    censored: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """Runs alike in all but the seed."""
+
+    key: Mapping[str, Any]
+    runs: Sequence[str]
+    a: Pooled
+    ceiling: Pooled
+    onset: Pooled
+    gain: Pooled
+    contrasts: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSeries:
+    """The cleaned points a run was fitted on, for drawing. All arrays have shape (n_valid,)."""
+
+    run: str
+    label: str
+    """Level and seed where the config is known, else the path's last part."""
+    level: str
+    """Panel the run is drawn in."""
+    seed: int | None
+    steps: Floats
+    entropy: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that `harness fit-entropy-law` knows; law.json, law.csv, tables and figures come from it."""
+
+    runs: tuple[RunResult, ...]
+    groups: tuple[GroupResult, ...]
+    skipped: tuple[Mapping[str, str], ...]
+    """Keys path and reason."""
+    series: Mapping[str, RunSeries] = field(default_factory=dict)
+    """Run path -> its points; only runs with status ok."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "runs": [r.to_json() for r in self.runs],
+            "groups": [dataclasses.asdict(g) for g in self.groups],
+            "skipped": [dict(s) for s in self.skipped],
+        }

@@ -1,0 +1,1 @@
+"""What speaks: tabular (numpy) and tiny (a transformer built here)."""

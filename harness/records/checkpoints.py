@@ -1,0 +1,95 @@
+"""checkpoints/step-NNNNN/: a folder that appears whole, by one rename, or not at all.
+
+manifest.json, written last, holds size and sha256 of every file; loading takes the newest
+checkpoint whose manifest verifies. At least two are kept, since the newest may be damaged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.records import atomic
+
+KEEP = 2
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A verified checkpoint: the state after step `step`."""
+
+    step: int
+    path: Path
+
+
+def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
+    """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once."""
+    target = root / f"step-{step:05d}"
+    scratch = root / f".step-{step:05d}.{os.getpid()}.tmp"
+    with atomic.storage(target):
+        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        fill(scratch)
+        atomic.write_json(scratch / MANIFEST, {"step": step, "files": _describe(scratch)})
+        if target.exists():
+            shutil.rmtree(target)
+        scratch.rename(target)
+        atomic.sync_folder(root)
+        _prune(root)
+    return Checkpoint(step, target)
+
+
+def newest(root: Path) -> tuple[Checkpoint | None, list[str]]:
+    """The newest checkpoint that verifies, and why newer ones were passed over."""
+    problems = []
+    for path in reversed(_all(root)):
+        problem = _problem(path)
+        if problem is None:
+            return Checkpoint(int(path.name.removeprefix("step-")), path), problems
+        problems.append(f"{path}: {problem}")
+    return None, problems
+
+
+def _all(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return []
+    found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,}", p.name) and p.is_dir())
+    return sorted(found, key=lambda p: int(p.name.removeprefix("step-")))
+
+
+def _describe(folder: Path) -> dict[str, dict[str, int | str]]:
+    files = {}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            data = path.read_bytes()
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            digest = hashlib.sha256(data).hexdigest()
+            files[path.relative_to(folder).as_posix()] = {"size": len(data), "sha256": digest}
+    return files
+
+
+def _problem(folder: Path) -> str | None:
+    try:
+        wanted = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return f"no readable {MANIFEST} ({type(error).__name__})"
+    found = {name: v for name, v in _describe(folder).items() if name != MANIFEST}
+    if found == wanted:
+        return None
+    changed = sorted(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
+    return f"{changed[0]} differs from its manifest"
+
+
+def _prune(root: Path) -> None:
+    for path in _all(root)[:-KEEP]:
+        shutil.rmtree(path, ignore_errors=True)
+    for scratch in root.glob(".step-*.tmp"):
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,47 @@
+"""conversations/step-NNNNN.parquet: every turn of a step's conversations, one row a turn."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from harness.records import atomic
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """One utterance. The policy's carry entropy and advantage; the user's carry emotion."""
+
+    group: int
+    sample: int
+    turn: int
+    """0 is the user's opening; reply n of the policy and the user's answer to it share n."""
+    speaker: str
+    """user or policy"""
+    text: str
+    strategy: str | None
+    """Recognised strategies of a reply, joined by +."""
+    emotion_before: int | None
+    emotion_after: int | None
+    entropy_nats: float | None
+    advantage: float | None
+    start_nll: float | None
+    ended: str | None
+    why: str | None
+    """The user's appraisal of the reply, as JSON."""
+
+
+def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
+    """Write the turns of `step`, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    target = folder / f"step-{step:05d}.parquet"
+    scratch = folder / f".{target.name}.{os.getpid()}.tmp"
+    with atomic.storage(target):
+        folder.mkdir(exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([asdict(t) for t in turns]), scratch)
+        scratch.replace(target)
+    return target

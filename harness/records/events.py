@@ -1,0 +1,22 @@
+"""events.jsonl: what varies between two runs of one config. Wall clock, phases, resumes, retries."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from harness.records import atomic
+
+
+class EventLog:
+    """Appends one JSON object a line; not fsynced, since nothing is computed from it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def append(self, event: str, **values: Any) -> None:
+        record = {"time_unix_s": round(time.time(), 3), "event": event, **values}
+        with atomic.storage(self._path), self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(record, allow_nan=False) + "\n")

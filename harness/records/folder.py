@@ -1,0 +1,207 @@
+"""One run's folder: its paths, its status and its lock.
+
+    config.yaml      the resolved RunConfig          run.json         status, reason, measurement card
+    metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
+    conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
+    train.log        the child's output
+
+A folder is a run once run.json is there; it is renamed into place after config.yaml.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+
+from harness import config as configs
+from harness.config import RunConfig
+from harness.errors import ConfigError, DataError, FolderError, StoppedError
+from harness.records import atomic
+
+STATUSES = ("planned", "running", "done", "failed", "stopped")
+
+
+@dataclass(frozen=True)
+class RunStatus:
+    """run.json: where a run stands, and how its numbers were measured."""
+
+    status: str = "planned"
+    reason: str | None = None
+    exit_code: int | None = None
+    last_step: int = 0
+    attempts: int = 0
+    config_hash: str = ""
+    measurement: Mapping[str, Any] = field(default_factory=dict)
+    """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    git: str = ""
+    schema: int = configs.SCHEMA
+
+    def to_json(self) -> dict[str, Any]:
+        values = dataclasses.asdict(self)
+        return {"schema": values.pop("schema"), **values}
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The paths of one run. Creating the object touches nothing."""
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        return self.path / "config.yaml"
+
+    @property
+    def status(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def events(self) -> Path:
+        return self.path / "events.jsonl"
+
+    @property
+    def conversations(self) -> Path:
+        return self.path / "conversations"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "train.log"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / ".lock"
+
+    def is_run(self) -> bool:
+        return self.status.is_file()
+
+
+OWN_LEFTOVERS = {"config.yaml", "train.log", ".lock", ".holder", "events.jsonl"}
+"""What a start that died before run.json may have left; anything else is somebody's."""
+
+
+def create(folder: RunFolder, config: RunConfig) -> None:
+    """Make `folder` a planned run.
+
+    Raises ConfigError if it already holds a run or somebody's files, FolderError if it cannot
+    be made.
+    """
+    if folder.is_run():
+        raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
+    foreign = sorted(set(_names(folder.path)) - OWN_LEFTOVERS)
+    if foreign:
+        raise ConfigError(f"{folder.path}: a run needs an empty folder, found {foreign[0]!r}")
+    try:
+        folder.path.mkdir(parents=True, exist_ok=True)
+        text = yaml.safe_dump(configs.to_dict(config), sort_keys=False, allow_unicode=True)
+        atomic.write_text(folder.config, text)
+    except OSError as error:
+        raise FolderError(f"{folder.path}: {error.strerror or error}") from error
+    write_status(
+        folder,
+        RunStatus(
+            config_hash=configs.config_hash(config), versions=_versions(), git=_git_revision()
+        ),
+    )
+
+
+def read_config(folder: RunFolder) -> RunConfig:
+    """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid."""
+    try:
+        values = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise DataError(f"{folder.config}: cannot be read as YAML: {_one_line(error)}") from error
+    if not isinstance(values, dict):
+        raise DataError(f"{folder.config}: must hold a mapping, got {type(values).__name__}")
+    return configs.from_dict(values, where=str(folder.config))
+
+
+def read_status(folder: RunFolder) -> RunStatus:
+    """Raises DataError if run.json is missing or malformed."""
+    try:
+        values = json.loads(folder.status.read_text(encoding="utf-8"))
+        known = {f.name for f in dataclasses.fields(RunStatus)}
+        return RunStatus(**{k: v for k, v in values.items() if k in known})
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        raise DataError(f"{folder.status}: cannot be read: {_one_line(error)}") from error
+
+
+def write_status(folder: RunFolder, status: RunStatus) -> None:
+    atomic.write_json(folder.status, status.to_json())
+
+
+@contextlib.contextmanager
+def hold(folder: RunFolder) -> Iterator[None]:
+    """Be the folder's only writer. The kernel frees the lock with the process, however it ends.
+
+    Raises StoppedError, naming the holder, if a live process holds it.
+    """
+    lock = FileLock(folder.lock)
+    holder = folder.path / ".holder"
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        with contextlib.suppress(OSError):
+            raise StoppedError(
+                f"{folder.path}: held by process {holder.read_text().strip()}"
+            ) from error
+        raise StoppedError(f"{folder.path}: held by another process") from error
+    try:
+        atomic.write_text(holder, f"{os.getpid()} on {platform.node()}\n")
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
+        lock.release()
+
+
+def _names(path: Path) -> list[str]:
+    try:
+        return [p.name for p in path.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FolderError(f"{path}: {error.strerror or error}") from error
+
+
+def _versions() -> dict[str, str]:
+    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm")
+    found = {"python": platform.python_version()}
+    for name in wanted:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _git_revision() -> str:
+    """The revision of the code that runs, with `-dirty` if it is changed; empty outside a checkout."""
+    here = Path(__file__).resolve().parent
+    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,134 @@
+"""metrics.jsonl: one row a step, holding only what seed and config determine.
+
+A row is acknowledged once it is fsynced. After a resume the rows past the checkpoint are still
+there; the run recomputes them, and a recomputed row must equal the one on disk byte for byte.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DivergedError
+from harness.records import atomic
+
+STRATEGIES = (
+    "question", "restate", "reflect", "disclose", "affirm", "suggest", "inform", "other",
+)  # fmt: skip
+"""ESConv's eight support strategies (Liu et al. 2021), the vocabulary of `strategy/<name>`."""
+
+MEASURED = {
+    "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
+    "entropy_se": "its standard error, clustered by conversation",
+    "reward": "mean reward of batch N",
+    "reward_std": "mean over groups of the standard deviation of the reward",
+    "frac_reward_zero_std": "share of groups whose rewards are all equal",
+    "kl": "mean log-ratio of the policy against its start, on its own tokens",
+    "clip_ratio/low_mean": "share of tokens clipped from below",
+    "clip_ratio/high_mean": "share of tokens clipped from above",
+    "clip_ratio/region_mean": "share of tokens clipped",
+    "completions/mean_length": "policy tokens (acts) a conversation",
+    "completions/max_length": "most policy tokens in one conversation",
+    "completions/clipped_ratio": "share of replies cut by the token limit",
+    "grad_norm": "norm of the gradient before clipping, of the step's last update",
+    "entropy/t1": "H at temperature 1",
+    "entropy/mean_of_means": "mean over conversations of their mean H (the paper's average)",
+    **{f"entropy/turn_{n}": f"H of the policy's reply number {n}" for n in range(1, 21)},
+    "entropy/top20_share": "share of all entropy held by the 20% of tokens with most",
+    "entropy/probe": "H on a frozen set of prefixes, the same for every difficulty and seed",
+    "cov/mean": "covariance of log-probability and advantage over tokens",
+    "emotion/start": "mean emotion at the opening",
+    "emotion/final": "mean emotion at the end",
+    "emotion/delta": "mean final minus start",
+    "emotion/success_rate": "share of conversations that reach emotion 100",
+    "emotion/failure_rate": "share of conversations that the user left",
+    "eval/reward": "final emotion / 100 on held-out users at the run's own difficulty",
+    "eval/reward_se": "its standard error over conversations",
+    "eval/easy/reward": "the same at the level easy",
+    "eval/medium/reward": "the same at the level medium",
+    "eval/hard/reward": "the same at the level hard",
+    "turns/mean": "replies by the policy a conversation",
+    **{f"strategy/{s}": f"share of recognised strategies that are {s}" for s in STRATEGIES},
+    "strategy/entropy": "entropy of those shares, nats",
+    "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
+    "text/flagged": "share of replies the user took for not being language",
+    "text/grammatical": "share of replies the phrase grammar covers whole",
+    "groups/below_floor": "share of groups whose standard deviation is below algorithm.std_floor",
+    "distinct_2": "distinct word pairs / word pairs over the batch's replies",
+    "remedy/acted": "share of tokens the remedy acted upon",
+    "sim/failed": "conversations without a reward because the simulator failed",
+}
+"""Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
+
+
+def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
+    """One line of metrics.jsonl. Raises KeyError on an unknown key; NaN and infinity become null."""
+    unknown = values.keys() - MEASURED.keys()
+    if unknown:
+        raise KeyError(f"not a metric: {sorted(unknown)[0]}")
+    row: dict[str, Any] = {"step": step}
+    row.update((key, _finite(values.get(key))) for key in MEASURED)
+    return (json.dumps(row, allow_nan=False) + "\n").encode()
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+class MetricsLog:
+    """Appends rows; after a resume, checks recomputed rows against those on disk."""
+
+    def __init__(self, path: Path) -> None:
+        """Open `path`, cutting a torn last line (the mark of a killed run)."""
+        with atomic.storage(path):
+            self._path = path
+            self._lines = _whole_lines(path)
+            self._file = path.open("ab")
+            self._file.truncate(sum(map(len, self._lines)))
+
+    @property
+    def last_step(self) -> int:
+        """Step of the last row on disk; 0 if there is none. Row N is line N."""
+        return len(self._lines)
+
+    def append(self, step: int, values: Mapping[str, float | None]) -> bool:
+        """Make row `step` durable; True if it was new, False if recomputed and found equal.
+
+        Raises DivergedError if the row on disk differs.
+        """
+        line = encode_row(step, values)
+        if step <= self.last_step:
+            self._compare(step, line)
+            return False
+        if step != self.last_step + 1:
+            raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
+        with atomic.storage(self._path):
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        self._lines.append(line)
+        return True
+
+    def _compare(self, step: int, line: bytes) -> None:
+        if self._lines[step - 1] == line:
+            return
+        old, new = json.loads(self._lines[step - 1]), json.loads(line)
+        key = next((k for k in new if new[k] != old.get(k)), "its bytes")
+        raise DivergedError(
+            f"{self._path}:{step}: a recomputed row must equal the one on disk; "
+            f"{key} was {old.get(key)}, is now {new.get(key)}"
+        )
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    if not path.exists():
+        return []
+    lines = path.read_bytes().splitlines(keepends=True)
+    return lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines

@@ -1,0 +1,1 @@
+"""Tables and figures; they draw what they are given and compute nothing."""

@@ -1,0 +1,1 @@
+"""The user the policy talks to. numpy at most; no torch."""

@@ -1,0 +1,13 @@
+"""From a run's config to its user simulator."""
+
+from __future__ import annotations
+
+from harness.config import DifficultyConfig, SimulatorConfig
+from harness.simulator.protocol import UserSimulator
+
+
+def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
+    """The simulator of `simulator.kind` at `difficulty`."""
+    from harness.simulator.scripted import ScriptedSimulator
+
+    return ScriptedSimulator(difficulty)

@@ -1,0 +1,1 @@
+"""The producing half: rollouts, losses, measurement. The only place of trl and vllm."""

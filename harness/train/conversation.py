@@ -1,0 +1,78 @@
+"""Conversations between a policy and a simulated user, for every rung of policy.
+
+A `Speaker` turns the users' words into replies; `hold` runs all conversations of a batch turn by
+turn and drops those that have ended. The rung keeps its own traces (acts, token ids, caches) and
+never sees emotion, intention or anything else a person could not hear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One reply of the policy and the user's answer to it."""
+
+    reply: SupporterReply
+    answer: UserTurn
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One finished conversation."""
+
+    key: ConversationKey
+    opening: UserTurn
+    exchanges: tuple[Exchange, ...]
+
+    @property
+    def last(self) -> UserTurn:
+        return self.exchanges[-1].answer
+
+    @property
+    def reward(self) -> float:
+        """Final emotion as reported to the trainer / 100."""
+        return self.last.reported_emotion / 100
+
+
+class Speaker(Protocol):
+    """A policy in conversation with a batch of users."""
+
+    def begin(self, count: int) -> None:
+        """Start `count` conversations, numbered from 0."""
+        ...
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        """Reply in the conversations numbered `live`; `heard` is what their users just said."""
+        ...
+
+
+def hold(
+    simulator: UserSimulator,
+    speaker: Speaker,
+    keys: Sequence[ConversationKey],
+    poll: Callable[[], None] = lambda: None,
+) -> list[Conversation]:
+    """Hold one conversation per key to its end. `poll` is called once a turn and may raise."""
+    openings = simulator.open(keys)
+    current = list(openings)
+    exchanges: list[list[Exchange]] = [[] for _ in keys]
+    live = list(range(len(keys)))
+    speaker.begin(len(keys))
+    while live:
+        poll()
+        replies = speaker.speak(live, [current[i].text for i in live])
+        answers = simulator.answer([current[i] for i in live], replies)
+        for i, reply, answer in zip(live, replies, answers, strict=True):
+            exchanges[i].append(Exchange(reply, answer))
+            current[i] = answer
+        live = [i for i in live if current[i].ended is None]
+    return [
+        Conversation(key, opening, tuple(said))
+        for key, opening, said in zip(keys, openings, exchanges, strict=True)
+    ]

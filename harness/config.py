@@ -31,6 +31,18 @@ INTENTIONS = (
 )
 """Eight hidden intentions, four emotional and then four rational (RLVER, arXiv 2507.03112, Table 5)."""
 
+STRATEGIES = (
+    "question",
+    "restate",
+    "reflect",
+    "disclose",
+    "affirm",
+    "suggest",
+    "inform",
+    "other",
+)
+"""What a supporter's reply does: ESConv's eight strategies (arXiv 2106.01144, section 3)."""
+
 EMOTIONAL_INTENTIONS = INTENTIONS[:4]
 TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")

@@ -13,13 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.config import STRATEGIES
 from harness.errors import DivergedError
 from harness.records import atomic
-
-STRATEGIES = (
-    "question", "restate", "reflect", "disclose", "affirm", "suggest", "inform", "other",
-)  # fmt: skip
-"""ESConv's eight support strategies (Liu et al. 2021), the vocabulary of `strategy/<name>`."""
 
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",

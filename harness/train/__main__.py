@@ -1,0 +1,115 @@
+"""The child process of one run: `python -m harness.train RUN_DIR [--events jsonl]`.
+
+Everything that the run needs is in its folder; everything it says goes back there. The process
+ends with the exit code that is also in run.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from dataclasses import replace
+from pathlib import Path
+
+from harness.config import RunConfig
+from harness.errors import HarnessError, StoppedError
+from harness.records import folder
+from harness.records.folder import RunFolder
+from harness.records.metrics import MetricsLog
+from harness.train import session as sessions
+from harness.train.session import Emit, Session
+from harness.train.talk import talker
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if arguments.die_with_parent:
+        _die_with_parent()
+    run = RunFolder(arguments.run_dir)
+    emit = _both(sessions.jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
+    try:
+        with folder.hold(run):
+            return attempt(run, emit)
+    except HarnessError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        return error.exit_code
+
+
+def attempt(run: RunFolder, emit: Emit) -> int:
+    """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
+    config = folder.read_config(run)
+    status = folder.read_status(run)
+    if status.status == "done":
+        emit({"event": "resume", "step": status.last_step})
+        emit({"event": "end", "status": "done", "exit_code": 0})
+        return 0
+    status = replace(status, status="running", attempts=status.attempts + 1, reason=None)
+    folder.write_status(run, replace(status, exit_code=None))
+    name, reason, code = _attempt(run, config, emit)
+    log = MetricsLog(run.metrics)
+    log.close()
+    final = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
+    folder.write_status(run, replace(final, last_step=log.last_step))
+    emit({"event": "end", "status": name, "exit_code": code})
+    return code
+
+
+def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:
+    try:
+        with sessions.opened(run, config, emit) as session:
+            _train(session)
+    except StoppedError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        return "stopped", str(error), error.exit_code
+    except HarnessError as error:
+        print(f"harness: {error}", file=sys.stderr)
+        return "failed", str(error), error.exit_code
+    except MemoryError:
+        return "failed", "out of memory", 71
+    except Exception as error:
+        traceback.print_exc()
+        return "failed", f"{type(error).__name__}: {error}", 1
+    return "done", None, 0
+
+
+def _train(session: Session) -> None:
+    if session.config.policy.kind == "tabular":
+        from harness.train import tabular
+
+        tabular.train(session)
+    else:
+        from harness.train import language
+
+        language.train(session)
+
+
+def _both(first: Emit, second: Emit) -> Emit:
+    def emit(event: sessions.Mapping[str, object]) -> None:
+        first(event)
+        second(event)
+
+    return emit
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when its parent is gone, however it went."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    if os.getppid() == 1:
+        sys.exit(75)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m harness.train", description=__doc__)
+    parser.add_argument("run_dir", type=Path)
+    parser.add_argument("--events", choices=["jsonl"])
+    parser.add_argument("--die-with-parent", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""One attempt at a run: where it starts, where its rows go, when it saves and when it stops.
+
+The rungs differ in who owns the loop (tabular has its own, TRL has one), so the session is what
+both loops call. Order within a step: row fsynced, then the step event, then a checkpoint if due.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from harness.config import RunConfig
+from harness.errors import StoppedError
+from harness.records import checkpoints, conversations, folder
+from harness.records.conversations import TurnRecord
+from harness.records.events import EventLog
+from harness.records.folder import RunFolder
+from harness.records.metrics import MetricsLog
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+Emit = Callable[[Mapping[str, Any]], None]
+
+
+class Session:
+    """Owns the run folder while the run trains; made by `opened`."""
+
+    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
+        self.run, self.config = run, config
+        self.checkpoint, problems = checkpoints.newest(run.checkpoints)
+        self._emit = emit
+        self._metrics = MetricsLog(run.metrics)
+        self._events = EventLog(run.events)
+        self._stop_signal: int | None = None
+        self._replayed = 0
+        for problem in problems:
+            self.note("checkpoint_passed_over", problem=problem)
+
+    @property
+    def start(self) -> int:
+        """The step whose end the run continues from; 0 for a fresh one."""
+        return self.checkpoint.step if self.checkpoint else 0
+
+    @property
+    def last_step(self) -> int:
+        """Step of the last row on disk."""
+        return self._metrics.last_step
+
+    def begin(self, measurement: Mapping[str, Any]) -> None:
+        """Write the measurement card and say where the run starts."""
+        status = folder.read_status(self.run)
+        folder.write_status(self.run, replace(status, measurement=measurement))
+        event = "resume" if status.attempts > 1 else "start"
+        self.note(event, step=self.start, rows=self.last_step)
+        self._emit({"event": event, "step": self.start})
+
+    def note(self, event: str, **values: Any) -> None:
+        """Log to events.jsonl something that another run of the same config need not share."""
+        self._events.append(event, **values)
+
+    def record(
+        self,
+        step: int,
+        values: Mapping[str, float | None],
+        turns: Callable[[], Sequence[TurnRecord]] | None = None,
+        **phases_s: float,
+    ) -> None:
+        """Make row `step` durable and acknowledge it; write its conversations where they are due.
+
+        Raises DivergedError if the row was on disk already and differs.
+        """
+        every = self.config.trainer.conversations_every
+        due = step in (1, self.config.trainer.steps) or step % every == 0
+        if turns is not None and due:
+            conversations.write(self.run.conversations, step, turns())
+        new = self._metrics.append(step, values)
+        self._replayed += not new
+        seconds = {name: round(value, 4) for name, value in phases_s.items()}
+        self.note("step", step=step, replayed=not new, seconds=seconds)
+        self._emit({"event": "step", "step": step, "values": values})
+
+    def finish_step(self, step: int, fill: Callable[[Path], None]) -> None:
+        """Save a checkpoint with `fill` if one is due, and end the run if a stop was requested.
+
+        Raises StoppedError after a stop request, with the checkpoint of `step` on disk.
+        """
+        trainer = self.config.trainer
+        stopping = self._stop_signal is not None and step < trainer.steps
+        if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
+            began = time.monotonic()
+            checkpoints.publish(self.run.checkpoints, step, fill)
+            self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
+            self._emit({"event": "checkpoint", "step": step})
+        if stopping:
+            name = signal.Signals(self._stop_signal or 0).name
+            raise StoppedError(
+                f"{self.run.path}: stopped by {name} after step {step}; "
+                f"continue with `harness resume {self.run.path}`"
+            )
+
+    def close(self) -> None:
+        if self._replayed:
+            self.note("replay_check", compared=self._replayed, mismatched=0)
+        self._metrics.close()
+
+    def on_signal(self, number: int, _frame: FrameType | None) -> None:
+        """First: stop at the end of the step. Second SIGINT: end at once."""
+        if self._stop_signal is not None and number == signal.SIGINT:
+            os._exit(130)
+        if self._stop_signal is None:
+            self._stop_signal = number
+            signal.setitimer(signal.ITIMER_REAL, self.config.trainer.grace_s)
+            print("harness: stopping at the end of this step; again to end now", file=sys.stderr)
+
+    def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
+        """The step took too long: leave without a checkpoint. What is on disk is resumable."""
+        status = folder.read_status(self.run)
+        reason = f"stopped within step {self.last_step + 1}, {self.config.trainer.grace_s:g} s after the request"
+        folder.write_status(
+            self.run,
+            replace(status, status="stopped", reason=reason, exit_code=75, last_step=self.last_step),
+        )
+        self._emit({"event": "end", "status": "stopped", "exit_code": 75})
+        os._exit(75)
+
+
+@contextlib.contextmanager
+def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
+    """A session with its signals installed; closed at the end, however it ends."""
+    session = Session(run, config, emit)
+    for number in STOP_SIGNALS:
+        signal.signal(number, session.on_signal)
+    signal.signal(signal.SIGALRM, session.on_grace_over)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        yield session
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        session.close()
+
+
+def jsonl_emitter(enabled: bool) -> Emit:
+    """Events as lines on stdout, without a step's values; a closed pipe does not stop training."""
+
+    def emit(event: Mapping[str, Any]) -> None:
+        public = {k: v for k, v in event.items() if k != "values"}
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps(public), flush=True)
+
+    return emit if enabled else lambda event: None

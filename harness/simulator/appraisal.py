@@ -1,0 +1,114 @@
+"""What a reply is worth to this user at this point of the talk, part by part, in logits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.config import STRATEGIES
+from harness.simulator import dynamics
+from harness.simulator.dynamics import Acceptance
+from harness.simulator.reading import FACT_STEMS, Reading
+from harness.simulator.state import State
+from harness.simulator.wants import KINDNESS, fits
+
+NOTHING_SAID = -1.0
+"""Worth of a reply in which no strategy is recognised."""
+FRESH_FACT, OLDER_FACT, FEELING = 1.0, 0.4, 0.5
+CONFUSION = -1.2
+"""For talk of what this user never said."""
+SAID_BEFORE = -2.0
+TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
+HURT = -4.0
+PUZZLED = -5.0
+START_NLL_LIMIT = 0.85
+"""Nats a token. Replies of a fluent start model average about .55 under it, drifting ones .6-.8,
+gibberish 1.4-3.6."""
+_PLACE = {name: number for number, name in enumerate(STRATEGIES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Appraisal:
+    """The parts; all but `worth` in logits of P(rise)."""
+
+    worth: float
+    pick_up: float
+    confusion: float
+    repetition: float
+    fatigue: float
+    form: float
+    hurt: float
+    puzzled: float
+
+    @property
+    def extra(self) -> float:
+        return (
+            self.pick_up + self.confusion + self.repetition + self.fatigue + self.form
+            + self.hurt + self.puzzled
+        )  # fmt: skip
+
+
+def appraise(
+    reading: Reading, cut: bool, puzzled: bool, state: State, rule: Acceptance
+) -> Appraisal:
+    """How `reading` strikes the user of `state`."""
+    kinds = frozenset(reading.strategies)
+    return Appraisal(
+        worth=_worth(kinds, state, rule),
+        pick_up=_pick_up(reading, state),
+        confusion=CONFUSION * min(2, _foreign(reading, state)),
+        repetition=SAID_BEFORE if reading.sentences & state.sentences else 0.0,
+        fatigue=-sum(_fatigue(kind, state) for kind in kinds) / max(1, len(kinds)),
+        form=_form(reading, cut),
+        hurt=HURT if reading.hurts else 0.0,
+        puzzled=PUZZLED if puzzled else 0.0,
+    )
+
+
+def _worth(kinds: frozenset[str], state: State, rule: Acceptance) -> float:
+    """Mean over the strategies, so that a second sentence cannot hedge against the first."""
+    if not kinds:
+        return NOTHING_SAID
+    wanted = fits(state.user.intention, state.trust)
+    values = [dynamics.worth(wanted[_PLACE[k]], KINDNESS[k], rule) for k in sorted(kinds)]
+    return sum(values) / len(values)
+
+
+def _pick_up(reading: Reading, state: State) -> float:
+    told, person = state.told, state.user.person
+    spoken = [number for who, number in reading.facts if who == person and number < told.facts]
+    value = 0.0
+    if told.fresh_fact and told.facts - 1 in spoken:
+        value = FRESH_FACT
+    elif spoken:
+        value = OLDER_FACT
+    return value + (FEELING if reading.feelings & told.feelings else 0.0)
+
+
+def _foreign(reading: Reading, state: State) -> int:
+    """How many things the reply speaks of that this user never said."""
+    wrong = len(reading.feelings - state.told.feelings)
+    others = [pair for pair in reading.facts if pair[0] != state.user.person]
+    if not others:
+        return wrong
+    own = frozenset().union(*FACT_STEMS[state.user.person])
+    return wrong + any((FACT_STEMS[who][n] & reading.stems) - own for who, n in others)
+
+
+def _fatigue(kind: str, state: State) -> float:
+    heard = state.heard
+    if heard and kind in heard[-1]:
+        return dynamics.LAST
+    if len(heard) > 1 and kind in heard[-2]:
+        return dynamics.PREVIOUS
+    return dynamics.EARLIER if any(kind in past for past in heard[:-2]) else 0.0
+
+
+def _form(reading: Reading, cut: bool) -> float:
+    value = CUT if cut else 0.0
+    if reading.word_count < 4:
+        value += TOO_SHORT
+    if reading.word_count > 30:
+        value += TOO_LONG
+    if len(reading.strategies) > 2:
+        value += TOO_MANY
+    return value

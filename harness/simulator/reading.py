@@ -1,0 +1,61 @@
+"""A reply as the user takes it in: everything that depends on its text alone, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.simulator import surface
+from harness.simulator.people import EVERYONE
+from harness.simulator.recognise import dismisses, recognise
+from harness.simulator.words import content, sentences, stem, words
+
+FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
+    tuple(content(fact) for fact in person.facts) for person in EVERYONE
+)
+TOPIC_STEMS = tuple(content(person.topic) for person in EVERYONE)
+FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
+PICK_UP_SHARE = 0.6
+"""Share of a fact's content words that a reply must take up to speak of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text says, whoever it is said to."""
+
+    strategies: tuple[str, ...]
+    stems: frozenset[str]
+    feelings: frozenset[str]
+    facts: frozenset[tuple[int, int]]
+    """(persona, fact) spoken of, by index."""
+    sentences: frozenset[str]
+    word_count: int
+    hurts: bool
+    fault: str | None
+
+
+@lru_cache(maxsize=65536)
+def read(text: str) -> Reading:
+    """The reading of `text`; it never fails, whatever the text."""
+    text = text[: surface.MAX_CHARACTERS + 1]
+    stems = content(text)
+    parts = sentences(text)
+    return Reading(
+        strategies=recognise(text),
+        stems=stems,
+        feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
+        facts=frozenset(_facts(stems)),
+        sentences=frozenset(" ".join(words(part)) for part in parts),
+        word_count=len(words(text)),
+        hurts=any(map(dismisses, parts)),
+        fault=surface.fault(text),
+    )
+
+
+def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
+    return [
+        (person, number)
+        for person, facts in enumerate(FACT_STEMS)
+        for number, fact in enumerate(facts)
+        if len(fact & stems) >= max(2, PICK_UP_SHARE * len(fact))
+    ]

@@ -1,0 +1,56 @@
+"""What a scripted user remembers of a conversation; travels in UserTurn.state, never changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.simulator.people import EVERYONE, Persona
+from harness.simulator.protocol import ConversationKey
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who the user of a group is."""
+
+    person: int
+    """Index into EVERYONE."""
+    intention: str
+    temperament: str
+
+    @property
+    def persona(self) -> Persona:
+        return EVERYONE[self.person]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the user has said of their matter."""
+
+    facts: int = 0
+    """The first so many facts have been told."""
+    feelings: frozenset[str] = frozenset()
+    fresh_fact: bool = False
+    """The last turn told a new fact."""
+    fresh_feeling: str | None = None
+    intention: bool = False
+    """A line has shown what is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One conversation so far."""
+
+    key: ConversationKey
+    user: User
+    emotion: int
+    reported: float
+    """Start plus reported changes, before clipping."""
+    told: Told
+    turn: int = 0
+    trust: int = 0
+    momentum: int = 0
+    """Sign of the last change."""
+    heard: tuple[frozenset[str], ...] = ()
+    """Strategies of each reply so far."""
+    sentences: frozenset[str] = frozenset()
+    """Sentences the policy has said."""

@@ -1,0 +1,77 @@
+"""Words as the user hears them: sentences, crude stems, and which words carry a matter."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_SENTENCE = re.compile(r"[^.?!]+[.?!]*|[.?!]+")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_CONTRACTED = {
+    "don't": "do not", "doesn't": "does not", "didn't": "did not", "can't": "can not",
+    "cannot": "can not", "won't": "will not", "isn't": "is not", "aren't": "are not",
+    "wasn't": "was not", "weren't": "were not", "wouldn't": "would not", "couldn't": "could not",
+    "shouldn't": "should not", "haven't": "have not", "hasn't": "has not", "i'm": "i am",
+    "i've": "i have", "i'll": "i will", "i'd": "i would", "you're": "you are",
+    "you've": "you have", "you'll": "you will", "you'd": "you would", "it's": "it is",
+    "that's": "that is", "there's": "there is", "what's": "what is", "they're": "they are",
+    "we're": "we are", "let's": "let us", "he's": "he is", "she's": "she is",
+}  # fmt: skip
+_IRREGULAR = {
+    "lost": "lose", "left": "leave", "told": "tell", "said": "say", "gave": "give",
+    "given": "give", "took": "take", "taken": "take", "went": "go", "gone": "go", "found": "find",
+    "made": "make", "slept": "sleep", "felt": "feel", "sent": "send", "sold": "sell",
+    "paid": "pay", "threw": "throw", "fell": "fall", "came": "come", "knew": "know",
+    "known": "know", "got": "get", "kept": "keep", "broke": "break", "broken": "break",
+    "wrote": "write", "written": "write", "spoke": "speak", "died": "die", "dying": "die",
+    "children": "child", "eaten": "eat", "ate": "eat", "saw": "see", "seen": "see",
+    "bought": "buy", "met": "meet", "grew": "grow", "drove": "drive", "stood": "stand",
+    "sat": "sit", "held": "hold", "heard": "hear", "thought": "think", "forgot": "forget",
+    "hid": "hide", "stole": "steal", "began": "begin", "ran": "run", "spent": "spend",
+    "wives": "wife", "lives": "live", "tried": "try", "cries": "cry", "crying": "cry",
+}  # fmt: skip
+FUNCTION_WORDS = frozenset(
+    """a an the this that these those i me my mine myself you your yours yourself he him his
+    himself she her hers herself it its itself we us our ours they them their theirs who whom whose
+    which what when where why how and or but if so because as than then of to in on at by for from
+    with without about after before over under up down out off into onto through during between
+    again once here there all any both each few more most other some such no nor not only own same
+    too very just can could will would shall should may might must do does did doing be am is are
+    was were been being have has had having still also even ever never always now yet much many
+    lot lots bit quite really maybe perhaps every one two three four five six seven eight nine ten
+    someone somebody anyone anybody everyone everybody nobody something anything everything nothing
+    like get got let go goes going went come came make made thing things way say says said tell
+    told know think feel feels feeling felt want wants wanted""".split()
+)
+
+
+def sentences(text: str) -> list[str]:
+    """Whole sentences with their stop, stripped; what has no word in it is dropped."""
+    return [s.strip() for s in _SENTENCE.findall(text) if _WORD.search(s.lower())]
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words, contractions opened."""
+    found: list[str] = []
+    for word in _WORD.findall(text.lower().replace("\u2019", "'")):
+        found.extend(_CONTRACTED.get(word, word).split())
+    return found
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """A crude English stem: enough to see that `failing` speaks of `failed`."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)]
+            break
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "aeols":
+        word = word[:-1]
+    return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
+
+
+def content(text: str) -> frozenset[str]:
+    """Stems of the words that carry a matter."""
+    return frozenset(stem(w) for w in words(text) if w not in FUNCTION_WORDS)

@@ -1,0 +1,239 @@
+"""From a batch of conversations to its metrics row and to the lines of its parquet file.
+
+Keys are those of harness.records.metrics.MEASURED. What could not be measured is None.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.config import STRATEGIES, RunConfig
+from harness.records.conversations import TurnRecord
+from harness.train.advantages import FloatArray, IntArray, group_stds
+from harness.train.conversation import Conversation, Exchange
+
+Metrics = dict[str, float | None]
+
+MAX_TURNS = 20
+TOP_SHARE = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTrace:
+    """The policy's own tokens (acts for tabular) of one batch; all arrays have shape (tokens,)."""
+
+    entropy_nats: FloatArray
+    """Of the distribution it was drawn from: sampling temperature, weights before the update."""
+    entropy_t1_nats: FloatArray
+    """The same at temperature 1."""
+    logp: FloatArray
+    """Of the token drawn, at the sampling temperature."""
+    advantage: FloatArray
+    conversation: IntArray
+    """Number of the conversation in its batch, from 0."""
+    turn: IntArray
+    """Number of the reply in its conversation, from 1."""
+
+
+def conversation_metrics(
+    conversations: Sequence[Conversation], config: RunConfig, rewards: FloatArray
+) -> Metrics:
+    """What was said and how it went. `rewards`: shape (conversations,), nan where one failed."""
+    said = [e for c in conversations for e in c.exchanges]
+    return {
+        **_reward_metrics(rewards, config),
+        **_emotion_metrics(conversations),
+        **_strategy_metrics(said),
+        "turns/mean": len(said) / len(conversations),
+        "completions/clipped_ratio": _mean([e.reply.cut for e in said]),
+        "text/flagged": _mean([e.answer.flagged for e in said]),
+        "text/start_nll": _mean([e.reply.start_nll for e in said if e.reply.start_nll is not None]),
+        "distinct_2": distinct_pairs([e.reply.text for e in said]),
+        "sim/failed": float(np.isnan(rewards).sum()),
+    }
+
+
+def entropy_metrics(trace: TokenTrace) -> Metrics:
+    """H of the batch, its standard error, and how it is spread over conversations and turns."""
+    mean, error = ratio_mean(trace.entropy_nats, trace.conversation)
+    per_turn = {
+        f"entropy/turn_{n}": _mean(trace.entropy_nats[trace.turn == n])
+        for n in range(1, MAX_TURNS + 1)
+    }
+    lengths = _present(trace.conversation)
+    sums = np.bincount(trace.conversation, weights=trace.entropy_nats)
+    sums = sums[np.bincount(trace.conversation) > 0]
+    return {
+        "entropy": mean,
+        "entropy_se": error,
+        "entropy/t1": _mean(trace.entropy_t1_nats),
+        "entropy/mean_of_means": _mean(sums / lengths),
+        **per_turn,
+        "entropy/top20_share": top_share(trace.entropy_nats),
+        "cov/mean": _covariance(trace.logp, trace.advantage),
+        "completions/mean_length": _mean(lengths),
+        "completions/max_length": float(lengths.max()) if len(lengths) else None,
+    }
+
+
+def ratio_mean(values: FloatArray, cluster: IntArray) -> tuple[float | None, float | None]:
+    """Mean over all values and its standard error with whole clusters as the units.
+
+    The mean is a ratio, sum of sums / sum of sizes; its error is the linearised one
+    (Cochran, Sampling Techniques, section 6.3) with m / (m - 1) for m clusters.
+    """
+    if not len(values):
+        return None, None
+    present = np.bincount(cluster) > 0
+    sizes = np.bincount(cluster)[present]
+    sums = np.bincount(cluster, weights=values)[present]
+    mean, count = float(sums.sum() / sizes.sum()), len(sizes)
+    if count < 2:
+        return mean, None
+    residual = sums - mean * sizes
+    variance = count / (count - 1) * (residual**2).sum() / sizes.sum() ** 2
+    return mean, math.sqrt(variance)
+
+
+def top_share(entropy_nats: FloatArray) -> float | None:
+    """Share of all entropy that the 20% of tokens with most hold; None where there is none."""
+    total = float(entropy_nats.sum())
+    if total <= 0:
+        return None
+    count = math.ceil(TOP_SHARE * len(entropy_nats))
+    return float(np.sort(entropy_nats)[-count:].sum() / total)
+
+
+def distinct_pairs(texts: Sequence[str]) -> float | None:
+    """Distinct pairs of neighbouring words / all such pairs, within each text."""
+    split = [text.lower().split() for text in texts]
+    pairs = Counter(pair for words in split for pair in pairwise(words))
+    return len(pairs) / pairs.total() if pairs else None
+
+
+def turn_records(
+    conversations: Sequence[Conversation], advantages: FloatArray, trace: TokenTrace
+) -> list[TurnRecord]:
+    """Every turn of the batch; `advantages` has shape (conversations,)."""
+    stride = MAX_TURNS + 1
+    cell = trace.conversation * stride + trace.turn
+    counts = np.bincount(cell, minlength=len(conversations) * stride)
+    sums = np.bincount(cell, weights=trace.entropy_nats, minlength=len(counts))
+    records: list[TurnRecord] = []
+    for i, conversation in enumerate(conversations):
+        means = [
+            float(sums[i * stride + n] / counts[i * stride + n]) if counts[i * stride + n] else None
+            for n in range(1, len(conversation.exchanges) + 1)
+        ]
+        records.extend(_records(conversation, float(advantages[i]), means))
+    return records
+
+
+def _records(
+    conversation: Conversation, advantage: float, entropies: Sequence[float | None]
+) -> list[TurnRecord]:
+    opening, before = conversation.opening, conversation.opening.emotion
+    key = (conversation.key.group, conversation.key.sample)
+    records = [_user_record(key, 0, opening.text, None, before, opening.ended, None)]
+    for turn, (exchange, entropy) in enumerate(
+        zip(conversation.exchanges, entropies, strict=True), start=1
+    ):
+        records.append(_policy_record(key, turn, exchange, entropy, advantage))
+        answer = exchange.answer
+        why = json.dumps(dict(answer.why))
+        records.append(
+            _user_record(key, turn, answer.text, before, answer.emotion, answer.ended, why)
+        )
+        before = answer.emotion
+    return records
+
+
+def _policy_record(
+    key: tuple[int, int], turn: int, exchange: Exchange, entropy: float | None, advantage: float
+) -> TurnRecord:
+    return TurnRecord(
+        *key,
+        turn,
+        "policy",
+        exchange.reply.text,
+        strategy="+".join(exchange.answer.strategies) or None,
+        emotion_before=None,
+        emotion_after=None,
+        entropy_nats=entropy,
+        advantage=advantage,
+        start_nll=exchange.reply.start_nll,
+        ended=None,
+        why=None,
+    )
+
+
+def _user_record(
+    key: tuple[int, int],
+    turn: int,
+    text: str,
+    before: int | None,
+    after: int,
+    ended: str | None,
+    why: str | None,
+) -> TurnRecord:
+    return TurnRecord(*key, turn, "user", text, None, before, after, None, None, None, ended, why)
+
+
+def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
+    stds = group_stds(rewards, config.algorithm.group_size)
+    stds = stds[np.isfinite(stds)]
+    floor = config.algorithm.std_floor
+    return {
+        "reward": _mean(rewards[np.isfinite(rewards)]),
+        "reward_std": _mean(stds),
+        "frac_reward_zero_std": _mean(stds == 0),
+        "groups/below_floor": None if floor is None else _mean(stds < floor),
+    }
+
+
+def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
+    start = _mean([c.opening.emotion for c in conversations])
+    final = _mean([c.last.emotion for c in conversations])
+    return {
+        "emotion/start": start,
+        "emotion/final": final,
+        "emotion/delta": None if start is None or final is None else final - start,
+        "emotion/success_rate": _mean([c.last.ended == "success" for c in conversations]),
+        "emotion/failure_rate": _mean([c.last.ended == "left" for c in conversations]),
+    }
+
+
+def _strategy_metrics(said: Sequence[Exchange]) -> Metrics:
+    """Shares of the strategies that the users recognised; None where they recognised none."""
+    counts = Counter(s for e in said for s in e.answer.strategies)
+    total = counts.total()
+    if not total:
+        return {**{f"strategy/{s}": None for s in STRATEGIES}, "strategy/entropy": None}
+    shares = {s: counts[s] / total for s in STRATEGIES}
+    entropy = -sum(p * math.log(p) for p in shares.values() if p > 0)
+    return {**{f"strategy/{s}": p for s, p in shares.items()}, "strategy/entropy": entropy}
+
+
+def _mean(values: Sequence[float] | NDArray[Any]) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+def _covariance(first: FloatArray, second: FloatArray) -> float | None:
+    """Population covariance over tokens (arXiv 2505.22617, equation 10, averaged)."""
+    if not len(first):
+        return None
+    return float(((first - first.mean()) * (second - second.mean())).mean())
+
+
+def _present(cluster: IntArray) -> IntArray:
+    counts = np.bincount(cluster)
+    return counts[counts > 0]

@@ -14,9 +14,7 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 FEELING_CHANCE = 0.6
 
 
-def opening(
-    user: User, emotion: int, shown: Disclosure, u: Sequence[float]
-) -> tuple[Told, str]:
+def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
     """The first words: the topic, one fact, one feeling, perhaps what is needed."""
     persona = user.persona
     felt = pick(persona.feelings, u[0])

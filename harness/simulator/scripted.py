@@ -51,15 +51,15 @@ class ScriptedSimulator:
 
     def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
         if turn.ended is not None:
-            raise ValueError(f"the conversation has ended ({turn.ended}): there is nothing to answer")
+            raise ValueError(
+                f"the conversation has ended ({turn.ended}): there is nothing to answer"
+            )
         before: State = turn.state
         key = before.key
         u = uniforms(key.seed, key.split, key.step, key.group, key.sample, before.turn + 1)
         reading = read(reply.text)
         nll = reply.start_nll
-        puzzled = reading.fault is not None or (
-            nll is not None and nll > appraisal.START_NLL_LIMIT
-        )
+        puzzled = reading.fault is not None or (nll is not None and nll > appraisal.START_NLL_LIMIT)
         parts = appraisal.appraise(reading, reply.cut, puzzled, before, self._rule)
         x = self._logit(parts, before)
         change = self._change(x, parts, before, u)
@@ -155,6 +155,3 @@ def _why(parts: Appraisal, x: float, fault: str | None) -> dict[str, float | str
     if fault:
         why["fault"] = fault
     return why
-
-
-

@@ -1,4 +1,4 @@
-"""Users whose trouble is in their family."""
+"""Users whose trouble is their family."""
 
 from harness.simulator.people.persona import Persona
 
@@ -26,7 +26,7 @@ TRAIN = (
             "She sold the ring of our grandmother.",
             "My children ask where she is.",
         ),
-        ("hurt", "confused", "angry"),
+        ("disappointed", "confused", "angry"),
         "careful",
     ),
     Persona(

@@ -52,7 +52,7 @@ TRAIN = (
             "I still leave the house every morning.",
             "I sent ten letters and got no answer.",
         ),
-        ("afraid", "ashamed", "lost"),
+        ("afraid", "ashamed", "helpless"),
         "plain",
     ),
 )

@@ -53,7 +53,7 @@ class Onset:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/design.md section 11). With status error all after `dropped` is None."""
+    """One run of law.json (docs/design.md section 11); of a failed one, None after `dropped`."""
 
     run: str
     status: str
@@ -141,7 +141,7 @@ class RunSeries:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that `harness fit-entropy-law` knows; law.json, law.csv, tables and figures come from it."""
+    """All that `harness fit-entropy-law` knows: law.json, law.csv, tables and figures show it."""
 
     runs: tuple[RunResult, ...]
     groups: tuple[GroupResult, ...]

@@ -1,0 +1,49 @@
+"""Contiguous time bins of equal counts, and winsorising against them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.law.results import Floats
+
+Labels = NDArray[np.intp]
+MAD_TO_SD = 0.6745
+"""Median absolute deviation of a normal variable / its standard deviation."""
+WINSOR_SD = 4.0
+
+
+def fit_bins(n: int) -> int:
+    """Bins of the estimator: clip(round(sqrt(n)), 8, 40), with at least two points in each."""
+    return max(1, min(int(np.clip(round(n**0.5), 8, 40)), n // 2))
+
+
+def onset_bins(n: int) -> int:
+    """How many bins the onset is sought on: clip(n / 5, 16, 100)."""
+    return min(int(np.clip(n / 5, 16, 100)), n)
+
+
+def labels(n: int, bins: int) -> Labels:
+    """The bin of each point, 0 .. bins - 1, counts differing by at most one. Shape (n,)."""
+    return np.arange(n) * bins // n
+
+
+def means(values: Floats, label: Labels) -> Floats:
+    """Mean of each bin. Shape (bins,)."""
+    return np.bincount(label, values) / np.bincount(label)
+
+
+def medians(values: Floats, label: Labels) -> Floats:
+    """Median of each bin; `label` ascends. Shape (bins,)."""
+    counts = np.bincount(label)
+    first = np.cumsum(counts) - counts
+    ordered = values[np.lexsort((values, label))]
+    result: Floats = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+    return result
+
+
+def winsorise(values: Floats, label: Labels) -> Floats:
+    """Pull each value to within 4 robust standard deviations of its own bin's median."""
+    centre = medians(values, label)[label]
+    spread = WINSOR_SD * np.median(np.abs(values - centre)) / MAD_TO_SD
+    return np.clip(values, centre - spread, centre + spread) if spread > 0 else values

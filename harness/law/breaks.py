@@ -1,0 +1,107 @@
+"""Does the reward leave the law: at some step, or by falling while H falls as well?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law import binning, estimate, segments
+from harness.law.clean import Points
+from harness.law.results import Floats
+
+BREAK_F = 10.0
+TURN_F = 12.0
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Time-binned means for tests of shape. All arrays have shape (K,)."""
+
+    steps: Floats
+    time: Floats
+    """0 to 1."""
+    x: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True)
+class Break:
+    """The best step for the law to end at, and how much of the reward it leaves unexplained."""
+
+    step: float
+    f: float
+    unexplained: float
+    """Reward moved after the break beyond what the law would have moved it by."""
+
+
+def binned(points: Points) -> Binned:
+    """At least 16 points."""
+    bins = binning.onset_bins(len(points))
+    label = binning.labels(len(points), bins)
+    x = np.exp(binning.winsorise(points.entropy, label))
+    reward = binning.winsorise(points.reward, label)
+    time = (np.arange(bins) + 0.5) / bins
+    return Binned(
+        binning.means(points.steps, label),
+        time,
+        binning.means(x, label),
+        binning.means(reward, label),
+    )
+
+
+def law_break(run: Binned) -> Break:
+    """The best k of R = b - a*x_min(t,k) + d*(t - k)+ against the law over the whole run."""
+    bins = len(run.time)
+    knots = np.arange(segments.EDGE, bins - segments.EDGE)
+    index = np.arange(bins)
+    held = run.x[np.minimum(index[None, :], knots[:, None])]
+    after = np.maximum(run.time[None, :] - run.time[knots][:, None], 0.0)
+    slopes, ssr = _two_regressors(held, after, run.reward)
+    best = int(np.argmin(ssr))
+    k, (on_x, on_time) = int(knots[best]), slopes[best]
+    left = _centred(run.reward) - on_x * _centred(held[best]) - on_time * _centred(after[best])
+    f = _f(run, left, extra=3, parameters=5)
+    end = max(1, bins // 20)
+    moved = on_time * (1 - run.time[k]) - on_x * (run.x[-end:].mean() - run.x[k])
+    return Break(float(run.steps[k]), f, abs(float(moved)))
+
+
+def falls_after_rise(run: Binned) -> bool:
+    """R rises, then falls by more than max(0.05, 20% of the rise), while H does not rise."""
+    knots = segments.one_knot(run.reward)
+    k = knots.at[0]
+    rise = knots.slopes[0] * run.time[k]
+    fall = -knots.slopes[1] * (1 - run.time[k])
+    tenth = max(1, len(run.x) // 10)
+    x_rises = np.median(run.x[-tenth:]) > np.median(run.x[max(0, k - tenth) : k + 1])
+    return bool(rise > 0 and fall > max(0.05, 0.2 * rise) and knots.f > TURN_F and not x_rises)
+
+
+def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Least squares of y on [1, first, second] for many pairs at once: slopes (m, 2), SSR (m,)."""
+    u, v = (m - m.mean(axis=1, keepdims=True) for m in (first, second))
+    centred = _centred(y)
+    uu, vv, uv = (u * u).sum(1), (v * v).sum(1), (u * v).sum(1)
+    uy, vy = u @ centred, v @ centred
+    determinant = uu * vv - uv**2
+    usable = determinant > 1e-12 * np.maximum(uu * vv, 1e-300)
+    safe = np.where(usable, determinant, 1.0)
+    slopes = np.stack([(vv * uy - uv * vy) / safe, (uu * vy - uv * uy) / safe], axis=1)
+    gain = slopes[:, 0] * uy + slopes[:, 1] * vy
+    return slopes, np.where(usable, centred @ centred - gain, np.inf)
+
+
+def _f(run: Binned, left: Floats, extra: int, parameters: int) -> float:
+    law = estimate.least_squares(run.x, run.reward)
+    whole = _centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
+    rho = estimate.lag1(left)
+    ssr = max(float(left @ left), 1e-300)
+    freedom = max(len(left) - parameters, 1)
+    f = (float(whole @ whole) - ssr) / extra / (ssr / freedom) * (1 - rho) / (1 + rho)
+    return max(f, 0.0)
+
+
+def _centred(values: Floats) -> Floats:
+    centred: Floats = values - values.mean()
+    return centred

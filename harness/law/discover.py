@@ -1,0 +1,112 @@
+"""Which paths are runs: files that are named, folders that hold run.json or metrics.jsonl."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.law.results import ReadProblem
+from harness.records.folder import RunFolder
+
+NEVER_ENTERED = {"checkpoints", "conversations"}
+RESULTS = "law.json"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run as it was found: its name in the results, its folder, its metrics or its problem."""
+
+    run: str
+    folder: Path | None
+    metrics: Path | None
+    problem: ReadProblem | None = None
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """Runs in the order of the paths and then of their names; nothing twice."""
+
+    runs: tuple[Found, ...]
+    skipped: tuple[dict[str, str], ...]
+
+
+class _Walk:
+    """One walk: remembers the folders seen, so that a loop of links ends."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple[int, int]] = set()
+        self.skipped: list[dict[str, str]] = []
+
+    def named(self, path: Path) -> Iterator[Found]:
+        """The runs at or below a path named by the user."""
+        if not path.is_dir():
+            yield _named_file(path)
+            return
+        found = list(self.below(path, depth=0, in_run=False))
+        yield from found
+        if not found and not self.skipped:
+            rule = "a run holds run.json or metrics.jsonl; no such folder at or below this one"
+            yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
+
+    def below(self, folder: Path, depth: int, in_run: bool) -> Iterator[Found]:
+        try:
+            if not self._first_visit(folder):
+                return
+            names = {entry.name: entry.is_dir() for entry in os.scandir(folder)}
+        except OSError as error:
+            message = f"{folder}: cannot be listed: {error.strerror or error}"
+            yield Found(str(folder), folder, None, ReadProblem("unreadable", message))
+            return
+        is_run = "run.json" in names or "metrics.jsonl" in names
+        if RESULTS in names and depth > 0:
+            if is_run:
+                self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
+            return
+        inner = [folder / n for n, is_folder in sorted(names.items()) if is_folder and _entered(n)]
+        if is_run:
+            yield _folder_run(folder)
+        elif depth == 1 and not in_run and not any(names.values()):
+            message = f"{folder}: a run holds run.json or metrics.jsonl; this folder holds neither"
+            yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
+        for path in inner:
+            yield from self.below(path, depth + 1, in_run or is_run)
+
+    def _first_visit(self, folder: Path) -> bool:
+        status = folder.stat()
+        key = (status.st_dev, status.st_ino)
+        if key in self.seen:
+            return False
+        self.seen.add(key)
+        return True
+
+
+def discover(paths: Sequence[Path]) -> Discovery:
+    """Every run at or below `paths`; a path that does not exist is a run with a problem."""
+    walk = _Walk()
+    runs: dict[str, Found] = {}
+    for path in paths:
+        for found in walk.named(path):
+            runs.setdefault(str(Path(found.run).resolve()), found)
+    return Discovery(tuple(runs.values()), tuple(walk.skipped))
+
+
+def _entered(name: str) -> bool:
+    return name not in NEVER_ENTERED and not name.startswith(".")
+
+
+def _named_file(path: Path) -> Found:
+    if not path.exists():
+        problem = ReadProblem("missing_file", f"{path}: a path must exist, and this one does not")
+        return Found(str(path), None, None, problem)
+    own = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
+    return Found(str(path), path.parent if own else None, path)
+
+
+def _folder_run(folder: Path) -> Found:
+    metrics = folder / "metrics.jsonl"
+    if metrics.exists() or metrics.is_symlink():
+        return Found(str(folder), folder, metrics)
+    message = f"{folder}: a fitted run has rows in metrics.jsonl; only run.json is there so far"
+    return Found(str(folder), folder, None, ReadProblem("missing_file", message))

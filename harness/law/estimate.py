@@ -1,0 +1,121 @@
+"""R = -a*exp(H) + b by an instrumental variable, and by least squares for comparison.
+
+H is measured with noise, so least squares of R on x = exp(H) shrinks a. The instrument z_t is
+the mean of the two time bins next to the one t lies in: it moves with the true x and shares no
+noise with x_t. The law: arXiv 2505.22617, section 2.4. Grouping against errors in variables:
+Wald 1940.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law import binning
+from harness.law.results import Floats
+
+STRONG_FIRST_STAGE = 25.0
+"""First-stage F up to which the neighbours' instrument gives way to the bin's own mean."""
+LARGEST_AUTOCORRELATION = 0.98
+
+
+@dataclass(frozen=True)
+class Line:
+    """R = -a*x + b, and what an interval needs of how it was found."""
+
+    a: float
+    b: float
+    first_stage_f: float
+    """Of the neighbours' instrument, whether or not it was used."""
+    x: Floats
+    """Winsorised exp(H), shape (n,)."""
+    reward: Floats
+    """Winsorised, shape (n,)."""
+    z: Floats
+    """The instrument used, shape (n,)."""
+
+    @property
+    def ceiling(self) -> float:
+        return self.b - self.a
+
+    @property
+    def residuals(self) -> Floats:
+        return self.reward - (self.b - self.a * self.x)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Plain least squares of R on exp(H), as the paper fits it."""
+
+    a: float
+    b: float
+    r2: float
+
+
+def fit(entropy: Floats, reward: Floats) -> Line | None:
+    """The winsorised instrumental-variable fit; None if exp(H) does not vary or n < 3."""
+    n = len(entropy)
+    if n < 3:
+        return None
+    label = binning.labels(n, binning.fit_bins(n))
+    x = np.exp(binning.winsorise(entropy, label))
+    wins_reward = binning.winsorise(reward, label)
+    own = binning.means(x, label)
+    z, f = _instrument(x, own, label)
+    slope_parts = _centred(z) @ x, _centred(z) @ wins_reward
+    if not abs(slope_parts[0]) > 1e-12 * max(1.0, float(x @ x)):
+        return None
+    a = float(-slope_parts[1] / slope_parts[0])
+    b = float(wins_reward.mean() + a * x.mean())
+    return Line(a, b, f, x, wins_reward, z)
+
+
+def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
+    """None if x does not vary."""
+    spread, moved = _centred(x), _centred(reward)
+    if len(x) < 2 or not spread @ spread > 1e-12 * max(1.0, float(x @ x)):
+        return None
+    a = float(-(spread @ moved) / (spread @ spread))
+    total = float(moved @ moved)
+    left = moved + a * spread
+    r2 = 1 - float(left @ left) / total if total > 0 else 0.0
+    return LeastSquares(a, float(reward.mean() + a * x.mean()), r2)
+
+
+def lag1(residuals: Floats) -> float:
+    """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98]."""
+    n, centred = len(residuals), _centred(residuals)
+    power = float(centred @ centred)
+    if n < 3 or power <= 0:
+        return 0.0
+    raw = float(centred[1:] @ centred[:-1]) / power
+    return float(np.clip(raw + (1 + 4 * raw) / n, 0.0, LARGEST_AUTOCORRELATION))
+
+
+def _instrument(x: Floats, own: Floats, label: binning.Labels) -> tuple[Floats, float]:
+    """The instrument and the first-stage F of the neighbours' one."""
+    if len(own) < 3:
+        return x, 0.0
+    ends = 2 * own[0] - own[1], 2 * own[-1] - own[-2]
+    padded = np.concatenate(([ends[0]], own, [ends[1]]))
+    neighbours = ((padded[:-2] + padded[2:]) / 2)[label]
+    f = _first_stage_f(x, neighbours)
+    return (neighbours if f > STRONG_FIRST_STAGE else own[label]), f
+
+
+def _first_stage_f(x: Floats, z: Floats) -> float:
+    centred = _centred(z)
+    power = float(centred @ centred)
+    if power <= 0:
+        return 0.0
+    slope = float(centred @ x) / power
+    left = _centred(x) - slope * centred
+    rho = lag1(left)
+    noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
+    return slope**2 * power / noise if noise > 0 else np.inf
+
+
+def _centred(values: Floats) -> Floats:
+    centred: Floats = values - values.mean()
+    return centred

@@ -1,0 +1,96 @@
+"""What a run folder says of itself: config, seed, level, status, measurement card.
+
+Read leniently, since an older or damaged config must not keep a run's numbers from being read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.errors import DataError
+from harness.records import folder as folders
+from harness.records.folder import RunFolder
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a run is; empty where its folder does not say."""
+
+    config: Mapping[str, Any] | None = None
+    status: str | None = None
+    config_hash: str = ""
+    measurement: Mapping[str, Any] = field(default_factory=dict)
+    changed_at: float = 0.0
+    """When run.json was last written, Unix seconds."""
+
+    @property
+    def seed(self) -> int | None:
+        value = (self.config or {}).get("seed")
+        return value if isinstance(value, int) else None
+
+    @property
+    def level(self) -> str | None:
+        return _text(self.config, "difficulty", "name")
+
+    @property
+    def null_control(self) -> bool:
+        return _part(self.config, "algorithm").get("null_control") is True
+
+    @property
+    def intervened(self) -> bool:
+        """Whether a remedy acted on entropy; the law is not claimed there."""
+        return _text(self.config, "remedy", "name") not in (None, "none")
+
+
+def read(folder: Path | None) -> Identity:
+    """What can be read of the folder; never raises for what is in its files."""
+    if folder is None:
+        return Identity()
+    run = RunFolder(folder)
+    config = _config(run)
+    try:
+        status = folders.read_status(run)
+        changed_at = run.status.stat().st_mtime
+    except (DataError, OSError):
+        return Identity(config)
+    card = status.measurement if isinstance(status.measurement, dict) else {}
+    return Identity(config, str(status.status), str(status.config_hash), _json(card), changed_at)
+
+
+def _config(run: RunFolder) -> Mapping[str, Any] | None:
+    with contextlib.suppress(OSError, ValueError, yaml.YAMLError, RecursionError):
+        values = yaml.load(run.config.read_text(encoding="utf-8"), _Loader)
+        if isinstance(values, dict):
+            config: Mapping[str, Any] = _json(values)
+            return config
+    return None
+
+
+def _part(config: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
+    part = (config or {}).get(key)
+    return part if isinstance(part, dict) else {}
+
+
+def _text(config: Mapping[str, Any] | None, group: str, key: str) -> str | None:
+    value = _part(config, group).get(key)
+    return value if isinstance(value, str) else None
+
+
+def _json(value: Any) -> Any:
+    """The value with nothing in it that JSON cannot hold."""
+    if isinstance(value, dict):
+        return {str(k): _json(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if isinstance(value, str | int | None) else str(value)

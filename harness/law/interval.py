@@ -1,0 +1,104 @@
+"""95% intervals that cover under autocorrelated noise: the wider of two, with their covariance.
+
+One is a delete-one-block jackknife over time blocks (CV3: MacKinnon, Nielsen, Webb 2023; few
+fixed blocks: Bester, Conley, Hansen 2011), the other the sandwich of an AR(1) with the
+residuals' lag-1 correlation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import signal, stats
+
+from harness.law import estimate
+from harness.law.estimate import Line
+from harness.law.results import Floats, Interval
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How sure a line is. Half-widths are of 95% intervals."""
+
+    a: Interval
+    b: Interval
+    ceiling: Interval
+    cov_ab: float
+    n_eff: float
+    """n / tau: how many independent points the run is worth."""
+    misfit: float
+    """Jackknife standard error of the ceiling / the AR(1) one: far above 1 where R drifts."""
+
+
+def half_width(interval: Interval) -> float:
+    return (interval.high - interval.low) / 2
+
+
+def spread(line: Line) -> Spread | None:
+    """None if there are too few points for any interval."""
+    n = len(line.x)
+    rho = estimate.lag1(line.residuals)
+    tau = (1 + rho) / (1 - rho)
+    if n < 4:
+        return None
+    jack, groups = _jackknife(line, tau)
+    sandwich = _sandwich(line, rho, tau)
+    t_jack = float(stats.t.ppf(0.975, groups - 1))
+    t_sandwich = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
+    widths = np.maximum(t_jack * _errors(jack), t_sandwich * _errors(sandwich))
+    wider = jack if t_jack**2 * jack[0, 0] >= t_sandwich**2 * sandwich[0, 0] else sandwich
+    values = (line.a, line.b, line.ceiling)
+    a, b, c = (Interval(v, v - w, v + w) for v, w in zip(values, map(float, widths), strict=True))
+    errors = _errors(jack)[2], _errors(sandwich)[2]
+    misfit = float(errors[0] / errors[1]) if errors[1] > 0 else 1.0
+    return Spread(a, b, c, float(wider[0, 1]), n / tau, misfit)
+
+
+def _errors(covariance: Floats) -> Floats:
+    """Standard errors of a, b and the ceiling b - a, from the 2 x 2 covariance of a and b."""
+    (aa, ab), (_, bb) = covariance
+    return np.sqrt(np.maximum([aa, bb, aa + bb - 2 * ab], 0.0))
+
+
+def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
+    """Covariance of (a, b) from refits without one time block each, and how many blocks."""
+    n = len(line.x)
+    groups = min(int(np.clip(round(n / (4 * tau)), 6, 8)), n)
+    block = np.arange(n) * groups // n
+    z, x, r = line.z - line.z.mean(), line.x, line.reward
+    total = {
+        name: values.sum() - np.bincount(block, values)
+        for name, values in {
+            "n": np.ones(n),
+            "z": z,
+            "x": x,
+            "r": r,
+            "zx": z * x,
+            "zr": z * r,
+        }.items()
+    }
+    below = total["zx"] - total["z"] * total["x"] / total["n"]
+    above = total["zr"] - total["z"] * total["r"] / total["n"]
+    usable = np.abs(below) > 1e-12 * max(1.0, float(x @ x))
+    if usable.sum() < 3:
+        return np.zeros((2, 2)), groups
+    a = -above[usable] / below[usable]
+    b = (total["r"][usable] + a * total["x"][usable]) / total["n"][usable]
+    centred = np.stack([a - a.mean(), b - b.mean()])
+    return (groups - 1) / groups * centred @ centred.T, groups
+
+
+def _sandwich(line: Line, rho: float, tau: float) -> Floats:
+    """Covariance of (a, b) if the errors of R are an AR(1) with lag-1 correlation rho."""
+    n, z = len(line.x), line.z - line.z.mean()
+    weight_a = -z / (z @ line.x)
+    weight_b = 1 / n + weight_a * line.x.mean()
+    left = line.residuals
+    inflation = max(1 - 2 * tau / n, 0.2)
+    variance = float(left @ left) / (n - 2) / inflation
+    weights = np.stack([weight_a, weight_b])
+    carried = signal.lfilter([1.0], [1.0, -rho], weights, axis=1)
+    cross = weights @ carried.T
+    covariance: Floats = variance * (cross + cross.T - weights @ weights.T)
+    return covariance

@@ -1,0 +1,168 @@
+"""Where collapse begins: a sharp fall of log H, or the last of the budget being spent.
+
+Under the law the reward still to be gained, as a share of what there was to gain at the start,
+is (exp(H_t) - 1) / (exp(H_0) - 1): a and b cancel. So "10% left" is a threshold on H alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law import binning, segments
+from harness.law.clean import Points
+from harness.law.results import Floats, Onset
+from harness.law.segments import Knots
+
+FEWEST_POINTS = 16
+LEFT_AT_END = 0.20
+"""More headroom than this at the end is no collapse."""
+SPENT = 0.10
+SPENT_FROM, SPENT_TO = 0.125, 0.08
+PROFILE_DROP = 8.0
+"""Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
+LOWEST_SHARE = 1e-3
+"""log H is floored at this share of the initial H: below it, nothing more is lost."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """The course of H in time bins. All arrays have shape (K,)."""
+
+    steps: Floats
+    """Mean step of each bin."""
+    log_h: Floats
+    """Log of the bin's median H."""
+    headroom: Floats
+    """Share of the initial exp(H) - 1 that is left."""
+    width: float
+    """Steps of one bin."""
+
+
+def course(steps: Floats, entropy: Floats) -> Course | None:
+    """None where there are too few points, or there was no entropy to begin with."""
+    n = len(steps)
+    if n < FEWEST_POINTS:
+        return None
+    bins = binning.onset_bins(n)
+    label = binning.labels(n, bins)
+    h = binning.medians(entropy, label)
+    start = float(np.median(h[: max(1, round(0.02 * bins))]))
+    if start <= 0:
+        return None
+    log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
+    headroom = np.expm1(h) / np.expm1(start)
+    return Course(binning.means(steps, label), log_h, headroom, float(np.ptp(steps)) / bins)
+
+
+def find(run: Course, rewards: Points) -> Onset | None:
+    """The onset of collapse or explosion; `rewards` decide whether a fall of H was useful."""
+    explosion = _explosion(run)
+    if explosion is not None:
+        return explosion
+    last = max(1, round(0.05 * len(run.log_h)))
+    if float(np.median(run.headroom[-last:])) > LEFT_AT_END:
+        return None
+    fall = _accelerating(run.log_h)
+    if fall is None:
+        return _budget_spent(run)
+    step = float(run.steps[fall.at[0]])
+    return None if _reward_still_rises(rewards, step) else _located("terminal_fall", run, fall)
+
+
+def _accelerating(y: Floats) -> Knots | None:
+    two = segments.two_knots(y)
+    if two.f > 6 and _accelerates(two):
+        return two
+    one = segments.one_knot(y)
+    return one if one.f > 12 and _accelerates(one) else None
+
+
+def _accelerates(knots: Knots) -> bool:
+    before, after = knots.slopes[:2]
+    return after < 2 * min(before, 0.0) - 0.5
+
+
+def _located(kind: str, run: Course, knots: Knots) -> Onset:
+    """The first knot with its profile-likelihood interval, at least one bin to each side."""
+    ssr = knots.first_knot
+    drop = (len(ssr) - 6) / knots.tau * np.log(ssr / np.min(ssr))
+    inside = np.flatnonzero(drop <= PROFILE_DROP)
+    step = float(run.steps[knots.at[0]])
+    low = min(float(run.steps[inside[0]]), step) - run.width
+    high = max(float(run.steps[inside[-1]]), step) + run.width
+    return _clipped(kind, run, step, low, high)
+
+
+def _clipped(kind: str, run: Course, step: float, low: float, high: float) -> Onset:
+    first, last = run.steps[0] - run.width / 2, run.steps[-1] + run.width / 2
+    return Onset(kind, step, max(low, float(first)), min(high, float(last)))
+
+
+def _reward_still_rises(rewards: Points, step: float) -> bool:
+    after, before = rewards.where(rewards.steps >= step), rewards.where(rewards.steps < step)
+    if len(after) < 4 or len(before) < 2:
+        return False
+    time = after.steps - after.steps.mean()
+    slope = float(time @ after.reward) / float(time @ time)
+    left = after.reward - after.reward.mean() - slope * time
+    error = float(np.sqrt(left @ left / (len(after) - 2) / (time @ time)))
+    edge = max(1, len(before) // 10)
+    gain = float(before.reward[-edge:].mean() - before.reward[:edge].mean())
+    return slope * float(np.ptp(after.steps)) > max(0.25 * gain, 0.02) and slope > 2.5 * error
+
+
+def _budget_spent(run: Course) -> Onset | None:
+    step = last_crossing(run, SPENT)
+    if step is None:
+        return None
+    first = int(np.argmax(run.headroom <= SPENT_FROM))
+    low = float(run.steps[first]) - run.width
+    end = last_crossing(run, SPENT_TO)
+    high = float(run.steps[-1]) if end is None else end
+    return _clipped("budget_spent", run, step, min(low, step), max(high + run.width, step))
+
+
+def last_crossing(run: Course, share: float) -> float | None:
+    """The step from which headroom stays at or below `share`; None if it does not."""
+    return _settles(run.steps, run.headroom, share)
+
+
+def last_entropy_crossing(run: Course, share: float) -> float | None:
+    """The step from which H stays at or below `share` of its start."""
+    start = run.log_h[0]
+    return _settles(run.steps, run.log_h, float(start + np.log(share)))
+
+
+def _settles(steps: Floats, values: Floats, limit: float) -> float | None:
+    """Step at which `values` come to stay at or below `limit`, between bins by interpolation."""
+    above = np.flatnonzero(values > limit)
+    if len(above) == 0:
+        return float(steps[0])
+    k = int(above[-1])
+    if k + 1 >= len(values):
+        return None
+    share = (values[k] - limit) / (values[k] - values[k + 1])
+    return float(steps[k] + share * (steps[k + 1] - steps[k]))
+
+
+def rise(run: Course) -> tuple[float, float]:
+    """How far log H ends above its trough, and above its start (last tenth, smoothed over five)."""
+    padded = np.pad(run.log_h, 2, mode="edge")
+    smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
+    end = float(np.median(run.log_h[-max(1, len(smooth) // 10) :]))
+    return end - float(smooth.min()), end - float(smooth[0])
+
+
+def _explosion(run: Course) -> Onset | None:
+    """H ends at twice its trough or more, and well above its start or by a real share of it."""
+    over_trough, over_start = rise(run)
+    if not (over_trough > 0.7 or (over_trough > 0.4 and over_start > 0.4)):
+        return None
+    headroom = float(np.median(run.headroom[-max(1, len(run.headroom) // 10) :]))
+    if headroom - float(run.headroom.min()) < 0.2:
+        return None
+    knots = segments.one_knot(run.log_h)
+    rising = knots.f > 12 and knots.slopes[1] > 2 * max(knots.slopes[0], 0.0) + 0.5
+    return _located("explosion", run, knots) if rising else None

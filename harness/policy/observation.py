@@ -1,0 +1,79 @@
+"""What the tabular policy makes of a user's last words: a small reader of its own.
+
+It hears words only. It is wrong where they mislead, and it knows no user and no intention: a cue
+is the kind of need that a phrase speaks of, named after the intention it most often comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.config import INTENTIONS
+
+MOODS = ("unspoken", "heavy", "plain", "lighter")
+CUES = ("none", *INTENTIONS)
+CHANGES = ("neutral", "better", "worse", "puzzled")
+
+_SENTENCE = re.compile(r"[^.?!]+")
+_MOODS = {
+    "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) (?:better|lighter)|lighter)\b",
+    "heavy": r"\bi (?:feel|am) (?:so|very|really) (?!glad|grateful|thankful)",
+    "plain": r"\b(?:i (?:feel|felt)|most days|i am \w+ about)\b",
+}
+_CHANGES = {
+    "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
+    "worse": r"\b(?:not help|not feel (?:heard|understood)|not what i need|not listen\w*|not sure that "
+    r"helps|makes it (?:harder|worse)|not like that|hurts)\b|^no$",
+    "better": r"\b(?:that helps|helps a little|good to hear|that is how it is|right exactly|i feel "
+    r"understood|kind of you|understand me|thank you)\b|^yes\b",
+}
+_CUES = {
+    "praise": r"\b(?:did well|try very hard|tried (?:so|very) hard|how much i do|see what i did)\b",
+    "not_at_fault": r"\b(?:fault|blame|something wrong|brought it on)\b",
+    "venting": r"\b(?:just listen|let it (?:all )?out|off my chest|so much inside)\b",
+    "deep_empathy": r"\b(?:with me|how deep|nobody knows how|do not reach)\b",
+    "advice": r"\b(?:what (?:i can|to|should i) do|advice|go on like this|next step)\b",
+    "dialectic": r"\b(?:sides?|turn(?:ing)? it over)\b",
+    "growth": r"\b(?:learn from|understand myself|why i am like|not the first time)\b",
+    "motives": r"\b(?:why they|what they (?:think|did))\b",
+}
+_PATTERNS = {
+    kind: tuple((name, re.compile(pattern)) for name, pattern in table.items())
+    for kind, table in {"mood": _MOODS, "change": _CHANGES, "cue": _CUES}.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Indices into MOODS, CUES and CHANGES."""
+
+    mood: int
+    cue: int
+    change: int
+
+
+@lru_cache(maxsize=4096)
+def hear(text: str) -> Heard:
+    """Read a user's last words. A later sentence speaks over an earlier one; a cue is not unsaid."""
+    read = [_sentence(s) for s in _SENTENCE.findall(text)]
+    return Heard(
+        mood=MOODS.index(_last([r[0] for r in read], "unspoken")),
+        cue=CUES.index(_last([r[1] for r in read], "none")),
+        change=CHANGES.index(_last([r[2] for r in read], "neutral")),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _sentence(sentence: str) -> tuple[str | None, str | None, str | None]:
+    words = " ".join(re.findall(r"[a-z']+", sentence.lower()))
+    return _match("mood", words), _match("cue", words), _match("change", words)
+
+
+def _match(kind: str, words: str) -> str | None:
+    return next((name for name, pattern in _PATTERNS[kind] if pattern.search(words)), None)
+
+
+def _last(found: list[str | None], default: str) -> str:
+    return next((name for name in reversed(found) if name is not None), default)

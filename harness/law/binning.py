@@ -1,4 +1,4 @@
-"""Contiguous time bins of equal counts, and winsorising against them."""
+"""Contiguous time bins of equal counts, and the removal of spikes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from harness.law.results import Floats
 Labels = NDArray[np.intp]
 MAD_TO_SD = 0.6745
 """Median absolute deviation of a normal variable / its standard deviation."""
-WINSOR_SD = 4.0
+SPIKE_SD = 4.0
+SPIKE_WINDOW = 7
 
 
 def fit_bins(n: int) -> int:
@@ -42,8 +43,17 @@ def medians(values: Floats, label: Labels) -> Floats:
     return result
 
 
-def winsorise(values: Floats, label: Labels) -> Floats:
-    """Pull each value to within 4 robust standard deviations of its own bin's median."""
-    centre = medians(values, label)[label]
-    spread = WINSOR_SD * np.median(np.abs(values - centre)) / MAD_TO_SD
+def without_spikes(values: Floats) -> Floats:
+    """Pull each value to within 4 robust standard deviations of the median of the 7 around it.
+
+    The running median (Hampel's filter) follows the steep start of a run, which a median of a
+    whole bin would cut away as if it were noise. Beyond the ends the course is mirrored through
+    the end point, so that a first value at the end of a slope is kept.
+    """
+    if len(values) < SPIKE_WINDOW:
+        return values
+    padded = np.pad(values, SPIKE_WINDOW // 2, mode="reflect", reflect_type="odd")
+    around = np.lib.stride_tricks.sliding_window_view(padded, SPIKE_WINDOW)
+    centre = np.median(around, axis=1)
+    spread = SPIKE_SD * np.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values

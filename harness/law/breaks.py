@@ -39,8 +39,8 @@ def binned(points: Points) -> Binned:
     """At least 16 points."""
     bins = binning.onset_bins(len(points))
     label = binning.labels(len(points), bins)
-    x = np.exp(binning.winsorise(points.entropy, label))
-    reward = binning.winsorise(points.reward, label)
+    x = np.exp(binning.without_spikes(points.entropy))
+    reward = binning.without_spikes(points.reward)
     time = (np.arange(bins) + 0.5) / bins
     return Binned(
         binning.means(points.steps, label),

@@ -29,9 +29,9 @@ class Line:
     first_stage_f: float
     """Of the neighbours' instrument, whether or not it was used."""
     x: Floats
-    """Winsorised exp(H), shape (n,)."""
+    """exp(H) without spikes, shape (n,)."""
     reward: Floats
-    """Winsorised, shape (n,)."""
+    """Without spikes, shape (n,)."""
     z: Floats
     """The instrument used, shape (n,)."""
 
@@ -54,21 +54,21 @@ class LeastSquares:
 
 
 def fit(entropy: Floats, reward: Floats) -> Line | None:
-    """The winsorised instrumental-variable fit; None if exp(H) does not vary or n < 3."""
-    n = len(entropy)
-    if n < 3:
+    """The law through n points in order of their steps; None if exp(H) does not vary or n < 3."""
+    if len(entropy) < 3:
         return None
-    label = binning.labels(n, binning.fit_bins(n))
-    x = np.exp(binning.winsorise(entropy, label))
-    wins_reward = binning.winsorise(reward, label)
-    own = binning.means(x, label)
-    z, f = _instrument(x, own, label)
-    slope_parts = _centred(z) @ x, _centred(z) @ wins_reward
-    if not abs(slope_parts[0]) > 1e-12 * max(1.0, float(x @ x)):
+    return through(np.exp(binning.without_spikes(entropy)), binning.without_spikes(reward))
+
+
+def through(x: Floats, reward: Floats) -> Line | None:
+    """The instrumental-variable line through points that hold no spikes."""
+    label = binning.labels(len(x), binning.fit_bins(len(x)))
+    z, f = _instrument(x, binning.means(x, label), label)
+    shared = float(_centred(z) @ x)
+    if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = float(-slope_parts[1] / slope_parts[0])
-    b = float(wins_reward.mean() + a * x.mean())
-    return Line(a, b, f, x, wins_reward, z)
+    a = -float(_centred(z) @ reward) / shared
+    return Line(a, float(reward.mean() + a * x.mean()), f, x, reward, z)
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:

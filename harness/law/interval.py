@@ -66,27 +66,13 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     n = len(line.x)
     groups = min(int(np.clip(round(n / (4 * tau)), 6, 8)), n)
     block = np.arange(n) * groups // n
-    z, x, r = line.z - line.z.mean(), line.x, line.reward
-    total = {
-        name: values.sum() - np.bincount(block, values)
-        for name, values in {
-            "n": np.ones(n),
-            "z": z,
-            "x": x,
-            "r": r,
-            "zx": z * x,
-            "zr": z * r,
-        }.items()
-    }
-    below = total["zx"] - total["z"] * total["x"] / total["n"]
-    above = total["zr"] - total["z"] * total["r"] / total["n"]
-    usable = np.abs(below) > 1e-12 * max(1.0, float(x @ x))
-    if usable.sum() < 3:
+    refits = [estimate.through(line.x[block != g], line.reward[block != g]) for g in range(groups)]
+    found = np.array([(r.a, r.b) for r in refits if r is not None]).T
+    if found.size < 6:
         return np.zeros((2, 2)), groups
-    a = -above[usable] / below[usable]
-    b = (total["r"][usable] + a * total["x"][usable]) / total["n"][usable]
-    centred = np.stack([a - a.mean(), b - b.mean()])
-    return (groups - 1) / groups * centred @ centred.T, groups
+    centred = found - found.mean(axis=1, keepdims=True)
+    covariance: Floats = (groups - 1) / groups * centred @ centred.T
+    return covariance, groups
 
 
 def _sandwich(line: Line, rho: float, tau: float) -> Floats:

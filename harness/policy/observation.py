@@ -18,14 +18,14 @@ CHANGES = ("neutral", "better", "worse", "puzzled")
 
 _SENTENCE = re.compile(r"[^.?!]+")
 _MOODS = {
-    "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) (?:better|lighter)|lighter)\b",
+    "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) better|lighter)\b",
     "heavy": r"\bi (?:feel|am) (?:so|very|really) (?!glad|grateful|thankful)",
     "plain": r"\b(?:i (?:feel|felt)|most days|i am \w+ about)\b",
 }
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
-    "worse": r"\b(?:not help|not feel (?:heard|understood)|not what i need|not listen\w*|not sure that "
-    r"helps|makes it (?:harder|worse)|not like that|hurts)\b|^no$",
+    "worse": r"\b(?:not help|not feel (?:heard|understood)|not what i need|not listen\w*|not sure "
+    r"that helps|makes it (?:harder|worse)|not like that|hurts)\b|^no$",
     "better": r"\b(?:that helps|helps a little|good to hear|that is how it is|right exactly|i feel "
     r"understood|kind of you|understand me|thank you)\b|^yes\b",
 }
@@ -56,7 +56,7 @@ class Heard:
 
 @lru_cache(maxsize=4096)
 def hear(text: str) -> Heard:
-    """Read a user's last words. A later sentence speaks over an earlier one; a cue is not unsaid."""
+    """Read a user's last words; of two sentences that say a thing of one kind the later counts."""
     read = [_sentence(s) for s in _SENTENCE.findall(text)]
     return Heard(
         mood=MOODS.index(_last([r[0] for r in read], "unspoken")),

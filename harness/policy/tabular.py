@@ -78,12 +78,14 @@ class TabularPolicy:
         rows = self.table[seen.turn[:, None], seen.rows].sum(axis=1)
         logits = (_LOG_PRIOR + rows) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
-        return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        log_p: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+        return log_p
 
     def entropy_nats(self, seen: Observations, temperature: float) -> FloatArray:
         """Exact entropy of the choice of strategy, shape (n,)."""
         log_p = self.log_probabilities(seen, temperature)
-        return -(np.exp(log_p) * log_p).sum(axis=1)
+        entropy: FloatArray = -(np.exp(log_p) * log_p).sum(axis=1)
+        return entropy
 
     def gradient(
         self, seen: Observations, acts: IntArray, weights: FloatArray, temperature: float

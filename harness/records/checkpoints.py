@@ -42,17 +42,17 @@ def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
             shutil.rmtree(target)
         scratch.rename(target)
         atomic.sync_folder(root)
-        _prune(root)
+        _prune(root, step)
     return Checkpoint(step, target)
 
 
 def newest(root: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint that verifies, and why newer ones were passed over."""
-    problems = []
+    problems: list[str] = []
     for path in reversed(_all(root)):
         problem = _problem(path)
         if problem is None:
-            return Checkpoint(int(path.name.removeprefix("step-")), path), problems
+            return Checkpoint(_step(path), path), problems
         problems.append(f"{path}: {problem}")
     return None, problems
 
@@ -61,11 +61,15 @@ def _all(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
     found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,}", p.name) and p.is_dir())
-    return sorted(found, key=lambda p: int(p.name.removeprefix("step-")))
+    return sorted(found, key=_step)
+
+
+def _step(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
 
 
 def _describe(folder: Path) -> dict[str, dict[str, int | str]]:
-    files = {}
+    files: dict[str, dict[str, int | str]] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             data = path.read_bytes()
@@ -88,8 +92,11 @@ def _problem(folder: Path) -> str | None:
     return f"{changed[0]} differs from its manifest"
 
 
-def _prune(root: Path) -> None:
-    for path in _all(root)[:-KEEP]:
+def _prune(root: Path, step: int) -> None:
+    """Keep `step` and the newest before it; what is later was passed over as damaged."""
+    found = _all(root)
+    kept = [p for p in found if _step(p) <= step][-KEEP:]
+    for path in set(found) - set(kept):
         shutil.rmtree(path, ignore_errors=True)
     for scratch in root.glob(".step-*.tmp"):
         shutil.rmtree(scratch, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""events.jsonl: what varies between two runs of one config. Wall clock, phases, resumes, retries."""
+"""events.jsonl: what varies between two runs of one config: wall clock, phases, resumes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One run's folder: its paths, its status and its lock.
 
-    config.yaml      the resolved RunConfig          run.json         status, reason, measurement card
+    config.yaml      the resolved RunConfig          run.json         status, measurement card
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
     train.log        the child's output
@@ -193,7 +193,7 @@ def _versions() -> dict[str, str]:
 
 
 def _git_revision() -> str:
-    """The revision of the code that runs, with `-dirty` if it is changed; empty outside a checkout."""
+    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout."""
     here = Path(__file__).resolve().parent
     command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
     try:

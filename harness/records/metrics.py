@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import STRATEGIES
-from harness.errors import DivergedError
+from harness.errors import DataError, DivergedError
 from harness.records import atomic
 
 MEASURED = {
@@ -62,7 +62,7 @@ MEASURED = {
 
 
 def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
-    """One line of metrics.jsonl. Raises KeyError on an unknown key; NaN and infinity become null."""
+    """One line of metrics.jsonl; NaN and infinity become null. Raises KeyError on an unknown key."""
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
@@ -79,7 +79,10 @@ class MetricsLog:
     """Appends rows; after a resume, checks recomputed rows against those on disk."""
 
     def __init__(self, path: Path) -> None:
-        """Open `path`, cutting a torn last line (the mark of a killed run)."""
+        """Open `path`, cutting a torn last line (the mark of a killed run).
+
+        Raises DataError if a line is not the row of its step.
+        """
         with atomic.storage(path):
             self._path = path
             self._lines = _whole_lines(path)
@@ -109,6 +112,19 @@ class MetricsLog:
         self._lines.append(line)
         return True
 
+    def supersede(self, step: int) -> None:
+        """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
+        kept, old = self._lines[: step - 1], self._lines[step - 1 :]
+        with atomic.storage(self._path):
+            aside = self._path.with_name("metrics.superseded.jsonl")
+            with aside.open("ab") as file:
+                file.writelines(old)
+                file.flush()
+                os.fsync(file.fileno())
+            self._file.truncate(sum(map(len, kept)))
+            os.fsync(self._file.fileno())
+        self._lines = kept
+
     def _compare(self, step: int, line: bytes) -> None:
         if self._lines[step - 1] == line:
             return
@@ -127,4 +143,9 @@ def _whole_lines(path: Path) -> list[bytes]:
     if not path.exists():
         return []
     lines = path.read_bytes().splitlines(keepends=True)
-    return lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
+    whole = lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
+    for step, line in enumerate(whole, start=1):
+        if not line.startswith(f'{{"step": {step}, '.encode()):
+            given = line[:20].decode(errors="replace").rstrip()
+            raise DataError(f"{path}:{step}: row {step} must be of step {step}, got {given!r}")
+    return whole

@@ -12,14 +12,16 @@ import os
 import signal
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from harness.config import RunConfig
-from harness.errors import HarnessError, StoppedError
+from harness.errors import DeviceError, HarnessError, StoppedError
 from harness.records import folder
 from harness.records.folder import RunFolder
-from harness.records.metrics import MetricsLog
 from harness.train import session as sessions
 from harness.train.session import Emit, Session
 from harness.train.talk import talker
@@ -29,6 +31,8 @@ def main() -> int:
     arguments = _parser().parse_args()
     if arguments.die_with_parent:
         _die_with_parent()
+    for number in sessions.STOP_SIGNALS:
+        signal.signal(number, _stop_before_start)
     run = RunFolder(arguments.run_dir)
     emit = _both(sessions.jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
     try:
@@ -47,18 +51,17 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    status = replace(status, status="running", attempts=status.attempts + 1, reason=None)
-    folder.write_status(run, replace(status, exit_code=None))
+    running = replace(status, status="running", attempts=status.attempts + 1)
+    folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
-    log = MetricsLog(run.metrics)
-    log.close()
-    final = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
-    folder.write_status(run, replace(final, last_step=log.last_step))
+    ended = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
+    folder.write_status(run, ended)
     emit({"event": "end", "status": name, "exit_code": code})
     return code
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:
+    """Status, reason and exit code."""
     try:
         with sessions.opened(run, config, emit) as session:
             _train(session)
@@ -69,7 +72,8 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         print(f"harness: {error}", file=sys.stderr)
         return "failed", str(error), error.exit_code
     except MemoryError:
-        return "failed", "out of memory", 71
+        print(f"harness: {run.path}: out of memory", file=sys.stderr)
+        return "failed", "out of memory", DeviceError.exit_code
     except Exception as error:
         traceback.print_exc()
         return "failed", f"{type(error).__name__}: {error}", 1
@@ -87,8 +91,13 @@ def _train(session: Session) -> None:
         language.train(session)
 
 
+def _stop_before_start(number: int, _frame: FrameType | None) -> None:
+    """Before the session is open there is no step to finish and nothing to save."""
+    raise StoppedError(f"stopped by {signal.Signals(number).name} before the first step")
+
+
 def _both(first: Emit, second: Emit) -> Emit:
-    def emit(event: sessions.Mapping[str, object]) -> None:
+    def emit(event: Mapping[str, Any]) -> None:
         first(event)
         second(event)
 

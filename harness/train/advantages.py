@@ -32,7 +32,8 @@ def group_stds(rewards: FloatArray, group_size: int) -> FloatArray:
     highest = np.where(known, values, -np.inf).max(axis=1)
     # A mean of equal numbers may differ from them in the last bit; equal rewards carry no signal.
     std = np.where(lowest < highest, std, 0.0)
-    return np.where(np.isnan(means), np.nan, std)
+    std[np.isnan(means)] = np.nan
+    return np.asarray(std)
 
 
 def group_relative(rewards: FloatArray, group_size: int, std_floor: float | None) -> FloatArray:

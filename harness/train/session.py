@@ -1,7 +1,8 @@
 """One attempt at a run: where it starts, where its rows go, when it saves and when it stops.
 
 The rungs differ in who owns the loop (tabular has its own, TRL has one), so the session is what
-both loops call. Order within a step: row fsynced, then the step event, then a checkpoint if due.
+both loops call. Order within a step: row fsynced, then its conversations where they are due, then
+the step event, then a checkpoint if due.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import contextlib
 import json
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,14 +19,15 @@ from types import FrameType
 from typing import Any
 
 from harness.config import RunConfig
-from harness.errors import StoppedError
+from harness.errors import EXIT_INTERRUPTED_TWICE, DataError, DivergedError, StoppedError
 from harness.records import checkpoints, conversations, folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder
 from harness.records.metrics import MetricsLog
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+STDOUT, STDERR = 1, 2
 Emit = Callable[[Mapping[str, Any]], None]
 
 
@@ -34,6 +35,7 @@ class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
+        """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
         self.run, self.config = run, config
         self.checkpoint, problems = checkpoints.newest(run.checkpoints)
         self._emit = emit
@@ -41,8 +43,14 @@ class Session:
         self._events = EventLog(run.events)
         self._stop_signal: int | None = None
         self._replayed = 0
+        self._superseded = 0
         for problem in problems:
             self.note("checkpoint_passed_over", problem=problem)
+        if self.last_step < self.start:
+            raise DataError(
+                f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
+                f"step up to it, found {self.last_step}"
+            )
 
     @property
     def start(self) -> int:
@@ -75,14 +83,14 @@ class Session:
     ) -> None:
         """Make row `step` durable and acknowledge it; write its conversations where they are due.
 
-        Raises DivergedError if the row was on disk already and differs.
+        Raises DivergedError if the row was on disk already and differs, on a CPU.
         """
+        new = self._append(step, values)
+        self._replayed += not new
         every = self.config.trainer.conversations_every
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
-        new = self._metrics.append(step, values)
-        self._replayed += not new
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
         self.note("step", step=step, replayed=not new, seconds=seconds)
         self._emit({"event": "step", "step": step, "values": values})
@@ -97,6 +105,7 @@ class Session:
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
             checkpoints.publish(self.run.checkpoints, step, fill)
+            self._write_last_step()
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
         if stopping:
@@ -107,29 +116,54 @@ class Session:
             )
 
     def close(self) -> None:
-        if self._replayed:
-            self.note("replay_check", compared=self._replayed, mismatched=0)
+        """Leave the folder as the next attempt expects it."""
+        if self._replayed or self._superseded:
+            compared = self._replayed + self._superseded
+            self.note("replay_check", compared=compared, mismatched=self._superseded)
+        self._write_last_step()
         self._metrics.close()
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """First: stop at the end of the step. Second SIGINT: end at once."""
-        if self._stop_signal is not None and number == signal.SIGINT:
-            os._exit(130)
         if self._stop_signal is None:
             self._stop_signal = number
             signal.setitimer(signal.ITIMER_REAL, self.config.trainer.grace_s)
-            print("harness: stopping at the end of this step; again to end now", file=sys.stderr)
+            _say("harness: stopping at the end of this step; interrupt again to end now\n")
+        elif number == signal.SIGINT:
+            self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
 
     def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
         """The step took too long: leave without a checkpoint. What is on disk is resumable."""
+        grace_s = self.config.trainer.grace_s
+        self._leave(75, f"{grace_s:g} s after a stop request (trainer.grace_s)")
+
+    def _leave(self, exit_code: int, why: str) -> None:
+        """End the process here and now, saying so in run.json and in the events."""
+        reason = f"ended within step {self.last_step + 1}, {why}"
+        ended = {"status": "stopped", "exit_code": exit_code}
+        try:
+            status = replace(folder.read_status(self.run), reason=reason, **ended)  # type: ignore[arg-type]
+            folder.write_status(self.run, replace(status, last_step=self.last_step))
+            self._emit({"event": "end", **ended})
+            _say(f"harness: {self.run.path}: {reason}\n")
+        finally:
+            os._exit(exit_code)
+
+    def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
+        """Whether row `step` is new. A GPU repeats itself only nearly; there the new row counts."""
+        try:
+            return self._metrics.append(step, values)
+        except DivergedError as error:
+            self._superseded += 1
+            self.note("replay_mismatch", step=step, problem=str(error))
+            if not self.config.trainer.gpus:
+                raise
+            self._metrics.supersede(step)
+            return self._metrics.append(step, values)
+
+    def _write_last_step(self) -> None:
         status = folder.read_status(self.run)
-        reason = f"stopped within step {self.last_step + 1}, {self.config.trainer.grace_s:g} s after the request"
-        folder.write_status(
-            self.run,
-            replace(status, status="stopped", reason=reason, exit_code=75, last_step=self.last_step),
-        )
-        self._emit({"event": "end", "status": "stopped", "exit_code": 75})
-        os._exit(75)
+        folder.write_status(self.run, replace(status, last_step=self.last_step))
 
 
 @contextlib.contextmanager
@@ -152,7 +186,16 @@ def jsonl_emitter(enabled: bool) -> Emit:
 
     def emit(event: Mapping[str, Any]) -> None:
         public = {k: v for k, v in event.items() if k != "values"}
-        with contextlib.suppress(BrokenPipeError):
-            print(json.dumps(public), flush=True)
+        _write(STDOUT, json.dumps(public) + "\n")
 
     return emit if enabled else lambda event: None
+
+
+def _say(text: str) -> None:
+    _write(STDERR, text)
+
+
+def _write(descriptor: int, text: str) -> None:
+    """Unbuffered, since a signal may come amid a buffered write; a closed pipe is let go."""
+    with contextlib.suppress(OSError):
+        os.write(descriptor, text.encode())

@@ -1,7 +1,8 @@
-"""What a run says to a person while it trains: a line every few seconds."""
+"""What a run says to a person while it trains: a line every few seconds, on stderr."""
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Mapping
 from typing import Any, TextIO
@@ -12,16 +13,17 @@ EVERY_S = 5.0
 
 
 def talker(stream: TextIO) -> Emit:
-    """Print step, H and R at most every EVERY_S seconds, and the end."""
-    last = 0.0
+    """Print step, H and R at most every EVERY_S seconds; a closed stream does not stop training."""
+    last = -EVERY_S
 
     def emit(event: Mapping[str, Any]) -> None:
         nonlocal last
         now = time.monotonic()
         if event["event"] == "step" and now - last >= EVERY_S:
             last = now
-            values = event["values"]
-            print(f"step {event['step']}  {_measured(values)}", file=stream, flush=True)
+            with contextlib.suppress(OSError):
+                line = f"step {event['step']}  {_measured(event['values'])}"
+                print(line, file=stream, flush=True)
 
     return emit
 

@@ -1,0 +1,121 @@
+"""What a supporter reaches who never listens: the best fixed schedules of the strategy game, exactly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config import STRATEGIES
+from harness.simulator.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
+from harness.simulator.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+
+EXHAUSTIVE_TURNS = 6
+"""8 ** 6 schedules are all tried; a longer talk has too many."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Strategies played whatever the user says."""
+
+    value: float
+    """Mean final emotion / 100."""
+    strategies: tuple[str, ...]
+
+
+def best_cycle(game: Game, length: int) -> Schedule:
+    """The best repetition of `length` strategies; length 1 is the best constant."""
+    cycles = list(itertools.product(range(COUNT), repeat=length))
+    turns = game.difficulty.turn_cap
+    played = [[c[t % length] for t in range(turns)] for c in cycles]
+    return _best(_values(game, played), cycles)
+
+
+def best_schedule(game: Game) -> Schedule:
+    """The best of all schedules of at least two turns. Raises ValueError beyond EXHAUSTIVE_TURNS turns."""
+    turns = game.difficulty.turn_cap
+    if turns > EXHAUSTIVE_TURNS:
+        raise ValueError(
+            f"difficulty.turn_cap: at most {EXHAUSTIVE_TURNS} turns can be searched whole, got {turns}"
+        )
+    found = []
+    for first in range(COUNT):
+        crowd = _play(_opening(game), [first], game)
+        for _ in range(turns - 2):
+            crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
+        rest = list(itertools.product(range(COUNT), repeat=turns - 1))
+        found.append(_best(_last_turn(crowd, game).ravel(), [(first, *r) for r in rest]))
+    return max(found, key=lambda s: s.value)
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """Where the users stand after each of N schedules so far."""
+
+    mass: Floats
+    """Shape (N, users, emotions, trusts, momenta): share of users still in the talk."""
+    earned: Floats
+    """Shape (N,): final emotion / 100 of those who have ended."""
+    heard: list[Recency]
+
+
+def _opening(game: Game) -> _Crowd:
+    shape = (1, len(game.users), len(EMOTIONS), TRUSTS, len(MOMENTA))
+    mass = np.zeros(shape, dtype=np.float32)
+    mass[:, :, game.start, 0, NONE] = 1 / len(game.users)
+    return _Crowd(mass, np.zeros(1), [SILENCE])
+
+
+def _each(crowd: _Crowd) -> _Crowd:
+    """Every schedule COUNT times, to be continued by each strategy."""
+    heard = [h for h in crowd.heard for _ in range(COUNT)]
+    return _Crowd(np.repeat(crowd.mass, COUNT, axis=0), np.repeat(crowd.earned, COUNT), heard)
+
+
+def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
+    """One turn: schedule n goes on with strategies[n]."""
+    mass = np.zeros_like(crowd.mass)
+    for strategy in sorted(set(strategies)):
+        rows = np.flatnonzero(np.array(strategies) == strategy)
+        before = crowd.mass[rows]
+        classes = [fatigue_class(crowd.heard[n], strategy) for n in rows]
+        rising = before * game.rise[:, strategy].astype(np.float32)[classes]
+        falling = before.sum(axis=-1) - rising.sum(axis=-1)
+        mass[rows, ..., UP] = game.spread(rising.sum(axis=-1), strategy, rises=True)
+        mass[rows, ..., DOWN] = game.spread(falling, strategy, rises=False)
+    ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
+    mass[:, :, game.over] = 0
+    heard = [hear(h, s) for h, s in zip(crowd.heard, strategies, strict=True)]
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard)
+
+
+def _total(crowd: _Crowd, game: Game) -> Floats:
+    return np.asarray(crowd.earned + crowd.mass.sum(axis=(1, 3, 4)) @ game.final)
+
+
+def _last_turn(crowd: _Crowd, game: Game) -> Floats:
+    """Value of each schedule ended by each strategy: shape (N, strategies)."""
+    mass = crowd.mass.reshape(len(crowd.heard), -1)
+    outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
+    values = (mass @ outcome.T).reshape(len(mass), -1, COUNT)
+    classes = [[fatigue_class(h, s) for s in range(COUNT)] for h in crowd.heard]
+    rows = np.arange(len(mass))[:, None]
+    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(COUNT)])
+
+
+def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
+    crowd = _opening(game)
+    count = len(schedules)
+    crowd = _Crowd(
+        np.repeat(crowd.mass, count, axis=0), np.zeros(count), crowd.heard * count
+    )
+    for turn in zip(*schedules, strict=True):
+        crowd = _play(crowd, turn, game)
+    return _total(crowd, game)
+
+
+def _best(values: Floats, schedules: Sequence[Sequence[int]]) -> Schedule:
+    at = int(values.argmax())
+    return Schedule(float(values[at]), tuple(STRATEGIES[s] for s in schedules[at]))

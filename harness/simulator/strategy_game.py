@@ -1,0 +1,163 @@
+"""The scripted user at the level of strategies: what it looks like once the text is left out.
+
+State of one user: emotion (lattice of 5), trust, sign of the last change, and which strategies were
+heard last, before that, and earlier. Each turn the supporter plays one strategy, spoken in one fluent
+new sentence that takes up a told fact. The formulas are those of `dynamics`, `wants` and `trust`; what
+is left out is the text: wording, form, confusion, feelings taken up, and the cap on told facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.config import STRATEGIES, DifficultyConfig
+from harness.simulator import appraisal, dynamics
+from harness.simulator.trust import growth_probability
+from harness.simulator.wants import KINDNESS, MAX_TRUST, fits
+
+Floats = NDArray[np.float64]
+
+EMOTIONS = np.arange(0, 101, 5)
+TRUSTS = MAX_TRUST + 1
+MOMENTA = (-1, 0, 1)
+COUNT = len(STRATEGIES)
+FATIGUE = (0.0, dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
+"""By class: new to the talk, heard last, heard before that, heard earlier."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """One difficulty's users. Arrays over users come in the order of `users`."""
+
+    difficulty: DifficultyConfig
+
+    @cached_property
+    def users(self) -> list[tuple[str, str]]:
+        """(intention, temperament), all equally likely."""
+        d = self.difficulty
+        return [(i, t) for i in d.intentions for t in d.temperaments]
+
+    @cached_property
+    def worth(self) -> Floats:
+        """Shape (users, trusts, strategies)."""
+        rule = dynamics.ACCEPTANCES[self.difficulty.acceptance]
+        kind = [KINDNESS[s] for s in STRATEGIES]
+
+        def row(intention: str, trust: int) -> list[float]:
+            wanted = fits(intention, trust)
+            return [dynamics.worth(f, k, rule) for f, k in zip(wanted, kind, strict=True)]
+
+        return np.array([[row(i, t) for t in range(TRUSTS)] for i, _ in self.users])
+
+    @cached_property
+    def rise(self) -> Floats:
+        """P(rise), shape (classes, strategies, users, emotions, trusts, momenta)."""
+        offset = np.array(
+            [dynamics.INTENTION_OFFSET[i] + dynamics.TEMPERAMENT_OFFSET[t] for i, t in self.users]
+        )
+        value = self.worth.transpose(2, 0, 1)[None, :, :, None, :, None]
+        run = dynamics.RUNAWAY * ((EMOTIONS - dynamics.NEUTRAL_EMOTION) / 10) ** 3
+        x = (
+            dynamics.BASE
+            - self.difficulty.threshold
+            + offset[:, None, None, None]
+            + run[:, None, None]
+            + dynamics.MOMENTUM * np.array(MOMENTA)
+            + dynamics.FIT_WEIGHT * value
+            - np.array(FATIGUE).reshape(-1, 1, 1, 1, 1, 1)
+        )
+        fresh = self._shown.expression
+        p = fresh * _sigmoid(x + appraisal.FRESH_FACT)
+        p += (1 - fresh) * _sigmoid(x + appraisal.OLDER_FACT)
+        return np.asarray((1 - dynamics.NOISE) * p + dynamics.NOISE / 2)
+
+    @cached_property
+    def large(self) -> tuple[Floats, Floats]:
+        """Chance that a rise, a fall is large: shape (strategies, users, emotions, trusts)."""
+        value = self.worth.transpose(2, 0, 1)[:, :, None, :]
+        up = np.minimum(1, 0.3 + 0.3 * np.maximum(value, 0)) * np.ones((len(EMOTIONS), 1))
+        down = np.minimum(1, 0.3 + 0.3 * np.maximum(-value, 0)) * np.ones((len(EMOTIONS), 1))
+        return np.where(EMOTIONS[:, None] >= 75, 0.1, up), down
+
+    @cached_property
+    def trust_gain(self) -> Floats:
+        return np.array([growth_probability(s, self._shown) for s in STRATEGIES])
+
+    @cached_property
+    def jumps(self) -> tuple[int, int]:
+        """Small and large change, in cells of the emotion lattice."""
+        small, large = (dynamics.change_size(b, self.difficulty) // 5 for b in (False, True))
+        return small, large
+
+    @cached_property
+    def final(self) -> Floats:
+        """What a conversation that ends at each emotion is worth, 0 to 1."""
+        return np.where(EMOTIONS < self.difficulty.stop_below, 0.0, EMOTIONS / 100)
+
+    @cached_property
+    def over(self) -> NDArray[np.bool_]:
+        """Emotions at which the conversation ends."""
+        return (self.difficulty.stop_below > EMOTIONS) | (EMOTIONS >= 100)
+
+    @cached_property
+    def start(self) -> int:
+        """Cell of the start emotion."""
+        return self.difficulty.start_emotion // 5
+
+    @property
+    def _shown(self) -> dynamics.Disclosure:
+        return dynamics.DISCLOSURES[self.difficulty.disclosure]
+
+    @cached_property
+    def last_turn(self) -> Floats:
+        """Mean final emotion / 100 if a strategy is the last: the shape of `rise`."""
+        ending = np.broadcast_to(self.final[:, None], (len(EMOTIONS), TRUSTS))
+        ending = ending[None].repeat(len(self.users), axis=0)
+        up, down = (
+            np.stack([self.expect(ending, s, rises) for s in range(COUNT)])[..., None]
+            for rises in (True, False)
+        )
+        return np.asarray(down + self.rise * (up - down))
+
+    def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
+        """Mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
+        gain = self.trust_gain[strategy]
+        grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
+        mixed = (1 - gain) * after + gain * grown
+        large = self.large[0 if rises else 1][strategy]
+        small_at, large_at = (_landing(jump if rises else -jump) for jump in self.jumps)
+        return np.asarray(
+            (1 - large) * mixed[..., small_at, :] + large * mixed[..., large_at, :]
+        )
+
+
+    def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
+        """Where `mass` (schedules, users, emotions, trusts) goes: the adjoint of `expect`."""
+        kernel = self._kernels[0 if rises else 1][strategy]
+        cells = mass.reshape(*mass.shape[:2], -1).transpose(1, 0, 2) @ kernel
+        return np.asarray(cells.transpose(1, 0, 2).reshape(mass.shape))
+
+    @cached_property
+    def _kernels(self) -> Floats:
+        """Shape (2, strategies, users, cells, cells), float32: from a cell to a cell."""
+        size = len(EMOTIONS) * TRUSTS
+        basis = np.eye(size).reshape(size, 1, len(EMOTIONS), TRUSTS)
+        one = np.ones((1, len(self.users), 1, 1))
+        kernels = [
+            [self.expect(basis * one, s, rises).reshape(size, -1, size) for s in range(COUNT)]
+            for rises in (True, False)
+        ]
+        return np.array(kernels).transpose(0, 1, 3, 4, 2).astype(np.float32)
+
+
+def _landing(jump: int) -> NDArray[np.int64]:
+    """Where each cell of the emotion lattice goes by a jump."""
+    return np.clip(np.arange(len(EMOTIONS)) + jump, 0, len(EMOTIONS) - 1)
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-x)))

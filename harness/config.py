@@ -6,15 +6,9 @@ Each class checks its own ranges when it is built, so that no invalid config exi
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
-import hashlib
-import json
-import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from harness.checks import all_of, in_range, one_of
 from harness.errors import ConfigError
 
 SCHEMA = 1
@@ -29,7 +23,7 @@ INTENTIONS = (
     "growth",  # guide me to self-reflection and growth
     "motives",  # analyse why the others acted so
 )
-"""Eight hidden intentions, four emotional and then four rational (RLVER, arXiv 2507.03112, Table 5)."""
+"""Eight hidden intentions, four emotional, then four rational (arXiv 2507.03112, Table 5)."""
 
 STRATEGIES = (
     "question",
@@ -49,27 +43,6 @@ DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
 POLICY_KINDS = ("tabular", "tiny")
 LEVELS = ("easy", "medium", "hard")
-
-
-def _in_range(key: str, value: float, low: float, high: float) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        raise ConfigError(f"{key} must lie between {low:g} and {high:g}, got {value:g}")
-
-
-def _one_of(key: str, value: str, allowed: Iterable[str]) -> None:
-    names = list(allowed)
-    if value not in names:
-        close = difflib.get_close_matches(value, names, n=1, cutoff=0.3)
-        hint = f"; nearest: {close[0]}" if close else ""
-        raise ConfigError(f"{key} must be one of {', '.join(names)}, got {value!r}{hint}")
-
-
-def _all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
-    given = list(values)
-    if not given:
-        raise ConfigError(f"{key} must name at least one of {', '.join(allowed)}, got []")
-    for value in given:
-        _one_of(key, value, allowed)
 
 
 @dataclass(frozen=True)
@@ -98,39 +71,39 @@ class DifficultyConfig:
     temperaments: list[str] = field(default_factory=lambda: list(TEMPERAMENTS))
     """Temperaments drawn from, uniformly."""
     reward_noise: float = 0.0
-    """sd of noise added to each change as reported to the trainer; the user's emotion is untouched."""
+    """sd of noise added to each change as reported to the trainer; own emotion is untouched."""
     reward_flips: float = 0.0
     """Share of changes whose sign is flipped as reported to the trainer."""
 
     def __post_init__(self) -> None:
-        _in_range("difficulty.start_emotion", self.start_emotion, 5, 95)
+        in_range("difficulty.start_emotion", self.start_emotion, 5, 95)
         if self.start_emotion % 5:
             raise ConfigError(
                 f"difficulty.start_emotion must be a multiple of 5, got {self.start_emotion}"
             )
-        _one_of("difficulty.disclosure", self.disclosure, DISCLOSURES)
-        _one_of("difficulty.acceptance", self.acceptance, ACCEPTANCES)
-        _in_range("difficulty.threshold", self.threshold, -5, 5)
+        one_of("difficulty.disclosure", self.disclosure, DISCLOSURES)
+        one_of("difficulty.acceptance", self.acceptance, ACCEPTANCES)
+        in_range("difficulty.threshold", self.threshold, -5, 5)
         if self.step_size not in (5, 10):
             raise ConfigError(f"difficulty.step_size must be 5 or 10, got {self.step_size}")
         if self.clamp not in (5, 10, 15, 20):
             raise ConfigError(f"difficulty.clamp must be 5, 10, 15 or 20, got {self.clamp}")
-        _in_range("difficulty.stop_below", self.stop_below, 0, 95)
+        in_range("difficulty.stop_below", self.stop_below, 0, 95)
         if self.stop_below > self.start_emotion:
             raise ConfigError(
                 f"difficulty.stop_below must not exceed difficulty.start_emotion "
                 f"({self.start_emotion}), got {self.stop_below}"
             )
-        _in_range("difficulty.turn_cap", self.turn_cap, 1, 20)
-        _all_of("difficulty.intentions", self.intentions, INTENTIONS)
-        _all_of("difficulty.temperaments", self.temperaments, TEMPERAMENTS)
-        _in_range("difficulty.reward_noise", self.reward_noise, 0, 100)
-        _in_range("difficulty.reward_flips", self.reward_flips, 0, 1)
+        in_range("difficulty.turn_cap", self.turn_cap, 1, 20)
+        all_of("difficulty.intentions", self.intentions, INTENTIONS)
+        all_of("difficulty.temperaments", self.temperaments, TEMPERAMENTS)
+        in_range("difficulty.reward_noise", self.reward_noise, 0, 100)
+        in_range("difficulty.reward_flips", self.reward_flips, 0, 1)
 
 
 @dataclass(frozen=True)
 class LevelsConfig:
-    """The three named levels as they stood when the run was planned; `eval/LEVEL/reward` uses them."""
+    """The named levels as they stood when the run was planned; `eval/LEVEL/reward` uses them."""
 
     easy: DifficultyConfig = field(default_factory=DifficultyConfig)
     medium: DifficultyConfig = field(default_factory=DifficultyConfig)
@@ -157,20 +130,20 @@ class PolicyConfig:
     warm_start_learning_rate: float = 1.2e-2
 
     def __post_init__(self) -> None:
-        _one_of("policy.kind", self.kind, POLICY_KINDS)
-        _in_range("policy.temperature", self.temperature, 0.05, 10)
-        _in_range("policy.max_turn_tokens", self.max_turn_tokens, 4, 4096)
-        _in_range("policy.hidden_size", self.hidden_size, 16, 1024)
-        _in_range("policy.layers", self.layers, 1, 32)
-        _in_range("policy.attention_heads", self.attention_heads, 1, 32)
+        one_of("policy.kind", self.kind, POLICY_KINDS)
+        in_range("policy.temperature", self.temperature, 0.05, 10)
+        in_range("policy.max_turn_tokens", self.max_turn_tokens, 4, 4096)
+        in_range("policy.hidden_size", self.hidden_size, 16, 1024)
+        in_range("policy.layers", self.layers, 1, 32)
+        in_range("policy.attention_heads", self.attention_heads, 1, 32)
         if self.hidden_size % (2 * self.attention_heads):
             raise ConfigError(
                 f"policy.hidden_size must be a multiple of 2 * policy.attention_heads "
                 f"({2 * self.attention_heads}), got {self.hidden_size}"
             )
-        _in_range("policy.vocabulary", self.vocabulary, 400, 32000)
-        _in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
-        _in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
+        in_range("policy.vocabulary", self.vocabulary, 400, 32000)
+        in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
+        in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
 
 
 @dataclass(frozen=True)
@@ -181,7 +154,7 @@ class SimulatorConfig:
     kind: str = "scripted"
 
     def __post_init__(self) -> None:
-        _one_of("simulator.kind", self.kind, ("scripted",))
+        one_of("simulator.kind", self.kind, ("scripted",))
 
 
 @dataclass(frozen=True)
@@ -193,7 +166,7 @@ class AlgorithmConfig:
     """Conversations that share a user and an opening; the baseline is their mean."""
     learning_rate: float = 4e-3
     std_floor: float | None = 0.10
-    """Least standard deviation a group's advantages are divided by; 0 = plain division, null = none."""
+    """Least standard deviation advantages are divided by; 0 = plain division, null = none."""
     null_control: bool = False
     """Permute the advantages inside each group: same magnitudes, no signal."""
     clip_low: float = 0.2
@@ -201,20 +174,20 @@ class AlgorithmConfig:
     adam_beta1: float = 0.9
     adam_beta2: float = 0.99
     adam_epsilon: float = 1e-3
-    """Large on purpose: Adam's usual 1e-8 turns gradient noise into full-size steps that erode text."""
+    """Large on purpose: the usual 1e-8 turns gradient noise into full steps that erode text."""
     max_grad_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        _in_range("algorithm.group_size", self.group_size, 2, 1024)
-        _in_range("algorithm.learning_rate", self.learning_rate, 0, 1e4)
+        in_range("algorithm.group_size", self.group_size, 2, 1024)
+        in_range("algorithm.learning_rate", self.learning_rate, 0, 1e4)
         if self.std_floor is not None:
-            _in_range("algorithm.std_floor", self.std_floor, 0, 10)
-        _in_range("algorithm.clip_low", self.clip_low, 0, 1)
-        _in_range("algorithm.clip_high", self.clip_high, 0, 100)
-        _in_range("algorithm.adam_beta1", self.adam_beta1, 0, 0.9999)
-        _in_range("algorithm.adam_beta2", self.adam_beta2, 0, 0.99999)
-        _in_range("algorithm.adam_epsilon", self.adam_epsilon, 0, 1)
-        _in_range("algorithm.max_grad_norm", self.max_grad_norm, 0, 1e6)
+            in_range("algorithm.std_floor", self.std_floor, 0, 10)
+        in_range("algorithm.clip_low", self.clip_low, 0, 1)
+        in_range("algorithm.clip_high", self.clip_high, 0, 100)
+        in_range("algorithm.adam_beta1", self.adam_beta1, 0, 0.9999)
+        in_range("algorithm.adam_beta2", self.adam_beta2, 0, 0.99999)
+        in_range("algorithm.adam_epsilon", self.adam_epsilon, 0, 1)
+        in_range("algorithm.max_grad_norm", self.max_grad_norm, 0, 1e6)
 
 
 @dataclass(frozen=True)
@@ -259,15 +232,15 @@ class TrainerConfig:
     """Seconds a stop request may take before the run is ended without a checkpoint."""
 
     def __post_init__(self) -> None:
-        _in_range("trainer.steps", self.steps, 1, 10_000_000)
-        _in_range("trainer.conversations", self.conversations, 2, 1_000_000)
-        _in_range("trainer.updates_per_batch", self.updates_per_batch, 1, 1000)
-        _in_range("trainer.checkpoint_every", self.checkpoint_every, 1, 10_000_000)
-        _in_range("trainer.eval_every", self.eval_every, 1, 10_000_000)
-        _in_range("trainer.conversations_every", self.conversations_every, 1, 10_000_000)
-        _in_range("trainer.threads", self.threads, 1, 1024)
-        _in_range("trainer.gpus", self.gpus, 0, 1)
-        _in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
+        in_range("trainer.steps", self.steps, 1, 10_000_000)
+        in_range("trainer.conversations", self.conversations, 2, 1_000_000)
+        in_range("trainer.updates_per_batch", self.updates_per_batch, 1, 1000)
+        in_range("trainer.checkpoint_every", self.checkpoint_every, 1, 10_000_000)
+        in_range("trainer.eval_every", self.eval_every, 1, 10_000_000)
+        in_range("trainer.conversations_every", self.conversations_every, 1, 10_000_000)
+        in_range("trainer.threads", self.threads, 1, 1024)
+        in_range("trainer.gpus", self.gpus, 0, 1)
+        in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
 
 
 @dataclass(frozen=True)
@@ -286,54 +259,9 @@ class RunConfig:
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
 
     def __post_init__(self) -> None:
-        _in_range("seed", self.seed, 0, 2**31 - 1)
+        in_range("seed", self.seed, 0, 2**31 - 1)
         if self.trainer.conversations % self.algorithm.group_size:
             raise ConfigError(
                 "trainer.conversations must be a multiple of algorithm.group_size "
                 f"({self.algorithm.group_size}), got {self.trainer.conversations}"
             )
-
-
-def to_dict(config: RunConfig) -> dict[str, Any]:
-    """Plain dicts, lists and scalars, with the schema version first."""
-    return {"schema": SCHEMA, **dataclasses.asdict(config)}
-
-
-def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:
-    """The inverse of `to_dict`. Raises ConfigError for an unknown schema or key, or a bad value."""
-    given = dict(values)
-    schema = given.pop("schema", None)
-    if schema != SCHEMA:
-        raise ConfigError(f"{where}: schema must be {SCHEMA}, got {schema!r}")
-    config: RunConfig = _build(RunConfig, given, where)
-    return config
-
-
-def _build(cls: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    parts = {f.name: f for f in dataclasses.fields(cls)}
-    kinds = _part_types(cls)
-    for key in values:
-        if key not in parts:
-            raise ConfigError(f"{where}: unknown key {key!r}; allowed: {', '.join(parts)}")
-    return cls(
-        **{
-            key: _build(kinds[key], value, f"{where}: {key}") if key in kinds else value
-            for key, value in values.items()
-        }
-    )
-
-
-def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
-    """Which fields of a config class are config classes themselves."""
-    return {
-        f.name: f.default_factory  # type: ignore[misc]
-        for f in dataclasses.fields(cls)
-        if dataclasses.is_dataclass(f.default_factory)
-    }
-
-
-def config_hash(config: RunConfig) -> str:
-    """12 hex digits of everything but the seed: seeds of one config share it."""
-    values = {k: v for k, v in to_dict(config).items() if k != "seed"}
-    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -25,10 +25,9 @@ from typing import Any
 import yaml
 from filelock import FileLock, Timeout
 
-from harness import config as configs
-from harness.config import RunConfig
+from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic
+from harness.records import atomic, config_file
 
 STATUSES = ("planned", "running", "done", "failed", "stopped")
 
@@ -47,7 +46,7 @@ class RunStatus:
     """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
     git: str = ""
-    schema: int = configs.SCHEMA
+    schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)
@@ -113,14 +112,14 @@ def create(folder: RunFolder, config: RunConfig) -> None:
         raise ConfigError(f"{folder.path}: a run needs an empty folder, found {foreign[0]!r}")
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
-        text = yaml.safe_dump(configs.to_dict(config), sort_keys=False, allow_unicode=True)
+        text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
     write_status(
         folder,
         RunStatus(
-            config_hash=configs.config_hash(config), versions=_versions(), git=_git_revision()
+            config_hash=config_file.config_hash(config), versions=_versions(), git=_git_revision()
         ),
     )
 
@@ -133,7 +132,7 @@ def read_config(folder: RunFolder) -> RunConfig:
         raise DataError(f"{folder.config}: cannot be read as YAML: {_one_line(error)}") from error
     if not isinstance(values, dict):
         raise DataError(f"{folder.config}: must hold a mapping, got {type(values).__name__}")
-    return configs.from_dict(values, where=str(folder.config))
+    return config_file.from_dict(values, where=str(folder.config))
 
 
 def read_status(folder: RunFolder) -> RunStatus:

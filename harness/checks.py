@@ -1,0 +1,33 @@
+"""Range checks of config values; each message names the dotted key, the rule and the value."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+
+from harness.errors import ConfigError
+
+
+def in_range(key: str, value: float, low: float, high: float) -> None:
+    """Raises ConfigError unless `low <= value <= high`."""
+    if not (math.isfinite(value) and low <= value <= high):
+        raise ConfigError(f"{key} must lie between {low:g} and {high:g}, got {value:g}")
+
+
+def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
+    """Raises ConfigError, naming the nearest, unless `value` is one of `allowed`."""
+    names = list(allowed)
+    if value not in names:
+        close = difflib.get_close_matches(value, names, n=1, cutoff=0.3)
+        hint = f"; nearest: {close[0]}" if close else ""
+        raise ConfigError(f"{key} must be one of {', '.join(names)}, got {value!r}{hint}")
+
+
+def all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
+    """Raises ConfigError unless `values` is not empty and each is one of `allowed`."""
+    given = list(values)
+    if not given:
+        raise ConfigError(f"{key} must name at least one of {', '.join(allowed)}, got []")
+    for value in given:
+        one_of(key, value, allowed)

@@ -1,0 +1,102 @@
+"""What a supporter keeps of a user's words, so as to say it back: topic, facts, feelings.
+
+A fact is a whole statement of the user, turned round: `I failed the exam twice.` becomes `you
+failed the exam twice`. It knows no user; it reads any English made of short plain sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+_SENTENCE = re.compile(r"[^.?!]+[.?!]*")
+TOPIC_SHAPE = r"[a-z][\w'-]*(?: [\w'-]+){0,5}"
+_TOPIC = re.compile(rf"it is about ({TOPIC_SHAPE})", re.IGNORECASE)
+_FEELING = re.compile(
+    r"(?:most days |today |now )?i (?:feel|felt|am|was) "
+    r"(?:so |very |really |still |a bit |a little |less |not as |just )*([a-z]+)"
+    r"(?: about (?:it|this)| today| now| as before| that i can ?not \w+)?",
+    re.IGNORECASE,
+)
+_NO_FEELING = frozenset(
+    ("understood", "heard", "better", "worse", "fine", "sure", "sorry", "here", "alone", "not")
+)
+_NO_FACT = re.compile(
+    r"(?:please|help|tell|thanks?|that|yes|no|right|maybe|perhaps|what|how|why|ok|okay|well|"
+    r"it is (?:about|kind|not|good)|i (?:see|think|feel|want|need|only want|do not (?:feel|know|"
+    r"follow|understand)|am not (?:sure|as)|wonder|have to get|am still)|"
+    r"there is (?:not|so) much)\b",
+    re.IGNORECASE,
+)
+_TURNED = {
+    "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "we": "you",
+    "us": "you", "our": "your", "ours": "yours", "ourselves": "yourselves", "am": "are",
+    "i'm": "you are", "i've": "you have", "i'll": "you will", "i'd": "you would",
+}  # fmt: skip
+FACT_SHAPE = r"[a-z][\w'-]*,?(?: [\w'-]+,?){1,10} [\w'-]+"
+"""A fact turned round: 3 to 12 words, short enough to be said back within a turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Of one message or of many, in the order they were said; all in words for saying back."""
+
+    topics: tuple[str, ...]
+    facts: tuple[str, ...]
+    feelings: tuple[str, ...]
+
+
+def listen(messages: Sequence[str]) -> Heard:
+    """What the user has said so far."""
+    parts = [_listen(message) for message in messages]
+    return Heard(
+        tuple(t for p in parts for t in p.topics),
+        tuple(f for p in parts for f in p.facts),
+        tuple(f for p in parts for f in p.feelings),
+    )
+
+
+@lru_cache(maxsize=16384)
+def _listen(message: str) -> Heard:
+    topics, facts, feelings = [], [], []
+    for said in _SENTENCE.findall(message):
+        sentence, asked = said.strip().rstrip(".?!"), said.rstrip().endswith("?")
+        topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
+        if topic:
+            topics.append(turn_round(topic.group(1)))
+        elif feeling and feeling.group(1).lower() not in _NO_FEELING:
+            feelings.append(feeling.group(1).lower())
+        elif not asked and _tells(sentence):
+            facts.append(turn_round(sentence))
+    return Heard(tuple(topics), tuple(facts), tuple(feelings))
+
+
+def _tells(sentence: str) -> bool:
+    """Whether a sentence tells something of the user's, and not of this talk."""
+    words = sentence.lower().replace(",", " ").split()
+    return (
+        "you" not in words
+        and "your" not in words
+        and not _NO_FACT.match(sentence)
+        and re.fullmatch(FACT_SHAPE, turn_round(sentence)) is not None
+    )
+
+
+@lru_cache(maxsize=16384)
+def turn_round(text: str) -> str:
+    """The user's words as the supporter says them: `My boss left me` -> `your boss left you`."""
+    turned: list[str] = []
+    before = ""
+    for number, word in enumerate(text.split()):
+        plain = word.rstrip(",;:")
+        tail, low = word[len(plain) :], plain.lower().replace("\u2019", "'")
+        if low == "was" and before == "i":
+            turned.append("were" + tail)
+        elif low in _TURNED:
+            turned.append(_TURNED[low] + tail)
+        else:
+            turned.append((plain.lower() if number == 0 else plain) + tail)
+        before = low
+    return " ".join(turned)

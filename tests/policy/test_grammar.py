@@ -1,0 +1,162 @@
+"""The phrase grammar says what it is asked to, in the user's words, and knows its sentences."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.config import STRATEGIES, DifficultyConfig, SimulatorConfig
+from harness.policy.grammar import covers, random_reply, speak
+from harness.policy.listening import listen, turn_round
+from harness.policy.phrases import PHRASES, POOR
+from harness.simulator.factory import make
+from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply
+from harness.simulator.reading import read
+from harness.simulator.recognise import recognise
+
+OPENING = "It is about my exam. I failed the exam twice. I feel so ashamed."
+
+
+@pytest.mark.parametrize(
+    ("said", "said_back"),
+    [
+        ("I failed the exam twice", "you failed the exam twice"),
+        ("My boss shouted at me", "your boss shouted at you"),
+        ("I was on a trip when they called", "you were on a trip when they called"),
+        ("We had to sell our old house", "you had to sell your old house"),
+        ("Nobody asked me if I could come", "nobody asked you if you could come"),
+        ("I am not sure I can do this by myself", "you are not sure you can do this by yourself"),
+        ("It was hard, and I'm tired", "it was hard, and you are tired"),
+    ],
+)  # fmt: skip
+def test_the_users_words_are_turned_round(said, said_back):
+    assert turn_round(said) == said_back
+
+
+def test_listening_splits_words_into_topic_facts_and_feelings():
+    heard = listen([OPENING, "That helps. My parents paid for the course. Please listen to me."])
+    assert heard.topics == ("your exam",)
+    assert heard.facts == ("you failed the exam twice", "your parents paid for the course")
+    assert heard.feelings == ("ashamed",)
+
+
+def test_thanks_needs_and_questions_are_not_facts():
+    assert (
+        listen(["Thank you, that helps. Please tell me what I can do. What do I do now?"]).facts
+        == ()
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_strategy_can_be_spoken_to_someone_who_said_nothing_to_take_up(strategy):
+    assert covers(speak(strategy, ["Hello."], random.Random(1).random), heard=["Hello."])
+
+
+def test_a_reply_takes_up_the_newest_fact_most_often():
+    draws = random.Random(1)
+    said = [OPENING, "My parents paid for the course."]
+    replies = [speak("restate", said, draws.random) for _ in range(400)]
+    newest = sum("your parents paid" in r for r in replies)
+    oldest = sum("you failed the exam" in r for r in replies)
+    assert newest > 2 * oldest > 0
+
+
+WORDS = st.one_of(
+    st.text(max_size=60),
+    st.lists(
+        st.sampled_from(
+            [
+                "I",
+                "me",
+                "my",
+                "was",
+                "lost",
+                "a",
+                "3",
+                "(two)",
+                "it's",
+                "is",
+                "about",
+                "so,",
+                "sad",
+                "feel.",
+                "failed?",
+                "élan",
+            ]
+        ),
+        max_size=20,
+    ).map(" ".join),
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4), st.integers(0, 2**32))
+def test_any_words_get_a_reply_that_the_grammar_covers(heard, seed):
+    draw = random.Random(seed).random
+    for strategy in STRATEGIES:
+        assert covers(speak(strategy, heard, draw), heard)
+    assert covers(random_reply(heard, draw), heard)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "hello",
+        "You said that.",
+        "What I hear is that you failed the exam twice",
+        "It sounds like, and that is hard.",
+        "You are exam the telling me that.",
+        "Take all the time you need. You the need.",
+    ],
+)
+def test_other_text_is_not_covered(text):
+    assert not covers(text)
+
+
+def test_with_the_conversation_at_hand_only_what_was_said_may_fill_a_slot():
+    assert covers("You said that your dog died on Friday.")
+    assert not covers("You said that your dog died on Friday.", heard=[OPENING])
+    assert covers("You said that you failed the exam twice.", heard=[OPENING])
+
+
+def test_simulated_users_recognise_what_the_grammar_means():
+    """At least 90% of what is said, in every strategy, to users of both splits at all levels."""
+    said, recognised, flagged = Counter(), Counter(), 0
+    for meant, text, was_flagged in _talks():
+        said[meant] += 1
+        recognised[meant] += recognise(text) == (meant,)
+        flagged += was_flagged
+    assert {s: recognised[s] / said[s] for s in STRATEGIES if recognised[s] < 0.9 * said[s]} == {}
+    assert flagged < 0.01 * said.total()
+
+
+def _talks():
+    draw = random.Random(7)
+    for disclosure in ("free", "hint", "never"):
+        users = make(SimulatorConfig(), DifficultyConfig(disclosure=disclosure))
+        for group in range(120):
+            split = (TRAIN, HELD_OUT)[group % 2]
+            turn = users.open([ConversationKey(3, 1, group, 0, split)])[0]
+            heard = [turn.text]
+            while turn.ended is None:
+                meant = draw.choice(STRATEGIES)
+                text = speak(meant, heard, draw.random)
+                turn = users.answer([turn], [SupporterReply(text)])[0]
+                heard.append(turn.text)
+                yield meant, text, turn.flagged
+
+
+def test_poor_replies_carry_no_strategy_and_hurt():
+    for phrase in POOR:
+        text = phrase.format(topic="your exam")
+        assert recognise(text) == ()
+        assert read(text).hurts
+
+
+def test_every_strategy_has_some_ten_phrases_and_none_twice():
+    everything = [p for own in PHRASES.values() for p in own] + list(POOR)
+    assert set(PHRASES) == set(STRATEGIES)
+    assert all(10 <= len(own) <= 12 for own in PHRASES.values())
+    assert len(set(everything)) == len(everything)

@@ -62,7 +62,7 @@ MEASURED = {
 
 
 def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
-    """One line of metrics.jsonl; NaN and infinity become null. Raises KeyError on an unknown key."""
+    """One line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from harness.config import RunConfig
-from harness.errors import DeviceError, HarnessError, StoppedError
+from harness.errors import DataError, DeviceError, HarnessError, StoppedError
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.train import session as sessions
@@ -36,6 +36,8 @@ def main() -> int:
     run = RunFolder(arguments.run_dir)
     emit = _both(sessions.jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
     try:
+        if not run.is_run():
+            raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
         with folder.hold(run):
             return attempt(run, emit)
     except HarnessError as error:

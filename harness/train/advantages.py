@@ -49,14 +49,16 @@ def group_relative(rewards: FloatArray, group_size: int, std_floor: float | None
     if std_floor is None:
         return centred.ravel()
     divisor = np.maximum(stds, std_floor) if std_floor > 0 else stds + TINY
-    return (centred / np.nan_to_num(divisor, nan=1.0)[:, None]).ravel()
+    scaled: FloatArray = centred / np.nan_to_num(divisor, nan=1.0)[:, None]
+    return scaled.ravel()
 
 
 def permuted_within_groups(
     advantages: FloatArray, group_size: int, rng: np.random.Generator
 ) -> FloatArray:
     """The null control: the same magnitudes in each group, dealt out at random."""
-    return rng.permuted(advantages.reshape(-1, group_size), axis=1).ravel()
+    permuted: FloatArray = rng.permuted(advantages.reshape(-1, group_size), axis=1)
+    return permuted.ravel()
 
 
 def _known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], FloatArray]:

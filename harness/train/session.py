@@ -47,6 +47,7 @@ class Session:
         for problem in problems:
             self.note("checkpoint_passed_over", problem=problem)
         if self.last_step < self.start:
+            self._metrics.close()
             raise DataError(
                 f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
                 f"step up to it, found {self.last_step}"

@@ -45,7 +45,7 @@ from harness.train.measure import (
 )
 from harness.train.session import Session
 
-WORDING_DRAWS = 15
+WORDING_DRAWS = 8
 """Uniform draws that one reply may use for its wording, beside one for its strategy."""
 _SPEECH, _PERMUTATION = 1, 2
 """Streams of random numbers within a step."""

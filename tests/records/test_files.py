@@ -1,0 +1,90 @@
+"""Atomic writes, events, the ledger of a sweep, and conversations."""
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.errors import DataError, StorageError
+from harness.records import atomic, conversations, sweep
+from harness.records.conversations import TurnRecord
+from harness.records.events import EventLog
+from harness.records.sweep import LedgerRow, Sweep
+
+
+def test_a_write_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    atomic.write_text(tmp_path / "a", "long " * 100)
+    atomic.write_text(tmp_path / "a", "short")
+    assert (tmp_path / "a").read_text() == "short"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_write_that_fails_keeps_the_old_file(tmp_path: Path) -> None:
+    atomic.write_text(tmp_path / "a", "old")
+    with pytest.raises(UnicodeEncodeError):
+        atomic.write_text(tmp_path / "a", "\ud800")
+    assert (tmp_path / "a").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_an_io_error_names_the_file(tmp_path: Path) -> None:
+    target = tmp_path / "gone" / "a"
+    with pytest.raises(StorageError, match=f"{target}: No such file or directory"):
+        atomic.write_text(target, "x")
+
+
+def test_json_never_holds_nan(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        atomic.write_json(tmp_path / "a", {"x": float("nan")})
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_full_disk_is_a_storage_error() -> None:
+    with pytest.raises(StorageError, match="/dev/full: No space left on device"):
+        EventLog(Path("/dev/full")).append("step", step=1)
+
+
+def test_events_carry_their_time(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events.jsonl")
+    log.append("start", step=0)
+    log.append("stop", why="SIGTERM")
+    first, second = map(json.loads, (tmp_path / "events.jsonl").read_text().splitlines())
+    assert (first["event"], first["step"], second["why"]) == ("start", 0, "SIGTERM")
+    assert second["time_unix_s"] >= first["time_unix_s"] > 1.6e9
+
+
+def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
+    rows = (
+        LedgerRow("0-easy", "/runs/0-easy", ["difficulty=easy", "seed=1"], "done", None, 0),
+        LedgerRow("1-hard", None, ["difficulty=hard", "seed=1"]),
+    )
+    written = Sweep(str(tmp_path), {"difficulty": ["easy", "hard"], "seed": [1]}, rows)
+    sweep.write(tmp_path, written)
+    assert sweep.read(tmp_path) == written
+    assert list(json.loads((tmp_path / "sweep.json").read_text())) == [
+        "schema",
+        "dir",
+        "axes",
+        "runs",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"runs": 3}', '{"dir": null, "axes": {}}'])
+def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sweep.json").write_text(text)
+    with pytest.raises(DataError, match=r"sweep.json: cannot be read"):
+        sweep.read(tmp_path)
+
+
+def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:
+    turns = [
+        TurnRecord(0, 0, 0, "user", "Hello.", None, None, 40, None, None, None, None, None),
+        TurnRecord(0, 0, 1, "policy", "Hi.", "other", None, None, 1.5, -0.5, None, None, None),
+    ]
+    path = conversations.write(tmp_path / "conversations", 7, turns)
+    assert path.name == "step-00007.parquet"
+    table = pq.read_table(path).to_pylist()
+    assert [row["speaker"] for row in table] == ["user", "policy"]
+    assert (table[0]["emotion_after"], table[1]["entropy_nats"]) == (40, 1.5)
+    assert [p.name for p in path.parent.iterdir()] == [path.name]

@@ -1,0 +1,106 @@
+"""metrics.jsonl: rows are durable, complete, and compared when they are computed again."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.errors import DataError, DivergedError
+from harness.records.metrics import MEASURED, MetricsLog, encode_row
+
+
+@contextlib.contextmanager
+def log_with(path: Path, *rewards: float) -> Iterator[MetricsLog]:
+    """The log at `path`, after a row for each of `rewards`."""
+    with contextlib.closing(MetricsLog(path)) as log:
+        for step, reward in enumerate(rewards, start=1):
+            log.append(step, {"reward": reward})
+        yield log
+
+
+def rewards(path: Path) -> list[float]:
+    return [json.loads(line)["reward"] for line in path.read_text().splitlines()]
+
+
+def test_a_row_holds_every_key_in_order_and_null_for_what_was_not_measured() -> None:
+    row = json.loads(encode_row(3, {"reward": 0.5, "entropy": float("nan")}))
+    assert list(row) == ["step", *MEASURED]
+    assert (row["step"], row["reward"], row["entropy"], row["kl"]) == (3, 0.5, None, None)
+
+
+def test_an_unknown_key_is_refused() -> None:
+    with pytest.raises(KeyError, match="not a metric: rewrad"):
+        encode_row(1, {"rewrad": 1.0})
+
+
+@given(st.floats())
+def test_a_value_comes_back_exactly_or_is_null(value: float) -> None:
+    found = json.loads(encode_row(1, {"reward": value}))["reward"]
+    assert found == value or found is None
+
+
+def test_rows_are_appended_and_found_again(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        pass
+    with log_with(path) as log:
+        assert log.last_step == 2
+        assert log.append(3, {"reward": 0.3}) is True
+        assert rewards(path) == [0.1, 0.2, 0.3]
+
+
+def test_a_torn_last_line_is_cut_and_written_anew(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        whole = path.read_bytes()
+    path.write_bytes(whole[:-7])
+    with log_with(path) as log:
+        assert log.last_step == 1
+        log.append(2, {"reward": 0.2})
+    assert path.read_bytes() == whole
+
+
+def test_a_recomputed_row_is_compared_not_repeated(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2) as log:
+        assert log.append(1, {"reward": 0.1}) is False
+    assert rewards(path) == [0.1, 0.2]
+
+
+def test_a_row_that_differs_names_its_line_its_key_and_both_values(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2) as log, pytest.raises(DivergedError) as caught:
+        log.append(2, {"reward": 0.25})
+    assert str(caught.value) == (
+        f"{path}:2: a recomputed row must equal the one on disk; reward was 0.2, is now 0.25"
+    )
+
+
+def test_superseded_rows_are_kept_aside(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2, 0.3) as log:
+        log.supersede(2)
+        assert log.append(2, {"reward": 0.25}) is True
+    assert rewards(tmp_path / "metrics.superseded.jsonl") == [0.2, 0.3]
+    assert rewards(path) == [0.1, 0.25]
+
+
+def test_a_gap_is_refused(tmp_path: Path) -> None:
+    with (
+        log_with(tmp_path / "metrics.jsonl", 0.1) as log,
+        pytest.raises(ValueError, match="row 3 would leave a gap after row 1"),
+    ):
+        log.append(3, {})
+
+
+def test_a_foreign_line_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        first, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(first + b"\0\0\0\n" + second)
+    with pytest.raises(DataError, match=r"metrics.jsonl:2: row 2 must be of step 2, got"):
+        MetricsLog(path)

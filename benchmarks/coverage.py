@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import onset, verdict
+from harness.law import gates, onset, verdict
 from harness.law.clean import Points
 from harness.law.interval import half_width
 from harness.law.results import VERDICTS, Interval
@@ -85,11 +85,14 @@ def _points(log: Log) -> Points:
 
 def _print_coverage(replicates: int) -> None:
     print("Coverage of 95% intervals, %; a in % of the truth; n_eff >= 7 only.\n")
-    print("| cell | gated out % | a covered | ols a covered | a bias | a rmse | a half-width |", end="")
+    print(
+        "| cell | gated out % | a covered | ols a covered | a bias | a rmse | a half-width |",
+        end="",
+    )
     print(" ceiling covered | ols ceiling covered | ceiling half-width |\n|" + "---|" * 10)
     for cell in CELLS:
         logs = [cell.make(FIRST_SEED + s, cell.n, cell.noise) for s in range(replicates)]
-        fits = [f for f in (verdict.fit(_points(log)) for log in logs) if verdict.enough(f)]
+        fits = [f for f in (gates.fit(_points(log)) for log in logs) if gates.enough(f)]
         spreads = [f.spread for f in fits if f.spread is not None]
         a, c = [s.a for s in spreads], [s.ceiling for s in spreads]
         error = 100 * (np.array([i.value for i in a]) / synthetic.TRUE_A - 1)
@@ -146,7 +149,7 @@ def judged(log: Log) -> verdict.Verdict:
     points = _points(log)
     course = onset.course(log.steps, log.entropy)
     found = onset.find(course, points) if course else None
-    return verdict.judge(verdict.fit(points), found, course, intervened=False)
+    return verdict.judge(gates.fit(points), found, course, intervened=False)
 
 
 def _print_onsets(replicates: int) -> None:

@@ -9,13 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import clean, discover, groups, identity, onset, reading, regime, rivals, verdict
+from harness.law import (
+    clean,
+    discover,
+    gates,
+    groups,
+    identity,
+    onset,
+    reading,
+    regime,
+    rivals,
+    verdict,
+)
 from harness.law.discover import Found
+from harness.law.gates import Fitted
 from harness.law.groups import Member
 from harness.law.identity import Identity
 from harness.law.reading import ReadError, Table
 from harness.law.results import Analysis, Interval, Onset, ReadProblem, RunResult, RunSeries
-from harness.law.verdict import Fitted, Verdict
+from harness.law.verdict import Verdict
 
 EVALUATION = "eval/reward"
 TRAINING = "reward"
@@ -151,7 +163,7 @@ def _fitted(
     steps, entropy = clean.entropy_points(table, columns.entropy)
     course = onset.course(steps, entropy)
     found = onset.find(course, points) if course is not None else None
-    fitted = verdict.fit(points)
+    fitted = gates.fit(points)
     judged = verdict.judge(fitted, found, course, name.intervened)
     won = regime.gain(points)
     result = RunResult(
@@ -188,7 +200,7 @@ def _numbers(fitted: Fitted, judged: Verdict) -> dict[str, Any]:
         "b": spread.b if spread else None,
         "ceiling": spread.ceiling if spread else None,
         "cov_ab": spread.cov_ab if spread else None,
-        "identified": verdict.identified(fitted),
+        "identified": gates.identified(fitted),
         "reliability": ols.a / line.a if ols and line and line.a else None,
         "out_of_time_skill": judged.skill,
         "ols": {"a": ols.a, "b": ols.b, "r2": ols.r2} if ols else None,
@@ -210,7 +222,7 @@ def _other_fits(
             continue
         points = clean.clean(table, columns.entropy, column).points
         if len(points):
-            fitted = verdict.fit(points)
+            fitted = gates.fit(points)
             judged = verdict.judge(fitted, found, course, name.intervened)
             fits[column] = {"n_valid": len(points), **_plain(_numbers(fitted, judged))}
     return fits

@@ -1,4 +1,4 @@
-"""Does the reward leave the law: at some step, or by falling while H falls as well?"""
+"""Does the reward leave the law: at some step, after the onset, or by falling while H falls?"""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, estimate, segments
+from harness.law import binning, estimate, interval, segments, trend
 from harness.law.clean import Points
+from harness.law.estimate import Line
+from harness.law.gates import Fitted
 from harness.law.results import Floats
 
 BREAK_F = 10.0
 TURN_F = 12.0
+SMALLEST_MOVE = 0.04
+"""Reward left unexplained that is worth calling a break, at least."""
+SHARE_OF_LAW = 0.25
+"""The same as a share of what the law moved the reward by."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +41,34 @@ class Break:
     """Reward moved after the break beyond what the law would have moved it by."""
 
 
+@dataclass(frozen=True)
+class Shortfall:
+    """How far the reward stays below what the law says H should have won it, after some step."""
+
+    reward: float
+    se: float
+
+    @property
+    def z(self) -> float:
+        return self.reward / self.se if self.se > 0 else 0.0
+
+
 def binned(points: Points) -> Binned:
     """At least 16 points."""
     bins = binning.onset_bins(len(points))
     label = binning.labels(len(points), bins)
-    x = np.exp(binning.without_spikes(points.entropy))
-    reward = binning.without_spikes(points.reward)
-    time = (np.arange(bins) + 0.5) / bins
     return Binned(
         binning.means(points.steps, label),
-        time,
-        binning.means(x, label),
-        binning.means(reward, label),
+        (np.arange(bins) + 0.5) / bins,
+        binning.means(np.exp(binning.without_spikes(points.entropy)), label),
+        binning.means(binning.without_spikes(points.reward), label),
     )
+
+
+def matters(unexplained: float, line: Line) -> bool:
+    """Whether that much reward is more than noise beside what the law moved."""
+    law_moved = abs(line.a) * float(np.ptp(line.x))
+    return unexplained > max(SHARE_OF_LAW * law_moved, SMALLEST_MOVE)
 
 
 def law_break(run: Binned) -> Break:
@@ -61,10 +82,21 @@ def law_break(run: Binned) -> Break:
     best = int(np.argmin(ssr))
     k, (on_x, on_time) = int(knots[best]), slopes[best]
     left = _centred(run.reward) - on_x * _centred(held[best]) - on_time * _centred(after[best])
-    f = _f(run, left, extra=3, parameters=5)
     end = max(1, bins // 20)
     moved = on_time * (1 - run.time[k]) - on_x * (run.x[-end:].mean() - run.x[k])
-    return Break(float(run.steps[k]), f, abs(float(moved)))
+    return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
+
+
+def shortfall(law: Fitted, after: Points) -> Shortfall | None:
+    """What `law` says of the points `after`, minus what they did; None where that is unknown."""
+    if law.line is None or law.spread is None:
+        return None
+    x, reward = trend.move(after.steps, after.x), trend.move(after.steps, after.reward)
+    if x is None or reward is None:
+        return None
+    se_a = interval.half_width(law.spread.a) / 2
+    missing = -law.line.a * x.value - reward.value
+    return Shortfall(missing, float(np.hypot(reward.se, x.value * se_a)))
 
 
 def falls_after_rise(run: Binned) -> bool:

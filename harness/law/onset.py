@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, segments
+from harness.law import binning, segments, trend
 from harness.law.clean import Points
 from harness.law.results import Floats, Onset
 from harness.law.segments import Knots
@@ -101,16 +101,15 @@ def _clipped(kind: str, run: Course, step: float, low: float, high: float) -> On
 
 
 def _reward_still_rises(rewards: Points, step: float) -> bool:
-    after, before = rewards.where(rewards.steps >= step), rewards.where(rewards.steps < step)
-    if len(after) < 4 or len(before) < 2:
+    """Then H was consumed for reward, as the law has it, and did not collapse."""
+    before = rewards.reward[rewards.steps < step]
+    after = rewards.where(rewards.steps >= step)
+    rise = trend.move(after.steps, after.reward)
+    if rise is None or len(before) < 2:
         return False
-    time = after.steps - after.steps.mean()
-    slope = float(time @ after.reward) / float(time @ time)
-    left = after.reward - after.reward.mean() - slope * time
-    error = float(np.sqrt(left @ left / (len(after) - 2) / (time @ time)))
     edge = max(1, len(before) // 10)
-    gain = float(before.reward[-edge:].mean() - before.reward[:edge].mean())
-    return slope * float(np.ptp(after.steps)) > max(0.25 * gain, 0.02) and slope > 2.5 * error
+    gain = float(before[-edge:].mean() - before[:edge].mean())
+    return rise.value > max(0.25 * gain, 0.02) and rise.value > 2.5 * rise.se
 
 
 def _budget_spent(run: Course) -> Onset | None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law import breaks, estimate, interval, onset
-from harness.law.breaks import Break
+from harness.law import breaks, estimate, gates, interval, onset
 from harness.law.clean import Points
-from harness.law.estimate import LeastSquares, Line
-from harness.law.interval import Spread
+from harness.law.gates import FEWEST_POINTS, Fitted
 from harness.law.onset import Course
 from harness.law.results import Onset
 
-FEWEST_POINTS = 16
-FEWEST_EFFECTIVE = 7.0
-WEAK_FIRST_STAGE = 10.0
-"""First-stage F below which x is noise as far as the instrument can tell."""
-LARGEST_RELATIVE_A = 0.5
-LARGEST_CEILING = 0.05
 NO_MOVE = 0.08
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
-BREAK_MOVE = 0.04
+RISES, RISES_FAR = 0.4, 0.7
+"""log H above its trough at the end, that is suspicious, and that rules the law out."""
+SHORT_Z, SUSPECT_Z = 2.0, 1.0
+"""Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
+by the law of the whole run."""
 
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
@@ -36,16 +32,8 @@ REASONS = {
     "not_validated_out_of_time": "fitted on the first half, it predicts the second no better "
     "than the last value",
 }
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """The law fitted to one reward column. None where no number can be computed."""
-
-    points: Points
-    line: Line | None
-    spread: Spread | None
-    ols: LeastSquares | None
+EXCUSES = ("identification_range", "too_few_steps")
+"""Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
 
 
 @dataclass(frozen=True)
@@ -54,108 +42,102 @@ class Verdict:
 
     word: str
     reasons: tuple[str, ...]
-    law_break: float | None
-    skill: float | None
+    law_break: float | None = None
+    skill: float | None = None
     """Out of time: 1 - squared error of the law / of the last value, first half to second."""
 
-
-def fit(points: Points) -> Fitted:
-    line = estimate.fit(points.entropy, points.reward)
-    spread = interval.spread(line) if line is not None else None
-    return Fitted(points, line, spread, estimate.least_squares(points.x, points.reward))
-
-
-def enough(fitted: Fitted) -> bool:
-    """Enough points, and enough independent ones, to say anything."""
-    spread = fitted.spread
-    if spread is None:
-        return len(fitted.points) >= FEWEST_POINTS
-    return len(fitted.points) >= FEWEST_POINTS and spread.n_eff >= FEWEST_EFFECTIVE
-
-
-def identified(fitted: Fitted) -> dict[str, bool]:
-    """Whether a, and whether the ceiling, is known well enough to be quoted."""
-    line, spread = fitted.line, fitted.spread
-    if line is None or spread is None or not enough(fitted):
-        return {"a": False, "ceiling": False}
-    strong = line.first_stage_f > WEAK_FIRST_STAGE
-    a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
-    ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
-    return {"a": bool(strong and a), "ceiling": bool(strong and ceiling)}
+    def because(self, word: str, reason: str) -> Verdict:
+        """Another word, for a reason that makes the excuses void."""
+        kept = tuple(r for r in self.reasons if r not in EXCUSES)
+        return replace(self, word=word, reasons=(*kept, reason))
 
 
 def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: bool) -> Verdict:
-    """The verdict on one fit; `found` is the run's onset, `run` its course of H."""
-    word, reasons = _by_interval(fitted)
-    broken: Break | None = None
-    skill = None
+    """The verdict on one fit; `found` is the run's onset, `run` its course of H.
+
+    The shape of the run is looked at even when the interval decides nothing, since a law that
+    breaks half way is what makes the interval wide.
+    """
+    verdict = _by_interval(fitted)
     if len(fitted.points) >= FEWEST_POINTS and fitted.line is not None:
         shape = breaks.binned(fitted.points)
-        broken = _broken(breaks.law_break(shape), fitted.line)
-        skill = out_of_time_skill(fitted.points)
-        word, reasons = _by_shape(word, reasons, fitted, shape, broken, found, run)
+        verdict = _by_break(verdict, fitted, shape, found)
+        if breaks.falls_after_rise(shape) and verdict.word != "holds_until_onset":
+            verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
+        verdict = replace(verdict, skill=out_of_time_skill(fitted.points))
+    if run is not None:
+        verdict = _by_rise(verdict, run)
     if intervened:
-        reasons += ("intervened",)
-    if word == "holds" and skill is not None and skill <= 0:
-        reasons += ("not_validated_out_of_time",)
-    return Verdict(word, reasons, broken.step if broken else None, skill)
+        verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
+    if verdict.word == "holds" and verdict.skill is not None and verdict.skill <= 0:
+        verdict = replace(verdict, reasons=(*verdict.reasons, "not_validated_out_of_time"))
+    return verdict
 
 
-def _by_interval(fitted: Fitted) -> tuple[str, tuple[str, ...]]:
-    if not enough(fitted):
-        return "undetermined", ("too_few_steps",)
+def _by_interval(fitted: Fitted) -> Verdict:
+    if not gates.enough(fitted):
+        return Verdict("undetermined", ("too_few_steps",))
     if fitted.line is None or fitted.spread is None:
-        return "undetermined", ("identification_range",)
+        return Verdict("undetermined", ("identification_range",))
     a = fitted.spread.a
     if a.high < 0:
-        return "fails", ("wrong_sign",)
-    if a.low <= 0:
-        could_move = (abs(a.value) + interval.half_width(a)) * float(np.ptp(fitted.line.x))
-        if could_move < NO_MOVE:
-            return "fails", ("no_relation",)
-        return "undetermined", ("identification_range",)
-    return "holds", ()
+        return Verdict("fails", ("wrong_sign",))
+    if a.low > 0:
+        return Verdict("holds", ())
+    could_move = (abs(a.value) + interval.half_width(a)) * float(np.ptp(fitted.line.x))
+    if could_move < NO_MOVE:
+        return Verdict("fails", ("no_relation",))
+    return Verdict("undetermined", ("identification_range",))
 
 
-def _by_shape(
-    word: str,
-    reasons: tuple[str, ...],
-    fitted: Fitted,
-    shape: breaks.Binned,
-    broken: Break | None,
-    found: Onset | None,
-    run: Course | None,
-) -> tuple[str, tuple[str, ...]]:
-    """What the course of R and H says; run even when the interval decides nothing."""
-    if broken is not None:
-        if found is not None and found.kind != "explosion" and _held_before(fitted.points, found):
-            return "holds_until_onset", ("law_break",)
-        word, reasons = "fails", (*_without_range(reasons), "law_break")
-    if breaks.falls_after_rise(shape):
-        word, reasons = "fails", (*_without_range(reasons), "reward_falls_while_entropy_falls")
-    if run is not None:
-        over_trough, over_start = onset.rise(run)
-        if over_trough > 0.4:
-            failed = over_start > 0 or over_trough > 0.7
-            word = "fails" if failed else ("undetermined" if word == "holds" else word)
-            reasons = (*reasons, "entropy_rises")
-    return word, reasons
+def _by_break(
+    verdict: Verdict, fitted: Fitted, shape: breaks.Binned, found: Onset | None
+) -> Verdict:
+    """What a break of the law changes; before a collapse the law may have held."""
+    assert fitted.line is not None
+    fall = found if found is not None and found.kind == "terminal_fall" else None
+    before, after = _around(fitted.points, found)
+    best = breaks.law_break(shape)
+    broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
+    step = best.step
+    if fall is not None and not broken:
+        short = breaks.shortfall(before, after)
+        broken = short is not None and short.z > SHORT_Z
+        broken = broken and short is not None and breaks.matters(short.reward, fitted.line)
+        step = fall.step
+    if broken:
+        return replace(_broken(verdict, found, before), law_break=step)
+    whole = breaks.shortfall(fitted, after) if fall is not None else None
+    if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
+        return verdict.because("undetermined", "law_break")
+    return verdict
 
 
-def _without_range(reasons: tuple[str, ...]) -> tuple[str, ...]:
-    """A misfit widens the interval, so that not being identified is no reason beside it."""
-    return tuple(r for r in reasons if r not in ("identification_range", "too_few_steps"))
+def _broken(verdict: Verdict, found: Onset | None, before: Fitted) -> Verdict:
+    if found is None or found.kind == "explosion" or before.spread is None:
+        return verdict.because("fails", "law_break")
+    if before.spread.a.low > 0:
+        return verdict.because("holds_until_onset", "law_break")
+    if found.kind == "terminal_fall" and before.spread.a.high > 0:
+        undecided = verdict.because("undetermined", "law_break")
+        return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
+    return verdict.because("fails", "law_break")
 
 
-def _broken(best: Break, line: Line) -> Break | None:
-    law_move = abs(line.a) * float(np.ptp(line.x))
-    large = best.unexplained > max(0.25 * law_move, BREAK_MOVE)
-    return best if best.f > breaks.BREAK_F and large else None
+def _around(points: Points, found: Onset | None) -> tuple[Fitted, Points]:
+    """The law before the onset, and the points from it on; all and none where there is none."""
+    at = np.inf if found is None else found.step
+    return gates.fit(points.where(points.steps < at)), points.where(points.steps >= at)
 
 
-def _held_before(points: Points, found: Onset) -> bool:
-    before = fit(points.where(points.steps < found.step))
-    return before.spread is not None and before.spread.a.low > 0 and len(before.points) >= 8
+def _by_rise(verdict: Verdict, run: Course) -> Verdict:
+    over_trough, over_start = onset.rise(run)
+    if over_trough <= RISES:
+        return verdict
+    if over_start > 0 or over_trough > RISES_FAR:
+        return verdict.because("fails", "entropy_rises")
+    word = "undetermined" if verdict.word == "holds" else verdict.word
+    return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))
 
 
 def out_of_time_skill(points: Points) -> float | None:
@@ -166,7 +148,7 @@ def out_of_time_skill(points: Points) -> float | None:
         return None
     truth = points.reward[half:]
     predicted = line.b - line.a * points.x[half:]
-    last = points.reward[max(0, half - max(1, half // 10)) : half].mean()
+    last = points.reward[half - max(1, half // 10) : half].mean()
     against = float(((truth - last) ** 2).sum())
     if against <= 0:
         return None

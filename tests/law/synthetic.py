@@ -81,7 +81,7 @@ def lawful(
 
 
 def kink(seed: int, n: int, noise: Noise, fall: float = 12.0, post: float = -0.15) -> Log:
-    """Lawful until somewhere in the middle; then log H falls by `fall` a run and R moves by `post`."""
+    """Lawful until about the middle; then log H falls by `fall` a run and R moves by `post`."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     at = rng.uniform(0.4, 0.65)
     skeleton = np.exp(-0.8 * u - fall * np.maximum(u - at, 0.0))

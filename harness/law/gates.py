@@ -1,0 +1,51 @@
+"""The law fitted to points, and whether its numbers are known well enough to be quoted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.law import estimate, interval
+from harness.law.clean import Points
+from harness.law.estimate import LeastSquares, Line
+from harness.law.interval import Spread
+
+FEWEST_POINTS = 16
+FEWEST_EFFECTIVE = 7.0
+WEAK_FIRST_STAGE = 10.0
+"""First-stage F below which x is noise as far as the instrument can tell."""
+LARGEST_RELATIVE_A = 0.5
+LARGEST_CEILING = 0.05
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The law fitted to one reward column. None where no number can be computed."""
+
+    points: Points
+    line: Line | None
+    spread: Spread | None
+    ols: LeastSquares | None
+
+
+def fit(points: Points) -> Fitted:
+    line = estimate.fit(points.entropy, points.reward)
+    spread = interval.spread(line) if line is not None else None
+    return Fitted(points, line, spread, estimate.least_squares(points.x, points.reward))
+
+
+def enough(fitted: Fitted) -> bool:
+    """Enough points, and enough independent ones, to say anything."""
+    if len(fitted.points) < FEWEST_POINTS:
+        return False
+    return fitted.spread is None or fitted.spread.n_eff >= FEWEST_EFFECTIVE
+
+
+def identified(fitted: Fitted) -> dict[str, bool]:
+    """Whether a is known to within half of itself, and the ceiling to within 0.05 of reward."""
+    line, spread = fitted.line, fitted.spread
+    if line is None or spread is None or not enough(fitted):
+        return {"a": False, "ceiling": False}
+    strong = line.first_stage_f > WEAK_FIRST_STAGE
+    a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
+    ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
+    return {"a": bool(strong and a), "ceiling": bool(strong and ceiling)}

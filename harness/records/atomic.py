@@ -22,12 +22,17 @@ def storage(path: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text` in one rename; a crash leaves the old file or the new one."""
+    """Replace `path` by `text`, as UTF-8, in one rename."""
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` in one rename; a crash leaves the old file or the new one."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     with storage(path):
         try:
-            with scratch.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with scratch.open("wb") as file:
+                file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
             scratch.replace(path)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 from harness.config import DifficultyConfig
 
-BASE = -0.2
-FIT_WEIGHT = 2.2
+BASE = -0.15
+FIT_WEIGHT = 2.4
 MOMENTUM = 1.42
 RUNAWAY = 0.069
 NEUTRAL_EMOTION = 45
 NOISE = 0.01
 """Share of changes that are a coin toss."""
-LAST, PREVIOUS, EARLIER = 1.6, 1.0, 0.6
+LAST, PREVIOUS, EARLIER = 2.0, 1.2, 0.7
 """Fatigue: lost for a strategy used in the last reply, the one before, or earlier in the talk."""
 INTENTION_OFFSET = {
     "praise": 0.48, "not_at_fault": 0.04, "venting": 0.11, "deep_empathy": -0.16,
@@ -51,9 +51,9 @@ class Disclosure:
 
 
 ACCEPTANCES = {
-    "any_kindness": Acceptance(0.2, 0.0),
-    "reasonable": Acceptance(0.6, 0.4),
-    "goal_fit": Acceptance(0.9, 1.0),
+    "any_kindness": Acceptance(0.3, 0.0),
+    "reasonable": Acceptance(0.65, 0.5),
+    "goal_fit": Acceptance(0.9, 1.1),
 }
 DISCLOSURES = {
     "free": Disclosure(0.90, "free"),

@@ -1,0 +1,69 @@
+"""How a reference policy hears a user: from the words alone, by keywords of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from harness.simulator.words import sentences
+
+_FEELING = re.compile(r"\bI (?:feel|am)(?: (?:so|very|less|still a bit|not as))? (\w+)")
+_NOT_FEELINGS = frozenset({"not", "alone", "married", "a", "the", "sure", "here"})
+_NEEDS = (
+    ("not_at_fault", r"fault|blame|did something wrong|brought it on"),
+    ("praise", r"did well|try very hard|how much i do"),
+    ("venting", r"listen to me|let it all out|off my chest|so much inside"),
+    ("deep_empathy", r"feel this with me|how deep it goes|how it feels|kind words"),
+    ("dialectic", r"both sides|every side|another side|turn(?:ing)? it over"),
+    ("growth", r"learn from this|understand myself|why i am like|not the first time"),
+    ("motives", r"why they|what they think|makes no sense"),
+    ("advice", r"what i can do|advice|what to do next|go on like this"),
+)
+_NEED_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _NEEDS)
+_GLAD = re.compile(r"\b(?:thank|yes|good|right|exactly|kind|helps a little)\b|^that helps")
+_SORRY = re.compile(r"\b(?:not|no|harder)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a listener has made of the user's words so far."""
+
+    facts: tuple[str, ...]
+    """In the order told."""
+    feelings: tuple[str, ...]
+    need: str | None
+    """The intention last heard in a line, if any."""
+    directions: tuple[int, ...]
+    """After each reply: 1 if the user sounded helped, -1 if not, 0 if neither."""
+
+
+def listen(turns: Sequence[str]) -> Heard:
+    """What the user's turns, the opening first, say."""
+    facts: list[str] = []
+    feelings: list[str] = []
+    need = None
+    for number, turn in enumerate(turns):
+        for line in sentences(turn)[1:]:
+            found = _need(line)
+            felt = _FEELING.search(line)
+            if found:
+                need = found
+            elif felt and felt.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
+                feelings.append(felt.group(1))
+            elif not line.startswith(("There is not much", "I do not know what else")):
+                facts.append(line)
+    return Heard(tuple(facts), tuple(feelings), need, tuple(map(direction, turns[1:])))
+
+
+def direction(turn: str) -> int:
+    """How the user's first sentence takes the last reply: 1, 0 or -1."""
+    first = (sentences(turn) or [""])[0].lower()
+    if _SORRY.search(first):
+        return 0 if first.startswith("i do not know") else -1
+    return 1 if _GLAD.search(first) else 0
+
+
+def _need(line: str) -> str | None:
+    low = line.lower()
+    return next((name for name, pattern in _NEED_PATTERNS if pattern.search(low)), None)

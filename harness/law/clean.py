@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from harness.law.reading import Table
+from harness.law.reading import FAULTS, Codes, Table
 from harness.law.results import Floats
 
+Mask = NDArray[np.bool_]
+Reasons = NDArray[np.object_]
+NO_EVALUATION = "no_evaluation"
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
 
@@ -31,8 +35,8 @@ class Points:
         """exp(H)"""
         return np.exp(self.entropy)
 
-    def where(self, keep: np.ndarray) -> Points:
-        """The points where the mask or index `keep` says so."""
+    def where(self, keep: Mask) -> Points:
+        """The points where the mask `keep` says so."""
         return Points(self.steps[keep], self.entropy[keep], self.reward[keep])
 
 
@@ -51,43 +55,41 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
     A null reward in an evaluation column is a step without evaluation, not damage.
     """
     reasons = _reasons(table, entropy, reward)
-    valid = np.array([reason is None for reason in reasons], bool)
+    valid = reasons == ""
     kept = _last_of_each_step(table.columns["step"], valid)
-    for index in map(int, np.flatnonzero(valid & ~kept)):
-        reasons[index] = "duplicate_step"
-    order = np.flatnonzero(kept)
-    order = order[np.argsort(table.columns["step"][order], kind="stable")]
-    points = Points(
-        table.columns["step"][order], table.columns[entropy][order], table.columns[reward][order]
-    )
-    return _counted(points, table, reasons)
+    reasons[valid & ~kept] = "duplicate_step"
+    order = _by_step(table.columns["step"], kept)
+    steps, h, r = (table.columns[name][order] for name in ("step", entropy, reward))
+    return _counted(Points(steps, h, r), table, reasons)
 
 
 def entropy_points(table: Table, entropy: str) -> tuple[Floats, Floats]:
     """Steps and H of every row that has them, whether or not it has a reward. Shapes (n,), (n,)."""
     steps, values = table.columns["step"], table.columns[entropy]
     valid = np.isfinite(steps) & (values >= 0) & (values <= HIGHEST_ENTROPY_NATS)
-    order = np.flatnonzero(_last_of_each_step(steps, valid))
-    order = order[np.argsort(steps[order], kind="stable")]
+    order = _by_step(steps, _last_of_each_step(steps, valid))
     return steps[order], values[order]
 
 
-def _reasons(table: Table, entropy: str, reward: str) -> list[str | None]:
-    """Why a row is no point, or None; "no_evaluation" is not damage."""
-    reasons: list[str | None] = [None] * len(table.lines)
-    absent = "no_evaluation" if reward.startswith("eval/") else "missing_reward"
-    for index, fault in table.faults[reward].items():
-        reasons[index] = absent if fault == "null" else fault
+def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
+    """Why a row is no point, "" where it is one; no_evaluation is not damage."""
+    reasons = np.full(len(table.lines), "", dtype=object)
+    absent = NO_EVALUATION if reward.startswith("eval/") else "missing_reward"
+    _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
-    for index in map(int, np.flatnonzero((values < 0) | (values > HIGHEST_ENTROPY_NATS))):
-        reasons[index] = "out_of_range"
-    for column, role in ((entropy, "entropy"), ("step", "step")):
-        for index, fault in table.faults[column].items():
-            reasons[index] = f"missing_{role}" if fault == "null" else fault
+    reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = "out_of_range"
+    _mark(reasons, table.faults[entropy], "missing_entropy")
+    _mark(reasons, table.faults["step"], "missing_step")
     return reasons
 
 
-def _last_of_each_step(steps: Floats, valid: np.ndarray) -> np.ndarray:
+def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
+    for code, fault in enumerate(FAULTS):
+        if code:
+            reasons[faults == code] = absent if fault == "null" else fault
+
+
+def _last_of_each_step(steps: Floats, valid: Mask) -> Mask:
     kept = np.zeros(len(steps), bool)
     index = np.flatnonzero(valid)[::-1]
     _, first = np.unique(steps[index], return_index=True)
@@ -95,11 +97,16 @@ def _last_of_each_step(steps: Floats, valid: np.ndarray) -> np.ndarray:
     return kept
 
 
-def _counted(points: Points, table: Table, reasons: list[str | None]) -> Cleaned:
+def _by_step(steps: Floats, kept: Mask) -> NDArray[np.intp]:
+    index = np.flatnonzero(kept)
+    return index[np.argsort(steps[index], kind="stable")]
+
+
+def _counted(points: Points, table: Table, reasons: Reasons) -> Cleaned:
     dropped = {reason: len(where) for reason, where in table.damage.items()}
     first = {reason: where[0] for reason, where in table.damage.items()}
-    for line, reason in zip(table.lines, reasons, strict=True):
-        if reason is not None and reason != "no_evaluation":
-            dropped[reason] = dropped.get(reason, 0) + 1
-            first.setdefault(reason, int(line))
+    for reason in dict.fromkeys(reasons[(reasons != "") & (reasons != NO_EVALUATION)]):
+        where = np.flatnonzero(reasons == reason)
+        dropped[reason] = len(where)
+        first[reason] = int(table.lines[where[0]])
     return Cleaned(points, dropped, first)

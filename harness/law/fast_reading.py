@@ -36,7 +36,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     """None where only the tolerant reader can tell."""
     if not data.endswith(b"\n") or not data.isascii() or b"\0" in data or b"Inf" in data:
         return None
-    names = _names(data.split(b"\n", 1)[0])
+    names = _names(data[: data.index(b"\n")])
     if names is None or any(_appears_later(data, name) for name in wanted if name not in names):
         return None
     table = _table(data, wanted)
@@ -45,7 +45,8 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     values, faults = {}, {}
     for name in wanted:
         values[name], faults[name] = _column(table.column(name).combine_chunks())
-    return Columns(values, faults, names)
+    overflowed = any(np.isinf(column).any() for column in values.values())
+    return None if overflowed else Columns(values, faults, names)
 
 
 def _names(line: bytes) -> tuple[str, ...] | None:

@@ -1,1 +1,1 @@
-"""Tables and figures; they draw what they are given and compute nothing."""
+"""What an analysis looks like: tables on a terminal, figures, and files to keep."""

@@ -1,0 +1,176 @@
+"""What all figures share: style, the grid of panels, the legend below, and bytes that repeat.
+
+Only figure objects are used, no global plotting state; settings hold inside `styled` alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.law.results import Floats
+from harness.report.figure_text import FONT, label, wrapped
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
+"""Okabe and Ito's colours that colour-blind readers tell apart, without the yellow: too pale."""
+MARKERS = ("o", "s", "^", "D", "v")
+"""Five beside seven colours: 35 pairs before one repeats."""
+GREY = "#8a8a8a"
+INK = "#333333"
+MOST_COLUMNS = 4
+PANEL_WIDTH, LONE_WIDTH = 3.6, 6.0
+"""Inches of a panel beside others, and of one alone."""
+LINE_HEIGHT = 0.19
+"""Inches of a line of text."""
+CHARACTERS_AN_INCH = 13.5
+DOTS_PER_INCH = 150
+STYLE: dict[Any, Any] = {
+    "text.parse_math": False,
+    "svg.hashsalt": "harness",
+    "font.family": FONT,
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#e6e6e6",
+    "grid.linewidth": 0.6,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "lines.markersize": 3.6,
+}
+
+
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class AxisNames:
+    """What the axes say, with units."""
+
+    entropy: str
+    reward: str
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A figure and the numbers it shows."""
+
+    name: str
+    """File name without its ending."""
+    figure: Figure
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+
+
+@contextlib.contextmanager
+def styled() -> Iterator[None]:
+    """Matplotlib's defaults and STYLE, whatever the user's own settings are."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(STYLE)
+        yield
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """The figure as png or svg, without dates or versions: the same bytes every time."""
+    file = io.BytesIO()
+    silent = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
+    with styled():
+        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=silent[kind])
+    return file.getvalue()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A figure and the axes of each panel, from top to bottom."""
+
+    figure: Figure
+    panels: tuple[tuple[Axes, ...], ...]
+    columns: int
+
+    def leftmost(self, position: int) -> bool:
+        """Whether panel number `position` stands at the left edge, where labels go."""
+        return position % self.columns == 0
+
+
+def grid(heading: str, titles: Sequence[str], rows_each: int, row_height: float) -> Grid:
+    """One panel of `rows_each` axes a title, at most MOST_COLUMNS side by side; more go below.
+
+    `row_height` in inches. The figure grows by what headings and titles take, the axes do not.
+    """
+    blocks = math.ceil(len(titles) / MOST_COLUMNS)
+    columns = math.ceil(len(titles) / blocks)
+    width = PANEL_WIDTH if columns > 1 else LONE_WIDTH
+    wrapped_titles = [wrapped(title, int(width * CHARACTERS_AN_INCH) - 6) for title in titles]
+    above = wrapped(heading, int(columns * width * CHARACTERS_AN_INCH * 0.8))
+    lines = blocks * max(t.count("\n") + 1 for t in wrapped_titles) + 1.4 * (above.count("\n") + 1)
+    height = blocks * (rows_each * row_height + 0.45) + lines * LINE_HEIGHT
+    figure = Figure(figsize=(columns * width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
+    figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK)
+    taken = [
+        tuple(axes[block * rows_each + row][column] for row in range(rows_each))
+        for block in range(blocks)
+        for column in range(columns)
+    ]
+    for spare in itertools.chain.from_iterable(taken[len(titles) :]):
+        spare.remove()
+    for panel, title in zip(taken, wrapped_titles, strict=False):
+        panel[0].set_title(title, color=INK)
+    return Grid(figure, tuple(taken[: len(titles)]), columns)
+
+
+def title(level: str, finding: str) -> str:
+    """`easy: ceiling 0.81 [0.78, 0.84], law holds`."""
+    return f"{label(level)}: {finding}"
+
+
+def legend(figure: Figure, entries: Mapping[str, Line2D | Patch]) -> None:
+    """One legend below all panels, in as many columns as its words leave room for."""
+    longest = max(map(len, entries))
+    fitting = int(figure.get_figwidth() * CHARACTERS_AN_INCH / (longest + 8))
+    columns = min(max(fitting, 1), len(entries))
+    lines = math.ceil(len(entries) / columns)
+    figure.set_figheight(figure.get_figheight() + lines * LINE_HEIGHT + 0.1)
+    figure.legend(
+        list(entries.values()), list(entries), loc="outside lower left", ncols=columns
+    )  # fmt: skip
+
+
+def colour(slot: int) -> str:
+    return COLOURS[slot % len(COLOURS)]
+
+
+def marker(slot: int) -> str:
+    return MARKERS[slot % len(MARKERS)]
+
+
+def limits(values: Sequence[Floats], margin: float = 0.06) -> Limits:
+    """Axis limits round all finite `values`, with some air; (0, 1) if there are none."""
+    joined = np.concatenate([*values, np.empty(0)])
+    joined = joined[np.isfinite(joined)]
+    if not len(joined):
+        return 0.0, 1.0
+    low, high = float(joined.min()), float(joined.max())
+    air = margin * (high - low) or max(abs(high), 1.0) * margin
+    return low - air, high + air

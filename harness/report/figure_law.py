@@ -1,0 +1,174 @@
+"""R against H with the fitted law: one panel a level, runs overlaid, ceilings at the left edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.law.results import Floats
+from harness.report import canvas
+from harness.report.canvas import AxisNames, Drawing
+from harness.report.figure_text import label
+from harness.report.traces import Curve, Panel, Trace
+
+COLUMNS = ("level", "run", "kind", "step", "entropy", "reward", "low", "high", "identified")
+GUESS = (0, (5, 3))
+"""Dashes of a curve that is not identified."""
+STRIP = 0.09
+"""Share of the width, left of the plot, in which ceilings stand side by side."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Limits that all panels share."""
+
+    left: float
+    """Least H drawn: 0, or just below the data where those are far from 0."""
+    right: float
+    low: float
+    high: float
+
+    @property
+    def strip(self) -> float:
+        """Width of the ceilings' strip in units of H."""
+        return STRIP * (self.right - self.left) / (1 - STRIP)
+
+
+HEADING = "Reward R against policy entropy H, and the law R = -a exp(H) + b"
+ROW_HEIGHT = 2.6
+"""Inches."""
+
+
+def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
+    """One panel a level."""
+    titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
+    grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
+    traces = [trace for panel in panels for trace in panel.traces]
+    known = [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified]
+    ceilings = np.array([bound for c in known for bound in (c.low, c.high)])
+    shared = frame(
+        [t.points.entropy for t in traces], [*(t.points.reward for t in traces), ceilings]
+    )
+    for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for place, trace in enumerate(panel.traces):
+            _trace(one, trace, shared)
+            _ceiling(one, trace, shared, (place + 1) / (len(panel.traces) + 1))
+        dress(one, shared, axes, grid.leftmost(position))
+    canvas.legend(grid.figure, _entries(panels))
+    return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
+
+
+def frame(entropy: Sequence[Floats], reward: Sequence[Floats]) -> Frame:
+    """Limits round all points; from H = 0 on, unless the data are far from it."""
+    lowest, highest = canvas.limits(entropy, 0.03)
+    return Frame(0.0 if lowest <= 0.6 * highest else lowest, highest, *canvas.limits(reward))
+
+
+def dress(axes: Axes, shared: Frame, names: AxisNames, leftmost: bool) -> None:
+    """Limits, labels, and the strip of ceilings at the left edge."""
+    axes.set_xlim(shared.left - shared.strip, shared.right)
+    axes.set_ylim(shared.low, shared.high)
+    axes.axvspan(shared.left - shared.strip, shared.left, color="#f4f4f4", lw=0, zorder=0)
+    axes.axvline(shared.left, color=canvas.GREY, lw=0.8, zorder=1)
+    axes.set_xticks([t for t in axes.get_xticks() if shared.left <= t <= shared.right])
+    axes.set_xlabel(names.entropy)
+    axes.tick_params(labelleft=leftmost)
+    if leftmost:
+        axes.set_ylabel(names.reward)
+
+
+def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
+    colour, points = canvas.colour(trace.slot), trace.points
+    after = trace.after_onset
+    for chosen, face in ((~after, colour), (after, "none")):
+        axes.plot(
+            points.entropy[chosen], points.reward[chosen], canvas.marker(trace.slot), mfc=face,
+            mec=colour, mew=0.7, alpha=0.5, zorder=2,
+        )  # fmt: skip
+    if trace.curve is not None:
+        _curve(axes, trace.curve, colour, shared)
+
+
+def _curve(axes: Axes, curve: Curve, colour: str, shared: Frame) -> None:
+    shown = curve.entropy >= shared.left
+    entropy, low, high = curve.entropy[shown], curve.low[shown], curve.high[shown]
+    style, shade = ("-", 0.18) if curve.identified else (GUESS, 0.07)
+    ink = colour if curve.identified else canvas.GREY
+    axes.fill_between(entropy, low, high, color=ink, alpha=shade, lw=0, zorder=1.5)
+    axes.plot(entropy, curve.reward[shown], ls=style, color=ink, zorder=3)
+
+
+def _ceiling(axes: Axes, trace: Trace, shared: Frame, place: float) -> None:
+    """The ceiling with its interval; one off the axis is an arrow at the edge."""
+    if trace.ceiling is None:
+        return
+    at = shared.left - shared.strip * (1 - place)
+    colour = canvas.colour(trace.slot) if trace.ceiling_identified else canvas.GREY
+    face = colour if trace.ceiling_identified else "white"
+    value = trace.ceiling.value
+    shape = "^" if value > shared.high else "v" if value < shared.low else "D"
+    edge = float(np.clip(value, shared.low, shared.high))
+    axes.plot(
+        [at, at], [trace.ceiling.low, trace.ceiling.high], "-", color=colour, lw=1.4, zorder=4
+    )
+    axes.plot(
+        [at], [edge], shape, color=colour, mfc=face, ms=5, zorder=5, clip_on=shape == "D"
+    )  # fmt: skip
+
+
+def _entries(panels: Sequence[Panel]) -> dict[str, Line2D | Patch]:
+    traces = [trace for panel in panels for trace in panel.traces]
+    entries: dict[str, Line2D | Patch] = {}
+    for trace in sorted(traces, key=lambda t: t.slot):
+        colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
+        entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ls="", ms=5)
+    ink = canvas.INK
+    if any(trace.after_onset.any() for trace in traces):
+        entries["after the onset"] = Line2D([], [], color=ink, marker="o", mfc="none", ls="", ms=5)
+    curves = [trace.curve.identified for trace in traces if trace.curve is not None]
+    if any(curves):
+        entries["fitted law"] = Line2D([], [], color=ink)
+        entries["its 95% band"] = Patch(color=ink, alpha=0.18, lw=0)
+    if not all(curves):
+        entries["law not identified"] = Line2D([], [], color=canvas.GREY, ls=GUESS)
+    ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
+    if True in ceilings:
+        entries["ceiling b - a, 95% interval"] = Line2D([], [], color=ink, marker="D", ms=5)
+    if False in ceilings:
+        entries["ceiling not identified"] = Line2D(
+            [], [], color=canvas.GREY, marker="D", mfc="white", ms=5
+        )
+    return entries
+
+
+def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for trace in panel.traces:
+            same = {"level": panel.level, "run": trace.run}
+            points = trace.points
+            for step, h, r in zip(points.steps, points.entropy, points.reward, strict=True):
+                yield {**same, "kind": "point", "step": step, "entropy": h, "reward": r}
+            if trace.curve is not None:
+                yield from _curve_rows(same, trace)
+            if trace.ceiling is not None:
+                yield {
+                    **same, "kind": "ceiling", "entropy": 0.0, "reward": trace.ceiling.value,
+                    "low": trace.ceiling.low, "high": trace.ceiling.high,
+                    "identified": trace.ceiling_identified,
+                }  # fmt: skip
+
+
+def _curve_rows(same: dict[str, Any], trace: Trace) -> Iterator[dict[str, Any]]:
+    curve = trace.curve
+    assert curve is not None
+    for h, r, low, high in zip(curve.entropy, curve.reward, curve.low, curve.high, strict=True):
+        yield {
+            **same, "kind": "law", "entropy": h, "reward": r, "low": low, "high": high,
+            "identified": curve.identified,
+        }  # fmt: skip

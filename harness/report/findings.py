@@ -1,0 +1,67 @@
+"""What was found at a level, in one sentence: the titles of panels and the closing lines.
+
+All functions take runs that could be read: status ok.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.law.results import Analysis, Pooled, RunResult
+from harness.report import wording
+
+
+def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
+    """`ceiling 0.81 [0.78, 0.84], law holds`; `not identified, law undetermined`."""
+    return f"{_ceiling(analysis, runs)}, {wording.verdicts(runs)}"
+
+
+def onset_finding(runs: Sequence[RunResult]) -> str:
+    """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
+    if len(runs) == 1:
+        return wording.onset(runs[0].onset)
+    onsets = [run.onset for run in runs if run.onset is not None]
+    if not onsets:
+        return f"no onset in {len(runs)} runs"
+    kinds = Counter(onset.kind for onset in onsets)
+    parts = []
+    for kind, count in kinds.most_common():
+        at = sorted(onset.step for onset in onsets if onset.kind == kind)
+        where = f"{at[0]:.0f}" if count == 1 else f"{at[0]:.0f} to {at[-1]:.0f}"
+        words = wording.ONSET_WORDS.get(kind, wording.plain(kind))
+        parts.append(f"{words} {where} in {count}")
+    without = len(runs) - len(onsets)
+    return ", ".join([*parts, f"no onset in {without}"] if without else parts)
+
+
+def unidentified(run: RunResult) -> bool:
+    """Whether the run's a is not identified, so that its curve says little."""
+    return not (run.identified or {}).get("a", False)
+
+
+def ceiling_identified(run: RunResult) -> bool:
+    return run.ceiling is not None and bool((run.identified or {}).get("ceiling"))
+
+
+def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
+    known = [run.ceiling for run in runs if run.ceiling is not None and ceiling_identified(run)]
+    if not known:
+        return "not identified"
+    if len(runs) == 1:
+        return f"ceiling {wording.interval(known[0])}"
+    of = "" if len(known) == len(runs) else f" (identified in {len(known)} of {len(runs)})"
+    pooled = _pooled_ceiling(analysis, runs)
+    if pooled is not None:
+        return f"ceiling {wording.pooled(pooled)}{of}"
+    values = sorted(wording.number(ceiling.value) for ceiling in known)
+    return f"ceiling {' to '.join(dict.fromkeys((values[0], values[-1])))}{of}"
+
+
+def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:
+    """The ceiling over seeds, if these runs are one group and it is known with an interval."""
+    wanted = {run.run for run in runs}
+    for group in analysis.groups:
+        if wanted <= set(group.runs) and group.ceiling.low is not None:
+            return group.ceiling
+    return None

@@ -1,0 +1,64 @@
+"""What runs and levels are called in tables and figures, and in which order they come."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+
+from harness.config import LEVELS
+from harness.law.results import Analysis, RunResult
+
+UNREADABLE = "not read"
+
+
+def level_of(analysis: Analysis, run: RunResult) -> str:
+    """The panel a run belongs to."""
+    series = analysis.series.get(run.run)
+    return series.level if series is not None else UNREADABLE
+
+
+def by_level(analysis: Analysis, runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
+    """Runs of each level: easy, medium, hard, then the same as null controls, then the others."""
+    found: dict[str, list[RunResult]] = {}
+    for run in runs:
+        found.setdefault(level_of(analysis, run), []).append(run)
+    return {level: found[level] for level in sorted(found, key=_level_rank)}
+
+
+def _level_rank(panel: str) -> tuple[bool, str, int, str]:
+    level, _, variant = panel.partition(", ")
+    named = level in LEVELS
+    return not named, variant, LEVELS.index(level) if named else 0, panel
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """The shortest tail of each path that no other path shares: `0-easy-seed1`, or more of it."""
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+    depth = dict.fromkeys(paths, 1)
+    while True:
+        tails = {path: parts[path][-depth[path] :] for path in paths}
+        shared = Counter(tails.values())
+        clashing = [p for p in tails if shared[tails[p]] > 1 and depth[p] < len(parts[p])]
+        if not clashing:
+            return {path: "/".join(tail) for path, tail in tails.items()}
+        for path in clashing:
+            depth[path] += 1
+
+
+def names(analysis: Analysis) -> dict[str, str]:
+    """Run path -> what the run is called in tables."""
+    return short_names([run.run for run in analysis.runs])
+
+
+def legends(analysis: Analysis, runs: Sequence[RunResult]) -> dict[str, str]:
+    """Run path -> its legend entry: the seed, where level and seed tell all runs apart.
+
+    Seeds then share one entry, and one colour, across levels.
+    """
+    seeds = {r.run: analysis.series[r.run].seed for r in runs}
+    points = Counter((level_of(analysis, r), seeds[r.run]) for r in runs)
+    if None not in seeds.values() and max(points.values(), default=0) <= 1:
+        return {run: f"seed {seed}" for run, seed in seeds.items()}
+    called = names(analysis)
+    return {r.run: called[r.run] for r in runs}

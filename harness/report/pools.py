@@ -1,0 +1,157 @@
+"""The numbers a figure of many runs draws: medians over the runs of a group, and their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law.results import Analysis, Floats, Interval, RunResult
+from harness.report import findings, naming, traces
+
+STEP_BINS = 60
+LOW, HIGH = 0.1, 0.9
+"""Quantiles over runs that the bands show."""
+MOST_GROUPS = 7
+"""Groups of one panel that colours tell apart; more are drawn as one."""
+
+
+@dataclass(frozen=True)
+class Middle:
+    """Median and band over runs. All arrays have one shape."""
+
+    median: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The runs of a group together."""
+
+    legend: str
+    slot: int
+    runs: tuple[str, ...]
+    steps: Floats
+    """Middle of each time bin, shape (bins,)."""
+    entropy: Middle
+    reward: Middle
+    curve_entropy: Floats
+    curve: Middle | None
+    """The fitted curves of the runs whose a is identified; None if there are none."""
+    identified: int
+    """How many those are."""
+    ceiling: Interval | None
+    """Median and quantiles over the runs whose ceiling is identified."""
+    identified_ceilings: int
+    onsets: tuple[float, ...]
+    """Steps, of the runs that have one."""
+
+
+@dataclass(frozen=True)
+class PoolPanel:
+    """One level: its groups and what was found there."""
+
+    level: str
+    law_finding: str
+    onset_finding: str
+    pools: tuple[Pool, ...]
+
+
+def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[PoolPanel, ...]:
+    """One panel a level, one pool for each group of runs alike in all but the seed."""
+    drawn = [run for run in runs if run.run in analysis.series]
+    found: list[PoolPanel] = []
+    slots: dict[str, int] = {}
+    for level, members in naming.by_level(analysis, drawn).items():
+        groups = _groups(analysis, members)
+        pools = [
+            _pool(analysis, legend, slots.setdefault(legend, len(slots)), group)
+            for legend, group in groups.items()
+        ]
+        found.append(
+            PoolPanel(
+                level,
+                findings.law_finding(analysis, members),
+                findings.onset_finding(members),
+                tuple(pools),
+            )
+        )
+    return tuple(found)
+
+
+def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[RunResult]]:
+    """Legend entry -> runs; one entry for all if the groups are too many or unknown."""
+    group_of = {run: group for group in analysis.groups for run in group.runs}
+    keys = [group_of[m.run].key if m.run in group_of else None for m in members]
+    telling = sorted(
+        axis for axis in {a for k in keys if k for a in k}
+        if len({str((k or {}).get(axis)) for k in keys}) > 1
+    )  # fmt: skip
+    found: dict[str, list[RunResult]] = {}
+    for member, key in zip(members, keys, strict=True):
+        words = ", ".join(f"{axis}={(key or {}).get(axis)}" for axis in telling)
+        found.setdefault(words or "all runs", []).append(member)
+    return found if len(found) <= MOST_GROUPS else {"all runs": list(members)}
+
+
+def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult]) -> Pool:
+    series = [analysis.series[run.run] for run in runs]
+    edges = np.linspace(
+        min(s.steps.min() for s in series), max(s.steps.max() for s in series), STEP_BINS + 1
+    )
+    entropy = np.array([_on_grid(s.steps, s.entropy, edges) for s in series])
+    reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
+    seen = np.isfinite(entropy).any(axis=0)
+    grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), traces.CURVE_POINTS)
+    curves = _identified_curves(runs, grid)
+    ceilings = [r.ceiling.value for r in runs if r.ceiling and findings.ceiling_identified(r)]
+    return Pool(
+        legend,
+        slot,
+        tuple(run.run for run in runs),
+        ((edges[1:] + edges[:-1]) / 2)[seen],
+        _middle(entropy[:, seen]),
+        _middle(reward[:, seen]),
+        grid,
+        _middle(curves) if len(curves) else None,
+        len(curves),
+        _spread(ceilings),
+        len(ceilings),
+        tuple(sorted(run.onset.step for run in runs if run.onset is not None)),
+    )
+
+
+def _identified_curves(runs: Sequence[RunResult], entropy: Floats) -> Floats:
+    """R on the grid `entropy` by each run's own law. Shape (identified runs, points)."""
+    x = np.exp(entropy)
+    return np.array(
+        [
+            run.b.value - run.a.value * x
+            for run in runs
+            if run.a is not None and run.b is not None and not findings.unidentified(run)
+        ]
+    )
+
+
+def _spread(values: Sequence[float]) -> Interval | None:
+    if not values:
+        return None
+    low, median, high = (float(q) for q in np.quantile(values, [LOW, 0.5, HIGH]))
+    return Interval(median, low, high)
+
+
+def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
+    """Mean of a run's values in each time bin, NaN in a bin it has no row in. Shape (bins,)."""
+    bins = len(edges) - 1
+    label = np.clip(np.searchsorted(edges, steps, side="right") - 1, 0, bins - 1)
+    counts = np.bincount(label, minlength=bins)
+    sums = np.bincount(label, values, minlength=bins)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _middle(values: Floats) -> Middle:
+    """Over axis 0, leaving NaN out. `values` has shape (runs, points)."""
+    median, low, high = np.nanquantile(values, [0.5, LOW, HIGH], axis=0)
+    return Middle(median, low, high)

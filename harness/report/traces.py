@@ -1,0 +1,165 @@
+"""The numbers a figure of runs draws: binned points, the fitted curve with its band, the ceiling.
+
+Computed once, drawn by figure_*.py and written beside the picture, so that the two agree.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
+from harness.report import findings, naming
+
+Bools = NDArray[np.bool_]
+MOST_POINTS = 100
+"""Time bins of a run; a figure of more points is a smear."""
+CURVE_POINTS = 120
+
+
+@dataclass(frozen=True)
+class Points:
+    """Means over time bins, shape (bins,) with at most MOST_POINTS bins."""
+
+    steps: Floats
+    entropy: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True)
+class Curve:
+    """R = -a*exp(H) + b with its pointwise 95% band. All arrays have shape (CURVE_POINTS,)."""
+
+    entropy: Floats
+    reward: Floats
+    low: Floats
+    high: Floats
+    identified: bool
+    """Whether a is; if not, the curve is drawn as a guess."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One run in a figure."""
+
+    run: str
+    legend: str
+    slot: int
+    """Which colour and marker; equal legends share it across panels."""
+    points: Points
+    curve: Curve | None
+    ceiling: Interval | None
+    ceiling_identified: bool
+    onset: Onset | None
+
+    @property
+    def after_onset(self) -> Bools:
+        """Which points come after the onset, shape (bins,)."""
+        if self.onset is None:
+            return np.zeros(len(self.points.steps), bool)
+        return self.points.steps > self.onset.step
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One level: its runs and what was found there."""
+
+    level: str
+    law_finding: str
+    onset_finding: str
+    traces: tuple[Trace, ...]
+
+
+def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Panel, ...]:
+    """One panel a level of `runs`, in the order of levels; seeds ascend within a panel."""
+    drawn = [run for run in runs if run.run in analysis.series]
+    legends = naming.legends(analysis, drawn)
+    slots = {legend: i for i, legend in enumerate(sorted(set(legends.values()), key=_by_number))}
+    found = []
+    for level, members in naming.by_level(analysis, drawn).items():
+        traces = [
+            _trace(analysis.series[run.run], run, legends[run.run], slots[legends[run.run]])
+            for run in members
+        ]
+        found.append(
+            Panel(
+                level,
+                findings.law_finding(analysis, members),
+                findings.onset_finding(members),
+                tuple(sorted(traces, key=lambda trace: trace.slot)),
+            )
+        )
+    return tuple(found)
+
+
+def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
+    """Means over at most `most` time bins of equal counts."""
+    n = len(series.steps)
+    label = np.arange(n) * min(n, most) // max(n, 1)
+    counts = np.bincount(label)
+    return Points(
+        np.bincount(label, series.steps) / counts,
+        np.bincount(label, series.entropy) / counts,
+        np.bincount(label, series.reward) / counts,
+    )
+
+
+def curve(series: RunSeries, run: RunResult) -> Curve | None:
+    """The fitted law from H = 0 to the highest point drawn, or None where there is no fit."""
+    if run.a is None or run.b is None or run.ceiling is None:
+        return None
+    entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
+    x = np.exp(entropy)
+    reward = run.b.value - run.a.value * x
+    half = band(run.a, run.b, run.ceiling, x, _least_half_width(series, run))
+    return Curve(entropy, reward, reward - half, reward + half, not findings.unidentified(run))
+
+
+def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -> Floats:
+    """Pointwise 95% half-width of b - a*x from the intervals of a, b and b - a. Shape of `x`.
+
+    The variance of b - a*x is quadratic in x. The one quadratic that gives the printed
+    half-widths w of b (x = 0), of the ceiling b - a (x = 1) and of a (the slope) is
+    w_b^2 (1 - x) + w_a^2 x (x - 1) + w_c^2 x. It is exact where all three intervals come from one
+    covariance; each is the wider of two, so they may not, and `least` is the floor below which no
+    interval of the run's own points can fall.
+    """
+    w_a, w_b, w_c = _half_width(a), _half_width(b), _half_width(ceiling)
+    square = w_b**2 * (1 - x) + w_a**2 * x * (x - 1) + w_c**2 * x
+    return np.sqrt(np.maximum(square, least**2))
+
+
+def _least_half_width(series: RunSeries, run: RunResult) -> float:
+    """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
+    if run.a is None or run.b is None or not run.n_eff:
+        return 0.0
+    residuals = series.reward - (run.b.value - run.a.value * np.exp(series.entropy))
+    return 1.96 * float(residuals.std()) / math.sqrt(run.n_eff)
+
+
+def _half_width(given: Interval) -> float:
+    return (given.high - given.low) / 2
+
+
+def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:
+    return Trace(
+        run.run,
+        legend,
+        slot,
+        binned(series),
+        curve(series, run),
+        run.ceiling,
+        findings.ceiling_identified(run),
+        run.onset,
+    )
+
+
+def _by_number(legend: str) -> tuple[int, str]:
+    """`seed 2` before `seed 10`; names by the number they begin with, if they do."""
+    found = re.match(r"(?:seed )?(\d{1,9})", legend, re.ASCII)
+    return (int(found[1]) if found else -1, legend)

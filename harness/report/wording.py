@@ -1,0 +1,88 @@
+"""Numbers and verdicts as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.law.results import Interval, Onset, Pooled, RunResult
+
+VERDICT_WORDS = {
+    "holds": "law holds",
+    "holds_until_onset": "law holds until the onset",
+    "fails": "law fails",
+    "undetermined": "law undetermined",
+}
+ONSET_WORDS = {
+    "terminal_fall": "collapse from step",
+    "budget_spent": "entropy spent by step",
+    "explosion": "entropy explodes from step",
+}
+
+
+def plain(code: str) -> str:
+    """`reward_falls` -> `reward falls`."""
+    return code.replace("_", " ")
+
+
+def number(value: float, half_width: float = math.inf) -> str:
+    """Two decimals, or up to four where the interval is narrower than that shows."""
+    if abs(value) >= 1000:
+        return f"{value:.3g}"
+    decimals = 2
+    if 0 < half_width < 0.005:
+        decimals = min(4, -math.floor(math.log10(half_width)))
+    text = f"{value:.{decimals}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def estimate(value: float, low: float, high: float) -> str:
+    """`0.81 [0.78, 0.84]`."""
+    half = (high - low) / 2
+    return f"{number(value, half)} {bounds(low, high)}"
+
+
+def bounds(low: float, high: float) -> str:
+    half = (high - low) / 2
+    return f"[{number(low, half)}, {number(high, half)}]"
+
+
+def interval(given: Interval) -> str:
+    return estimate(given.value, given.low, given.high)
+
+
+def pooled(given: Pooled) -> str | None:
+    """`0.81 [0.78, 0.84]` over runs, without bounds where there are none; None without a mean."""
+    if given.mean is None:
+        return None
+    if given.low is None or given.high is None:
+        return number(given.mean)
+    return estimate(given.mean, given.low, given.high)
+
+
+def steps(low: float, high: float) -> str:
+    return f"[{low:.0f}, {high:.0f}]"
+
+
+def onset(given: Onset | None) -> str:
+    """`collapse from step 212 [205, 220]`, or `no onset`."""
+    if given is None:
+        return "no onset"
+    words = ONSET_WORDS.get(given.kind, plain(given.kind))
+    return f"{words} {given.step:.0f} {steps(given.low, given.high)}"
+
+
+def plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def verdicts(runs: Sequence[RunResult]) -> str:
+    """`law holds`, `law holds in all 3 runs`, `law holds in 2, law fails in 1`."""
+    counts = Counter(run.verdict or "undetermined" for run in runs)
+    words = {v: VERDICT_WORDS.get(v, plain(v)) for v in counts}
+    if len(runs) == 1:
+        return words[runs[0].verdict or "undetermined"]
+    if len(counts) == 1:
+        return f"{words[next(iter(counts))]} in all {len(runs)} runs"
+    return ", ".join(f"{words[verdict]} in {count}" for verdict, count in counts.most_common())

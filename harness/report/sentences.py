@@ -1,0 +1,73 @@
+"""The lines around the table: what differs between levels, what was left out, what was found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from harness.law.results import Analysis, RunResult
+from harness.report import findings, naming, wording
+from harness.report.wording import plural
+
+
+def contrasts(analysis: Analysis) -> list[str]:
+    """`difficulty=easy against difficulty=hard, ceiling: 0.12 [0.08, 0.16], differs (p 0.003)`."""
+    said = []
+    for group in analysis.groups:
+        for contrast in group.contrasts:
+            decision = wording.plain(str(contrast.get("decision")))
+            said.append(
+                f"{_key(group.key)} against {_key(contrast.get('with'))}, "
+                f"{contrast.get('quantity')}: {_difference(contrast)}, {decision}"
+            )
+    return said
+
+
+def not_read(analysis: Analysis) -> list[str]:
+    """One line a run that gave no numbers; the message names file, rule and what was there."""
+    failed = [run for run in analysis.runs if run.error is not None]
+    if not failed:
+        return []
+    lines = [f"{plural(len(failed), 'run')} could not be read:"]
+    return lines + [f"  {run.error.message} ({run.error.kind})" for run in failed if run.error]
+
+
+def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
+    """Rows left out by reason, run by run, and whole runs left out."""
+    damaged = [run for run in analysis.runs if run.dropped]
+    lines = []
+    if damaged:
+        total = sum(sum(run.dropped.values()) for run in damaged)
+        lines.append(f"{plural(total, 'row')} left out:")
+        lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
+    if analysis.skipped:
+        lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
+        lines += [f"  {entry['path']}: {entry['reason']}" for entry in analysis.skipped]
+    return lines
+
+
+def counts(run: RunResult) -> str:
+    """`2 nan, 1 torn last line`."""
+    return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())
+
+
+def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
+    """One sentence a level: ceiling, verdicts, onset."""
+    return [
+        f"{level}: {findings.law_finding(analysis, members)}; {findings.onset_finding(members)}."
+        for level, members in naming.by_level(analysis, fitted).items()
+    ]
+
+
+def _key(key: Any) -> str:
+    if not isinstance(key, dict):
+        return str(key)
+    return ", ".join(f"{axis}={value}" for axis, value in key.items()) or "all runs"
+
+
+def _difference(contrast: Any) -> str:
+    numbers = [contrast.get(name) for name in ("difference", "low", "high")]
+    if any(value is None for value in numbers):
+        return "no interval"
+    p = contrast.get("p_holm")
+    return wording.estimate(*numbers) + (f", p = {p:.2g}" if p is not None else "")

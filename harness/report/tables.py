@@ -1,0 +1,120 @@
+"""An analysis on a terminal: a table by level, then sentences on what was found and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.law import advice
+from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
+from harness.report import explain as explanations
+from harness.report import naming, sentences, wording
+from harness.report.terminal import text
+
+LEAST_WIDTHS = {"run": 14, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
+"""Columns and their least widths: with a blank between them, the 80 of a plain terminal."""
+UNIDENTIFIED = " ?"
+FOOTNOTE = "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified"
+
+
+def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
+    """The table, what was left out, and the finding of each level with what would decide it.
+
+    `explain` adds how each number was got, run by run.
+    """
+    called = naming.names(analysis)
+    fitted = [run for run in analysis.runs if run.status == "ok"]
+    if fitted:
+        console.print(_table(analysis, fitted, called))
+        _lines(console, [FOOTNOTE], "dim")
+    _lines(console, sentences.contrasts(analysis))
+    _lines(console, sentences.not_read(analysis), "red")
+    _lines(console, sentences.left_out(analysis, called), "dim")
+    if explain:
+        for run in fitted:
+            _lines(console, [f"{called[run.run]}:"], "bold")
+            _lines(console, (f"  {said}" for said in explanations.of_run(run)))
+    _lines(console, sentences.closing(analysis, fitted), "bold")
+    _lines(console, advice.what_would_decide(analysis))
+
+
+def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
+    for line in lines:
+        console.print(text(line, style), soft_wrap=not console.is_terminal)
+
+
+def _table(analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
+    for name, width in LEAST_WIDTHS.items():
+        table.add_column(text(name), overflow="fold", min_width=width)
+    for level, members in naming.by_level(analysis, runs).items():
+        table.add_row(text(level, "bold"))
+        for run in members:
+            table.add_row(*_cells(run, called[run.run]))
+        inside = {run.run for run in members}
+        for group in analysis.groups:
+            if len(group.runs) > 1 and set(group.runs) <= inside:
+                table.add_row(*_group_cells(group), style="dim")
+        table.add_section()
+    return table
+
+
+def _cells(run: RunResult, name: str) -> list[Text]:
+    known = run.identified or {}
+    reasons = [wording.plain(reason) for reason in run.reasons or ()]
+    return [
+        _stacked(name, f"n = {run.n_valid}"),
+        _stacked(*_interval(run.a, known.get("a", False))),
+        _stacked(*_interval(run.b, known.get("a", False))),
+        _stacked(*_interval(run.ceiling, known.get("ceiling", False))),
+        _stacked(run.regime or "unknown", *_onset(run.onset)),
+        _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
+    ]
+
+
+def _group_cells(group: GroupResult) -> list[Text]:
+    """A row over the runs of a group: mean and 95% interval under the runs' own columns."""
+    onset = _pooled_onset(group.onset)
+    without = f"no onset in {group.onset.censored}" if group.onset.censored else ""
+    return [
+        text(f"mean of {len(group.runs)}"),
+        _stacked(*_pooled(group.a)),
+        text(""),
+        _stacked(*_pooled(group.ceiling)),
+        _stacked(*onset, without),
+    ]
+
+
+def _interval(given: Interval | None, identified: bool) -> list[str]:
+    if given is None:
+        return ["-"]
+    value, low_high = wording.interval(given).split(" ", 1)
+    return [value + ("" if identified else UNIDENTIFIED), low_high]
+
+
+def _pooled(given: Pooled) -> list[str]:
+    return (wording.pooled(given) or "").split(" ", 1)
+
+
+def _pooled_onset(given: Pooled) -> list[str]:
+    if given.mean is None:
+        return []
+    value = f"onset {given.mean:.0f}"
+    if given.low is None or given.high is None:
+        return [value]
+    return [value, wording.steps(given.low, given.high)]
+
+
+def _onset(given: Onset | None) -> list[str]:
+    if given is None:
+        return ["no onset"]
+    return [f"onset {given.step:.0f}", wording.steps(given.low, given.high)]
+
+
+def _stacked(*lines: str) -> Text:
+    """The lines of one cell that are not empty, each shown literally."""
+    return Text("\n").join(text(line) for line in lines if line)

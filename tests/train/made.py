@@ -1,0 +1,104 @@
+"""Configs, conversations and runs that the tests of train share."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.config import (
+    AlgorithmConfig,
+    DifficultyConfig,
+    LevelsConfig,
+    PolicyConfig,
+    RunConfig,
+    TrainerConfig,
+)
+from harness.records import folder
+from harness.records.folder import RunFolder
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.train.conversation import Conversation, Exchange
+
+LEVELS = LevelsConfig(
+    easy=DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness"),
+    medium=DifficultyConfig(),
+    hard=DifficultyConfig(name="hard", disclosure="never", acceptance="goal_fit"),
+)
+
+
+def tabular(
+    level: DifficultyConfig | None = None,
+    seed: int = 1,
+    algorithm: dict[str, Any] | None = None,
+    **trainer: Any,
+) -> RunConfig:
+    """A small tabular run at `level`, medium by default."""
+    return RunConfig(
+        seed=seed,
+        difficulty=level or LEVELS.medium,
+        levels=LEVELS,
+        policy=PolicyConfig(name="tabular", kind="tabular"),
+        algorithm=AlgorithmConfig(**({"learning_rate": 8.0} | (algorithm or {}))),
+        trainer=TrainerConfig(**({"steps": 12, "conversations": 16} | trainer)),
+    )
+
+
+def user_turn(emotion: int, text: str = "Hm.", **values: Any) -> UserTurn:
+    given: dict[str, Any] = {
+        "change": None,
+        "reported_emotion": float(emotion),
+        "ended": None,
+        "strategies": (),
+        "flagged": False,
+        "why": {},
+        "state": None,
+    }
+    return UserTurn(text=text, emotion=emotion, **(given | values))
+
+
+def conversation(
+    group: int, sample: int, start: int, said: Sequence[tuple[SupporterReply, UserTurn]]
+) -> Conversation:
+    return Conversation(
+        ConversationKey(1, 1, group, sample),
+        user_turn(start, "It is about my dog."),
+        tuple(Exchange(reply, answer) for reply, answer in said),
+    )
+
+
+def make_run(path: Path, config: RunConfig) -> RunFolder:
+    run = RunFolder(path)
+    folder.create(run, config)
+    return run
+
+
+def start(run: RunFolder) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "harness.train", str(run.path), "--events", "jsonl"]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+
+
+def finish(run: RunFolder) -> tuple[int, list[dict[str, Any]], str]:
+    """Run the child to its end: exit code, events, stderr."""
+    child = start(run)
+    out, err = child.communicate(timeout=120)
+    return child.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def wait_for(child: subprocess.Popen[str], event: str, step: int) -> None:
+    """Read events until `event` of `step`."""
+    assert child.stdout is not None
+    for line in child.stdout:
+        found = json.loads(line)
+        if found["event"] == event and found.get("step", -1) >= step:
+            return
+    raise AssertionError(f"the run ended before {event} {step}: {child.communicate()[1]}")
+
+
+def status(run: RunFolder) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run.status.read_text())
+    return found

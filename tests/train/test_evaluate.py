@@ -1,0 +1,103 @@
+"""Evaluation and probe: the same users, the same draws, whatever the run."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.config import DifficultyConfig, SimulatorConfig
+from harness.policy.tabular import TabularPolicy
+from harness.simulator.factory import make
+from harness.simulator.protocol import HELD_OUT, SupporterReply
+from harness.train import evaluate, probe
+from harness.train.conversation import hold
+from harness.train.tabular import TabularSpeaker
+from tests.train.made import LEVELS, tabular
+
+
+class OneLine:
+    """Says the same in every turn."""
+
+    def begin(self, count: int) -> None:
+        self.count = count
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        return [SupporterReply("How do you feel about it now?") for _ in live]
+
+
+def start_speaker() -> TabularSpeaker:
+    return TabularSpeaker(TabularPolicy.start(), 1.0, np.random.default_rng(evaluate.SEED))
+
+
+@pytest.mark.parametrize(
+    ("steps", "every", "wanted"),
+    [
+        (25, 10, [1, 11, 21, 25]),
+        (21, 10, [1, 11, 21]),
+        (3, 10, [1, 3]),
+        (4, 1, [1, 2, 3, 4]),
+        (1, 10, [1]),
+    ],
+)
+def test_when_it_is_due(steps: int, every: int, wanted: list[int]) -> None:
+    config = tabular(steps=steps, eval_every=every)
+    assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
+
+
+def test_the_users_are_held_out_and_the_same_for_every_run() -> None:
+    keys = evaluate.keys()
+    assert len(set(keys)) == evaluate.USERS == 64
+    assert {k.split for k in keys} == {HELD_OUT}
+    assert keys == evaluate.keys()
+
+
+def test_each_level_is_what_its_users_give_alone() -> None:
+    config = tabular(DifficultyConfig(name="mine", threshold=1.0))
+    found = evaluate.evaluate(config, OneLine())
+    levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
+    for name, level in levels.items():
+        alone = hold(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
+        finals = np.array([c.last.emotion / 100 for c in alone])
+        assert found[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
+        if not name:
+            assert found["eval/reward_se"] == pytest.approx(finals.std(ddof=1) / 8)
+
+
+def test_a_named_level_is_not_held_twice() -> None:
+    speaker = OneLine()
+    found = evaluate.evaluate(tabular(replace(LEVELS.hard, name="mine")), speaker)
+    assert speaker.count == 3 * evaluate.USERS
+    assert found["eval/reward"] == found["eval/hard/reward"]
+
+
+def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
+    first = evaluate.evaluate(tabular(LEVELS.easy, seed=1), start_speaker())
+    second = evaluate.evaluate(tabular(DifficultyConfig(threshold=2.0), seed=2), start_speaker())
+    for level in ("easy", "medium", "hard"):
+        assert first[f"eval/{level}/reward"] == second[f"eval/{level}/reward"]
+
+
+def test_what_is_reported_to_the_trainer_does_not_count() -> None:
+    noisy = replace(LEVELS.easy, reward_noise=30.0, reward_flips=0.5)
+    plain = evaluate.evaluate(tabular(LEVELS.easy), start_speaker())
+    found = evaluate.evaluate(tabular(noisy), start_speaker())
+    # the draws of a fourth block of conversations differ, its users do not
+    assert found["eval/easy/reward"] == plain["eval/easy/reward"]
+    assert abs(found["eval/reward"] - plain["eval/reward"]) < 4 * found["eval/reward_se"]
+
+
+def test_the_probe_is_half_openers_half_mid_conversation() -> None:
+    prefixes = probe.prefixes()
+    assert len(prefixes) == 64
+    assert [len(p.strategies) for p in prefixes[:32]] == [0] * 32
+    assert all(1 <= len(p.strategies) <= probe.LONGEST for p in prefixes[32:])
+    for prefix in prefixes:
+        speakers = [speaker for speaker, _ in prefix.turns]
+        assert speakers == (["user", "policy"] * len(prefix.strategies)) + ["user"]
+        assert all(text for _, text in prefix.turns)
+        assert len(prefix.heard) == len(prefix.strategies) + 1
+
+
+def test_the_probe_does_not_repeat_itself() -> None:
+    assert len({p.turns for p in probe.prefixes()}) == 64

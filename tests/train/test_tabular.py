@@ -1,0 +1,160 @@
+"""Training the tabular policy: updates, the null control, learning, and what it hears of users."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from harness.config import STRATEGIES
+from harness.policy.observation import CUES, hear
+from harness.policy.tabular import TabularPolicy
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey
+from harness.train.__main__ import attempt
+from harness.train.conversation import Conversation, hold
+from harness.train.losses import clipped_loss
+from harness.train.tabular import Acts, TabularSpeaker, probe_entropy_nats, update
+from tests.train.made import LEVELS, make_run, tabular
+
+
+def talk(
+    count: int = 64, seed: int = 0, policy: TabularPolicy | None = None, level: str = "medium"
+) -> tuple[list[Conversation], Acts]:
+    config = tabular(getattr(LEVELS, level))
+    draws = np.random.default_rng(seed)
+    speaker = TabularSpeaker(policy or TabularPolicy.start(), 1.0, draws)
+    keys = [ConversationKey(seed, 1, n // 8, n % 8) for n in range(count)]
+    return hold(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
+
+
+def rows_of(path: Path, config: object) -> list[dict[str, float]]:
+    run = make_run(path, config)
+    assert attempt(run, lambda event: None) == 0
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def test_acts_are_those_of_the_conversations_in_order() -> None:
+    held, acts = talk()
+    assert len(acts.act) == sum(len(c.exchanges) for c in held)
+    for number, conversation in enumerate(held):
+        mine = acts.conversation == number
+        assert acts.seen.turn[mine].tolist() == list(range(len(conversation.exchanges)))
+
+
+def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
+    """The user's reader and the policy's grammar share nothing, yet they must understand."""
+    held, acts = talk(256)
+    agree = [
+        STRATEGIES[a] in held[c].exchanges[t].answer.strategies
+        for a, c, t in zip(acts.act, acts.conversation, acts.seen.turn, strict=True)
+    ]
+    assert np.mean(agree) > 0.9
+
+
+@pytest.mark.parametrize(("level", "shown"), [("easy", 0.9), ("medium", 0.786), ("hard", 0.0)])
+def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str, shown: float) -> None:
+    held, _ = talk(256, level=level)
+    right = wrong = total = 0
+    for conversation in held:
+        turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
+        for turn in turns:
+            if turn.text:
+                cue, meant = CUES[hear(turn.text).cue], turn.state.user.intention
+                total += 1
+                right += cue == meant
+                wrong += cue not in (meant, "none")
+    assert wrong / total < 0.01
+    assert abs(right / total - shown) < 0.05
+
+
+def test_a_conversation_is_spoken_the_same_whatever_is_held_beside_it() -> None:
+    alone, _ = talk(8)
+    beside, _ = talk(64)
+    texts = [[e.reply.text for e in c.exchanges] for c in alone]
+    assert texts == [[e.reply.text for e in c.exchanges] for c in beside[:8]]
+
+
+def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
+    _, acts = talk(16)
+    policy = TabularPolicy(np.random.default_rng(3).normal(size=TabularPolicy.start().table.shape))
+    advantage = np.random.default_rng(4).normal(size=len(acts.act))
+    algorithm = tabular(algorithm={"learning_rate": 0.5}).algorithm
+    done = update(policy, acts, advantage, algorithm, 1.3, 1)
+    ascent = (done.policy.table - policy.table) / -0.5
+
+    def loss(table: np.ndarray) -> float:
+        chosen = np.arange(len(acts.act)), acts.act
+        old = policy.log_probabilities(acts.seen, 1.3)[chosen]
+        new = TabularPolicy(table).log_probabilities(acts.seen, 1.3)[chosen]
+        return clipped_loss(new, old, advantage, 0.2, 0.2).value
+
+    for place in map(tuple, np.argwhere(ascent)[::40]):
+        shift = np.zeros_like(policy.table)
+        shift[place] = 1e-6
+        slope = (loss(policy.table + shift) - loss(policy.table - shift)) / 2e-6
+        assert ascent[place] == pytest.approx(slope, abs=1e-7)
+
+
+def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
+    _, acts = talk(64)
+    advantage = np.random.default_rng(0).choice([-1.0, 1.0], len(acts.act))
+    algorithm = tabular(algorithm={"learning_rate": 60.0}).algorithm
+    once = update(TabularPolicy.start(), acts, advantage, algorithm, 1.0, 1)
+    twice = update(TabularPolicy.start(), acts, advantage, algorithm, 1.0, 2)
+    assert once.low_share == once.high_share == 0
+    assert twice.low_share > 0
+    assert twice.high_share > 0
+    assert not np.array_equal(once.policy.table, twice.policy.table)
+
+
+def test_without_advantage_nothing_is_learned() -> None:
+    _, acts = talk(16)
+    policy = TabularPolicy.start()
+    done = update(policy, acts, np.zeros(len(acts.act)), tabular().algorithm, 1.0, 2)
+    assert done.gradient_norm == 0
+    assert np.array_equal(done.policy.table, policy.table)
+
+
+def test_probe_entropy_is_that_of_the_prior_at_the_start_and_hotter_when_hotter() -> None:
+    assert probe_entropy_nats(TabularPolicy.start(), 1.0) == pytest.approx(1.903, abs=5e-4)
+    assert probe_entropy_nats(TabularPolicy.start(), 2.0) > 1.95
+
+
+def test_null_control_deals_out_the_same_advantages(tmp_path: Path) -> None:
+    real = tabular(steps=1, conversations=64)
+    null = replace(real, algorithm=replace(real.algorithm, null_control=True))
+    found = []
+    for name, config in (("real", real), ("null", null)):
+        rows_of(tmp_path / name, config)
+        path = tmp_path / name / "conversations" / "step-00001.parquet"
+        table = pq.read_table(path).to_pylist()
+        first = [r for r in table if r["speaker"] == "policy" and r["turn"] == 1]
+        found.append(np.array([r["advantage"] for r in first]).reshape(8, 8))
+    assert not np.array_equal(*found)
+    np.testing.assert_array_equal(*(np.sort(f, axis=1) for f in found))
+
+
+def test_conversations_can_be_read_back(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, tabular(steps=2, conversations_every=2))
+    assert [p.name for p in sorted((tmp_path / "conversations").iterdir())] == [
+        "step-00001.parquet",
+        "step-00002.parquet",
+    ]
+    table = pq.read_table(tmp_path / "conversations" / "step-00002.parquet").to_pylist()
+    said = [r for r in table if r["speaker"] == "policy"]
+    assert np.mean([r["entropy_nats"] for r in said]) == pytest.approx(rows[1]["entropy"])
+    assert len(said) / 16 == rows[1]["turns/mean"]
+    ends = [r for r in table if r["ended"]]
+    assert np.mean([r["emotion_after"] for r in ends]) == pytest.approx(rows[1]["emotion/final"])
+    assert all(json.loads(r["why"]) for r in ends)
+
+
+def test_it_learns_on_easy_users(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, tabular(LEVELS.easy, steps=60, conversations=64))
+    reward = [r["reward"] for r in rows]
+    assert np.mean(reward[-15:]) > np.mean(reward[:10]) + 0.06
+    assert rows[-1]["eval/easy/reward"] > rows[0]["eval/easy/reward"] + 0.06
+    assert np.mean([r["entropy"] for r in rows[-15:]]) < 1.8

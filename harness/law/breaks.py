@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,7 @@ class Shortfall:
 
     @property
     def z(self) -> float:
-        return self.reward / self.se if self.se > 0 else 0.0
+        return self.reward / self.se if self.se > 0 else math.copysign(math.inf, self.reward)
 
 
 def binned(points: Points) -> Binned:

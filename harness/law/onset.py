@@ -34,6 +34,8 @@ class Course:
     """Mean step of each bin."""
     log_h: Floats
     """Log of the bin's median H."""
+    log_start: float
+    """The same of the first bins."""
     headroom: Floats
     """Share of the initial exp(H) - 1 that is left."""
     width: float
@@ -53,7 +55,8 @@ def course(steps: Floats, entropy: Floats) -> Course | None:
         return None
     log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
     headroom = np.expm1(h) / np.expm1(start)
-    return Course(binning.means(steps, label), log_h, headroom, float(np.ptp(steps)) / bins)
+    width = float(np.ptp(steps)) / bins
+    return Course(binning.means(steps, label), log_h, float(np.log(start)), headroom, width)
 
 
 def find(run: Course, rewards: Points) -> Onset | None:
@@ -113,29 +116,18 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
 
 
 def _budget_spent(run: Course) -> Onset | None:
-    step = last_crossing(run, SPENT)
+    step = settles(run.steps, run.headroom, SPENT)
     if step is None:
         return None
     first = int(np.argmax(run.headroom <= SPENT_FROM))
     low = float(run.steps[first]) - run.width
-    end = last_crossing(run, SPENT_TO)
+    end = settles(run.steps, run.headroom, SPENT_TO)
     high = float(run.steps[-1]) if end is None else end
     return _clipped("budget_spent", run, step, min(low, step), max(high + run.width, step))
 
 
-def last_crossing(run: Course, share: float) -> float | None:
-    """The step from which headroom stays at or below `share`; None if it does not."""
-    return _settles(run.steps, run.headroom, share)
-
-
-def last_entropy_crossing(run: Course, share: float) -> float | None:
-    """The step from which H stays at or below `share` of its start."""
-    start = run.log_h[0]
-    return _settles(run.steps, run.log_h, float(start + np.log(share)))
-
-
-def _settles(steps: Floats, values: Floats, limit: float) -> float | None:
-    """Step at which `values` come to stay at or below `limit`, between bins by interpolation."""
+def settles(steps: Floats, values: Floats, limit: float) -> float | None:
+    """The step from which `values` stay at or below `limit`, interpolated; None if they do not."""
     above = np.flatnonzero(values > limit)
     if len(above) == 0:
         return float(steps[0])

@@ -7,6 +7,7 @@ from scipy import stats
 
 from harness.law import estimate
 from harness.law.clean import Points
+from harness.law.onset import Course
 from harness.law.results import Floats, Interval, Onset
 
 FEWEST_POINTS = 16
@@ -45,25 +46,24 @@ def _smooth(values: Floats) -> Floats:
 
 
 def regime(
-    entropy: Floats, won: Interval | None, onset: Onset | None, silent_share: float | None
+    run: Course | None, won: Interval | None, onset: Onset | None, silent_share: float | None
 ) -> str | None:
     """The first that fits of exploded, starved, collapsed, spent, learning, drifting.
 
-    `entropy` has shape (n,), by step; `silent_share` is the mean share of groups below the floor
-    or without variance, None where the log does not hold it. None where rows are too few.
+    `silent_share` is the mean share of groups below the floor or without variance, None where
+    the log does not hold it. None where rows are too few.
     """
-    if won is None or len(entropy) < FEWEST_POINTS:
+    if won is None or run is None:
         return None
     if onset is not None and onset.kind == "explosion":
         return "exploded"
-    if silent_share is not None and silent_share > 0.5 and won.low <= 0 and _kept(entropy):
+    if silent_share is not None and silent_share > 0.5 and won.low <= 0 and _kept(run):
         return "starved"
     if onset is not None:
         return BY_ONSET[onset.kind]
     return "learning" if won.low > 0 else "drifting"
 
 
-def _kept(entropy: Floats) -> bool:
-    edge = max(1, len(entropy) // 10)
-    start, end = float(np.median(entropy[:edge])), float(np.median(entropy[-edge:]))
-    return abs(end - start) <= KEPT * start
+def _kept(run: Course) -> bool:
+    end = float(np.median(run.log_h[-max(1, len(run.log_h) // 10) :]))
+    return abs(float(np.expm1(end - run.log_start))) <= KEPT

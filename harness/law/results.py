@@ -92,6 +92,10 @@ class RunResult:
     seed: int | None = None
     gain: Interval | None = None
     """Reward at the end minus at the start."""
+    until_onset: Mapping[str, Any] | None = None
+    """The law on the rows before the onset, keys as in `fits`; only where it holds until then."""
+    dropped_at: Mapping[str, str] | None = None
+    """Reason in `dropped` -> file:line of the first row left out for it."""
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

@@ -1,0 +1,199 @@
+"""One run, from its metrics file to its row of law.json. A run that cannot be read is a row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.law import clean, gates, landmarks, onset, reading, regime, rivals, verdict
+from harness.law.clean import Cleaned, Points
+from harness.law.discover import Found
+from harness.law.gates import Fitted
+from harness.law.identity import Identity
+from harness.law.onset import Course
+from harness.law.reading import ReadError, Table
+from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
+from harness.law.verdict import Verdict
+
+EVALUATION = "eval/reward"
+TRAINING = "reward"
+ENTROPY = "entropy"
+SILENT = ("groups/below_floor", "frac_reward_zero_std")
+"""Shares of groups that carry no signal; the larger one counts."""
+FEWEST_EVALUATIONS = 16
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns the user named; without a reward the choice is the log's."""
+
+    reward: str | None
+    entropy: str
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A run's row, and the points it was fitted on if there are any."""
+
+    result: RunResult
+    series: RunSeries | None
+
+
+@dataclass(frozen=True)
+class _Log:
+    """A table with the columns that were decided on, and the course H takes in it."""
+
+    table: Table
+    entropy: str
+    reward: str
+    course: Course | None
+
+
+def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
+    """Read, clean, fit and judge one run."""
+    if run.problem is not None or run.metrics is None:
+        return _failed(run, run.problem, {})
+    try:
+        wanted = dict.fromkeys(["step", choice.entropy, TRAINING, EVALUATION, *SILENT])
+        wanted |= dict.fromkeys([choice.reward] if choice.reward else [])
+        table = reading.read(run.metrics, list(wanted), who.status == "running")
+        reward = _headline(table, choice)
+    except ReadError as error:
+        return _failed(run, error.problem, {})
+    cleaned = clean.clean(table, choice.entropy, reward)
+    if len(cleaned.points) == 0:
+        return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
+    course = onset.course(*clean.entropy_points(table, choice.entropy))
+    log = _Log(table, choice.entropy, reward, course)
+    return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned.points))
+
+
+def _headline(table: Table, choice: Choice) -> str:
+    """The reward column the verdict is about. Raises ReadError with missing_column."""
+    reward = choice.reward or _default_reward(table, choice.entropy)
+    for needed in ("step", choice.entropy, reward):
+        if needed not in table.names:
+            has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
+            message = f"{table.path}: needs a column {needed!r}, has {has or 'none'}"
+            raise ReadError("missing_column", message)
+    return reward
+
+
+def _default_reward(table: Table, entropy: str) -> str:
+    if EVALUATION not in table.names:
+        return TRAINING
+    both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
+    enough = both.sum() >= FEWEST_EVALUATIONS or TRAINING not in table.names
+    return EVALUATION if enough else TRAINING
+
+
+def _nothing_valid(table: Table, cleaned: Cleaned) -> ReadProblem:
+    reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
+    line = min(cleaned.first_line.values(), default=1)
+    rule = "a valid row has a finite step, an entropy in [0, 20] and a finite reward"
+    message = f"{table.path}:{line}: {rule}; left out: {reasons or 'every row, not evaluated'}"
+    return ReadProblem("no_valid_rows", message)
+
+
+def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int]) -> Analysed:
+    return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped)), None)
+
+
+def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned) -> RunResult:
+    points, course = cleaned.points, log.course
+    found = onset.find(course, points) if course is not None else None
+    fitted = gates.fit(points)
+    judged = verdict.judge(fitted, found, course, who.intervened)
+    won = regime.gain(points)
+    return RunResult(
+        run=run.run,
+        status="ok",
+        error=None,
+        n_valid=len(points),
+        dropped=dict(cleaned.dropped),
+        reward=log.reward,
+        entropy=log.entropy,
+        **_numbers(fitted, judged),
+        regime=regime.regime(course, won, found, _silent_share(log.table)),
+        intervened=who.intervened,
+        onset=found,
+        landmarks=landmarks.landmarks(course, judged.law_break),
+        rivals=rivals.compare(points),
+        fits=_other_fits(log, found, who.intervened),
+        config=who.config,
+        level=who.level,
+        seed=who.seed,
+        gain=won,
+        until_onset=_until_onset(points, found, judged),
+        dropped_at={reason: f"{run.metrics}:{n}" for reason, n in cleaned.first_line.items()},
+    )
+
+
+def _numbers(fitted: Fitted, judged: Verdict) -> dict[str, Any]:
+    """The fields of a RunResult that one fit and the verdict on it decide."""
+    return {
+        "verdict": judged.word,
+        "reasons": list(judged.reasons),
+        "out_of_time_skill": judged.skill,
+        **_estimates(fitted),
+    }
+
+
+def _estimates(fitted: Fitted) -> dict[str, Any]:
+    line, spread, ols = fitted.line, fitted.spread, fitted.ols
+    return {
+        "n_eff": spread.n_eff if spread else None,
+        "a": spread.a if spread else None,
+        "b": spread.b if spread else None,
+        "ceiling": spread.ceiling if spread else None,
+        "cov_ab": spread.cov_ab if spread else None,
+        "identified": gates.identified(fitted),
+        "reliability": ols.a / line.a if ols and line and line.a else None,
+        "ols": {"a": ols.a, "b": ols.b, "r2": ols.r2} if ols else None,
+    }
+
+
+def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, Any]:
+    """The law on the log's other reward columns, where it has them."""
+    fits = {}
+    for column in (EVALUATION, TRAINING):
+        if column == log.reward or column not in log.table.names:
+            continue
+        points = clean.clean(log.table, log.entropy, column).points
+        if len(points):
+            fitted = gates.fit(points)
+            judged = verdict.judge(fitted, found, log.course, intervened)
+            fits[column] = {"n_valid": len(points), **_plain(_numbers(fitted, judged))}
+    return fits
+
+
+def _until_onset(points: Points, found: Onset | None, judged: Verdict) -> dict[str, Any] | None:
+    if found is None or judged.word != "holds_until_onset":
+        return None
+    before = points.where(points.steps < found.step)
+    return {"n_valid": len(before), **_plain(_estimates(gates.fit(before)))}
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: {"value": v.value, "low": v.low, "high": v.high} if isinstance(v, Interval) else v
+        for key, v in values.items()
+    }
+
+
+def _silent_share(table: Table) -> float | None:
+    """Mean share of groups without a signal; None where the log does not hold it."""
+    finite = [c[np.isfinite(c)] for c in (table.columns[name] for name in SILENT)]
+    return max((float(c.mean()) for c in finite if len(c)), default=None)
+
+
+def _series(run: Found, who: Identity, points: Points) -> RunSeries:
+    level = who.level or "other logs"
+    panel = f"{level}, null control" if who.null_control else level
+    known = who.level is not None and who.seed is not None
+    label = f"{panel}, seed {who.seed}" if known else Path(run.run).name or run.run
+    return RunSeries(run.run, label, panel, who.seed, points.steps, points.entropy, points.reward)

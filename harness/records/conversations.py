@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from harness.records import atomic
@@ -40,8 +40,12 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
 
     target = folder / f"step-{step:05d}.parquet"
     scratch = folder / f".{target.name}.{os.getpid()}.tmp"
+    kinds = {"str": pa.string(), "int": pa.int32(), "float": pa.float64()}
+    # Typed by the class, not by what is there: a column of nulls keeps its type in every file.
+    types = {f.name: kinds[str(f.type).split(" | ")[0]] for f in fields(TurnRecord)}
+    table = pa.Table.from_pylist([asdict(t) for t in turns], pa.schema(types))
     with atomic.storage(target):
         folder.mkdir(exist_ok=True)
-        pq.write_table(pa.Table.from_pylist([asdict(t) for t in turns]), scratch)
+        pq.write_table(table, scratch)
         scratch.replace(target)
     return target

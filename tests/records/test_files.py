@@ -84,6 +84,13 @@ def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:
     ]
     path = conversations.write(tmp_path / "conversations", 7, turns)
     assert path.name == "step-00007.parquet"
+    assert [
+        str(pq.read_table(path).schema.field(k).type) for k in ("turn", "start_nll", "why")
+    ] == [
+        "int32",
+        "double",
+        "string",
+    ]
     table = pq.read_table(path).to_pylist()
     assert [row["speaker"] for row in table] == ["user", "policy"]
     assert (table[0]["emotion_after"], table[1]["entropy_nats"]) == (40, 1.5)

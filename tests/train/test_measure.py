@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness.config import STRATEGIES
 from harness.records.metrics import MEASURED
 from harness.simulator.protocol import SupporterReply
+from harness.train.conversation import Conversation
 from harness.train.measure import (
     TokenTrace,
     conversation_metrics,
@@ -24,7 +25,7 @@ from tests.train.made import conversation, tabular, user_turn
 NAN = float("nan")
 
 
-def batch() -> list:
+def batch() -> list[Conversation]:
     hello, again = SupporterReply("You are strong."), SupporterReply("You are so", cut=True)
     scored = SupporterReply("Why is that?", start_nll=0.5)
     kind = ("affirm", "affirm")
@@ -40,8 +41,9 @@ def batch() -> list:
 
 
 def trace(entropies: list[float], conversation: list[int], turn: list[int]) -> TokenTrace:
-    values = np.array(entropies)
-    logp, advantage = -np.arange(1.0, len(values) + 1), np.arange(len(values)) - 1.0
+    values = np.array(entropies, dtype=np.float64)
+    logp = -np.arange(1, len(values) + 1, dtype=np.float64)
+    advantage = np.arange(len(values), dtype=np.float64) - 1
     return TokenTrace(values, 2 * values, logp, advantage, np.array(conversation), np.array(turn))
 
 

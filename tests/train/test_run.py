@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from harness.config import RunConfig
 from harness.records import checkpoints
 from harness.records.folder import RunFolder
 from tests.train.made import finish, make_run, start, status, tabular, wait_for
@@ -18,8 +20,8 @@ from tests.train.made import finish, make_run, start, status, tabular, wait_for
 STEPS = 24
 
 
-def config(seed: int = 1, **trainer: float):
-    return tabular(seed=seed, **({"steps": STEPS, "checkpoint_every": 5} | trainer))
+def config(seed: int = 1, **trainer: Any) -> RunConfig:
+    return tabular(seed=seed, **{"steps": STEPS, "checkpoint_every": 5, **trainer})
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import STRATEGIES
+from harness.config import STRATEGIES, RunConfig
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
@@ -30,7 +30,7 @@ def talk(
     return hold(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
 
 
-def rows_of(path: Path, config: object) -> list[dict[str, float]]:
+def rows_of(path: Path, config: RunConfig) -> list[dict[str, float]]:
     run = make_run(path, config)
     assert attempt(run, lambda event: None) == 0
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
@@ -133,8 +133,8 @@ def test_null_control_deals_out_the_same_advantages(tmp_path: Path) -> None:
         table = pq.read_table(path).to_pylist()
         first = [r for r in table if r["speaker"] == "policy" and r["turn"] == 1]
         found.append(np.array([r["advantage"] for r in first]).reshape(8, 8))
-    assert not np.array_equal(*found)
-    np.testing.assert_array_equal(*(np.sort(f, axis=1) for f in found))
+    assert not np.array_equal(found[0], found[1])
+    np.testing.assert_array_equal(np.sort(found[0], axis=1), np.sort(found[1], axis=1))
 
 
 def test_conversations_can_be_read_back(tmp_path: Path) -> None:

@@ -61,13 +61,10 @@ def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
     )
     written = Sweep(str(tmp_path), {"difficulty": ["easy", "hard"], "seed": [1]}, rows)
     sweep.write(tmp_path, written)
-    assert sweep.read(tmp_path) == written
-    assert list(json.loads((tmp_path / "sweep.json").read_text())) == [
-        "schema",
-        "dir",
-        "axes",
-        "runs",
-    ]
+    found = sweep.read(tmp_path)
+    assert (found.dir, found.axes, found.runs) == (written.dir, written.axes, written.runs)
+    saved = json.loads((tmp_path / "sweep.json").read_text())
+    assert list(saved)[:4] == ["schema", "dir", "axes", "runs"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"runs": 3}', '{"dir": null, "axes": {}}'])

@@ -1,6 +1,6 @@
 """Does listening pay? Scores of the reference policies and of the optimum, on each level.
 
-    python benchmarks/listening.py [CONVERSATIONS]
+python benchmarks/listening.py [CONVERSATIONS]
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ def main() -> None:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     for level in LEVELS:
         difficulty = DifficultyConfig(**yaml.safe_load((CONF / f"{level}.yaml").read_text()))
-        print(f"\n{level}: final emotion, 95% interval; share of replies that helped; flagged; left\n")
+        print(
+            f"\n{level}: final emotion, 95% interval; share of replies that helped; flagged; left\n"
+        )
         _references(difficulty, count)
         _game(difficulty, count)
 

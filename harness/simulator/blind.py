@@ -108,9 +108,7 @@ def _last_turn(crowd: _Crowd, game: Game) -> Floats:
 def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
     crowd = _opening(game)
     count = len(schedules)
-    crowd = _Crowd(
-        np.repeat(crowd.mass, count, axis=0), np.zeros(count), crowd.heard * count
-    )
+    crowd = _Crowd(np.repeat(crowd.mass, count, axis=0), np.zeros(count), crowd.heard * count)
     for turn in zip(*schedules, strict=True):
         crowd = _play(crowd, turn, game)
     return _total(crowd, game)

@@ -87,7 +87,9 @@ REFERENCES: Mapping[str, Reference] = {
     "neutral": fixed_cycle(*NEUTRAL),
     "advice_only": spoken_schedule(("suggest",)),
     "praising": spoken_schedule(("affirm",)),
-    "cycle_of_two": fixed_cycle("That must be so hard for you.", "You are stronger than you think."),
+    "cycle_of_two": fixed_cycle(
+        "That must be so hard for you.", "You are stronger than you think."
+    ),
     "cycle_of_three": fixed_cycle(
         "That must be so hard for you.", "You are stronger than you think.", "I am here with you."
     ),

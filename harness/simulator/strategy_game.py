@@ -130,10 +130,7 @@ class Game:
         mixed = (1 - gain) * after + gain * grown
         large = self.large[0 if rises else 1][strategy]
         small_at, large_at = (_landing(jump if rises else -jump) for jump in self.jumps)
-        return np.asarray(
-            (1 - large) * mixed[..., small_at, :] + large * mixed[..., large_at, :]
-        )
-
+        return np.asarray((1 - large) * mixed[..., small_at, :] + large * mixed[..., large_at, :])
 
     def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
         """Where `mass` (schedules, users, emotions, trusts) goes: the adjoint of `expect`."""

@@ -45,6 +45,10 @@ class Cleaned:
     """The points, and the rows left out by reason, each with the line of the first."""
 
     points: Points
+    steps: Floats
+    """Of every row with a valid H, whether or not R was evaluated then. Shape (m,), m >= n."""
+    entropy: Floats
+    """The H of those steps. Shape (m,)."""
     dropped: Mapping[str, int]
     first_line: Mapping[str, int]
 
@@ -54,21 +58,16 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
 
     A null reward in an evaluation column is a step without evaluation, not damage.
     """
+    every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
     reasons = _reasons(table, entropy, reward)
+    measured = _last_of_each_step(every, (reasons == "") | (reasons == NO_EVALUATION))
     valid = reasons == ""
-    kept = _last_of_each_step(table.columns["step"], valid)
-    reasons[valid & ~kept] = "duplicate_step"
-    order = _by_step(table.columns["step"], kept)
-    steps, h, r = (table.columns[name][order] for name in ("step", entropy, reward))
-    return _counted(Points(steps, h, r), table, reasons)
-
-
-def entropy_points(table: Table, entropy: str) -> tuple[Floats, Floats]:
-    """Steps and H of every row that has them, whether or not it has a reward. Shapes (n,), (n,)."""
-    steps, values = table.columns["step"], table.columns[entropy]
-    valid = np.isfinite(steps) & (values >= 0) & (values <= HIGHEST_ENTROPY_NATS)
-    order = _by_step(steps, _last_of_each_step(steps, valid))
-    return steps[order], values[order]
+    paired = _last_of_each_step(every, valid)
+    repeated = valid.copy()
+    repeated[paired] = False
+    reasons[repeated] = "duplicate_step"
+    points = Points(every[paired], h[paired], r[paired])
+    return Cleaned(points, every[measured], h[measured], *_counted(table, reasons))
 
 
 def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
@@ -89,24 +88,19 @@ def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
             reasons[faults == code] = absent if fault == "null" else fault
 
 
-def _last_of_each_step(steps: Floats, valid: Mask) -> Mask:
-    kept = np.zeros(len(steps), bool)
-    index = np.flatnonzero(valid)[::-1]
-    _, first = np.unique(steps[index], return_index=True)
-    kept[index[first]] = True
-    return kept
+def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
+    """Row indices in order of their steps; of the valid rows of one step, the last."""
+    backwards = np.flatnonzero(valid)[::-1]
+    _, first = np.unique(steps[backwards], return_index=True)
+    return backwards[first]
 
 
-def _by_step(steps: Floats, kept: Mask) -> NDArray[np.intp]:
-    index = np.flatnonzero(kept)
-    return index[np.argsort(steps[index], kind="stable")]
-
-
-def _counted(points: Points, table: Table, reasons: Reasons) -> Cleaned:
+def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, int]]:
+    """How many rows were left out for each reason, and the line of the first."""
     dropped = {reason: len(where) for reason, where in table.damage.items()}
     first = {reason: where[0] for reason, where in table.damage.items()}
     for reason in dict.fromkeys(reasons[(reasons != "") & (reasons != NO_EVALUATION)]):
         where = np.flatnonzero(reasons == reason)
         dropped[reason] = len(where)
         first[reason] = int(table.lines[where[0]])
-    return Cleaned(points, dropped, first)
+    return dropped, first

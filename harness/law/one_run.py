@@ -67,7 +67,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     cleaned = clean.clean(table, choice.entropy, reward)
     if len(cleaned.points) == 0:
         return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
-    course = onset.course(*clean.entropy_points(table, choice.entropy))
+    course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, choice.entropy, reward, course)
     return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned.points))
 

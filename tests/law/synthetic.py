@@ -19,8 +19,8 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import signal
 
-from harness import config as configs
 from harness.config import AlgorithmConfig, DifficultyConfig, RunConfig
+from harness.records import config_file
 
 Floats = NDArray[np.float64]
 
@@ -193,12 +193,12 @@ def write_run(
         difficulty=DifficultyConfig(name=level),
         algorithm=AlgorithmConfig(null_control=null_control),
     )
-    text = yaml.safe_dump(configs.to_dict(config), sort_keys=False)
+    text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     record = {
         "schema": 1,
         "status": status,
-        "config_hash": configs.config_hash(config),
+        "config_hash": config_file.config_hash(config),
         "measurement": measurement or {"entropy_over": "own tokens"},
     }
     (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")

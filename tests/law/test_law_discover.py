@@ -1,0 +1,103 @@
+"""Which paths are runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.law.discover import Discovery, discover
+from tests.law import synthetic
+
+ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
+
+
+def names(found: Discovery, below: Path) -> list[str]:
+    return [str(Path(r.run).relative_to(below)) for r in found.runs]
+
+
+def problems(found: Discovery) -> dict[str, str]:
+    return {Path(r.run).name: r.problem.kind for r in found.runs if r.problem}
+
+
+def test_runs_at_any_depth_in_the_order_of_their_names(tmp_path: Path) -> None:
+    for name in ("b/1-run", "a/deep/er/run", "a/0-run"):
+        synthetic.write_rows(tmp_path / name, ROWS)
+    assert names(discover([tmp_path]), tmp_path) == ["a/0-run", "a/deep/er/run", "b/1-run"]
+
+
+def test_run_json_alone_is_a_run_without_rows(tmp_path: Path) -> None:
+    run = synthetic.write_run(tmp_path / "sweep" / "0-easy", ROWS, status="planned")
+    (run / "metrics.jsonl").unlink()
+    (found,) = discover([tmp_path]).runs
+    assert found.problem is not None
+    assert found.problem.kind == "missing_file"
+    assert "only run.json is there so far" in found.problem.message
+
+
+def test_a_named_file_is_a_run(tmp_path: Path) -> None:
+    run = synthetic.write_run(tmp_path / "r", ROWS)
+    (found,) = discover([run / "metrics.jsonl"]).runs
+    assert found.run == str(run / "metrics.jsonl")
+    assert found.folder == run
+
+
+@pytest.mark.parametrize("inner", ["checkpoints", "conversations", ".hidden"])
+def test_folders_that_are_never_entered(tmp_path: Path, inner: str) -> None:
+    synthetic.write_rows(tmp_path / "run", ROWS)
+    synthetic.write_rows(tmp_path / "run" / inner / "step-1", ROWS)
+    assert names(discover([tmp_path]), tmp_path) == ["run"]
+
+
+def test_a_folder_of_results_is_not_entered_and_a_run_in_it_is_said(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "run", ROWS)
+    for name in ("law", "kept"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "law.json").write_text("{}")
+    synthetic.write_rows(tmp_path / "kept", ROWS)
+    found = discover([tmp_path])
+    assert names(found, tmp_path) == ["run"]
+    assert found.skipped == ({"path": str(tmp_path / "kept"), "reason": "holds law.json"},)
+
+
+def test_a_named_folder_is_entered_even_with_results_in_it(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "run", ROWS)
+    (tmp_path / "law.json").write_text("{}")
+    assert names(discover([tmp_path]), tmp_path) == ["run"]
+
+
+def test_leaf_folders_below_a_named_one_that_hold_no_run_are_missing(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "good", ROWS)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "deeper" / "empty-too").mkdir(parents=True)
+    found = discover([tmp_path])
+    assert names(found, tmp_path) == ["empty", "good"]
+    assert problems(found) == {"empty": "missing_file"}
+
+
+def test_inside_a_run_a_leaf_folder_is_no_missing_run(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, ROWS)
+    (tmp_path / "notes").mkdir()
+    assert problems(discover([tmp_path])) == {}
+
+
+def test_an_empty_folder_and_a_path_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    found = discover([tmp_path / "empty", tmp_path / "gone"])
+    assert problems(found) == {"empty": "missing_file", "gone": "missing_file"}
+    messages = [r.problem.message for r in found.runs if r.problem]
+    assert "no such folder at or below this one" in messages[0]
+    assert "a path must exist, and this one does not" in messages[1]
+
+
+def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "runs" / "one", ROWS)
+    (tmp_path / "runs" / "one" / "up").symlink_to(tmp_path / "runs")
+    (tmp_path / "runs" / "same").symlink_to(tmp_path / "runs" / "one")
+    (tmp_path / "runs" / "broken").symlink_to(tmp_path / "nowhere")
+    assert names(discover([tmp_path / "runs"]), tmp_path) == ["runs/one"]
+
+
+def test_a_run_named_twice_is_one_run(tmp_path: Path) -> None:
+    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    assert len(discover([tmp_path, run, run]).runs) == 1

@@ -8,8 +8,8 @@ step and nothing else, and a resumed run cannot differ.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +17,12 @@ import numpy as np
 
 from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
 from harness.errors import DivergedError
-from harness.policy.grammar import speak
-from harness.policy.tabular import (
-    MAX_TURNS,
-    NOTHING_YET,
-    Observations,
-    TabularPolicy,
-    observe,
-)
+from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.simulator.protocol import ConversationKey
 from harness.train import evaluate, probe
 from harness.train.advantages import (
     FloatArray,
-    IntArray,
     group_relative,
     permuted_within_groups,
 )
@@ -44,60 +36,10 @@ from harness.train.measure import (
     turn_records,
 )
 from harness.train.session import Session
+from harness.train.tabular_speaker import Acts, TabularSpeaker
 
-WORDING_DRAWS = 8
-"""Uniform draws that one reply may use for its wording, beside one for its strategy."""
 _SPEECH, _PERMUTATION = 1, 2
 """Streams of random numbers within a step."""
-
-
-@dataclass(frozen=True, slots=True)
-class Acts:
-    """What the policy did in a batch of conversations, one entry a reply."""
-
-    seen: Observations
-    act: IntArray
-    """Index into STRATEGIES."""
-    conversation: IntArray
-
-
-class TabularSpeaker:
-    """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
-
-    def __init__(
-        self, policy: TabularPolicy, temperature: float, draws: np.random.Generator
-    ) -> None:
-        self._policy, self._temperature, self._draws = policy, temperature, draws
-
-    def begin(self, count: int) -> None:
-        """Start `count` conversations, numbered from 0."""
-        self._uniform = self._draws.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
-        self._heard: list[list[str]] = [[] for _ in range(count)]
-        self._own = np.full(count, NOTHING_YET)
-        self._log: list[tuple[Observations, IntArray, IntArray]] = []
-
-    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Choose a strategy for each conversation in `live` and put it into words."""
-        turn, mine = len(self._log), np.array(live, dtype=np.int64)
-        seen = observe([turn] * len(live), heard, self._own[mine].tolist())
-        cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
-        drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
-        act = (cumulative <= drawn[:, None]).sum(axis=1)
-        self._own[mine] = act
-        self._log.append((seen, act, mine))
-        replies = []
-        for i, words, a in zip(live, heard, act.tolist(), strict=True):
-            self._heard[i].append(words)
-            draw = iter(self._uniform[i, turn, 1:].tolist()).__next__
-            replies.append(SupporterReply(speak(STRATEGIES[a], self._heard[i], draw)))
-        return replies
-
-    def acts(self) -> Acts:
-        """Everything said since `begin`."""
-        seen, act, conversation = zip(*self._log, strict=True)
-        turns = np.concatenate([s.turn for s in seen])
-        rows = np.concatenate([s.rows for s in seen])
-        return Acts(Observations(turns, rows), np.concatenate(act), np.concatenate(conversation))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +61,7 @@ def train(session: Session) -> None:
     session.begin(measurement_card(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
         policy = _step(session, policy, step)
-        session.finish_step(step, lambda folder, now=policy: _save(folder, now))  # type: ignore[misc]
+        session.finish_step(step, partial(_save, policy))
 
 
 def measurement_card(config: RunConfig) -> dict[str, Any]:
@@ -185,40 +127,44 @@ def update(
 
 
 def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
-    """Talk, measure, update; the row is durable when this returns."""
-    config, clock = session.config, [time.monotonic()]
+    """Talk, measure, learn; the row is durable when this returns."""
+    config, temperature = session.config, session.config.policy.temperature
+    began = time.monotonic()
     held, acts = _batch(policy, config, step)
-    clock.append(time.monotonic())
+    talked = time.monotonic()
     rewards = np.array([c.reward for c in held])
     advantages = _advantages(rewards, config, step)
-    trace = _trace(policy, acts, advantages, config.policy.temperature)
-    yardsticks = _yardsticks(policy, config) if evaluate.due(step, config) else {}
-    clock.append(time.monotonic())
-    done = update(
-        policy,
-        acts,
-        trace.advantage,
-        config.algorithm,
-        config.policy.temperature,
-        config.trainer.updates_per_batch,
-    )
+    trace = _trace(policy, acts, advantages, temperature)
+    looked = _yardsticks(policy, config) if evaluate.due(step, config) else {}
+    measured = time.monotonic()
+    passes = config.trainer.updates_per_batch
+    done = update(policy, acts, trace.advantage, config.algorithm, temperature, passes)
     values = {
         **conversation_metrics(held, config, rewards),
         **entropy_metrics(trace),
+        **looked,
         **_update_metrics(done),
-        **yardsticks,
-        "kl": _divergence(trace, acts, config.policy.temperature),
+        "kl": _divergence(trace, acts, temperature),
     }
-    clock.append(time.monotonic())
-    phases = dict(zip(("talk", "look", "learn"), np.diff(clock).tolist(), strict=True))
-    session.record(step, values, lambda: turn_records(held, advantages, trace), **phases)
+    session.record(
+        step,
+        values,
+        lambda: turn_records(held, advantages, trace),
+        talk=talked - began,
+        look=measured - talked,
+        learn=time.monotonic() - measured,
+    )
+    _check_finite(done, session, step)
+    return done.policy
+
+
+def _check_finite(done: Update, session: Session, step: int) -> None:
     if not np.isfinite(done.policy.table).all():
         raise DivergedError(
             f"{session.run.path}: step {step}: logits must be finite after an update, got "
             f"gradient norm {done.gradient_norm:g} at algorithm.learning_rate "
-            f"{config.algorithm.learning_rate:g}; lower the rate"
+            f"{session.config.algorithm.learning_rate:g}; lower the rate"
         )
-    return done.policy
 
 
 def _batch(policy: TabularPolicy, config: RunConfig, step: int) -> tuple[list[Conversation], Acts]:
@@ -286,7 +232,7 @@ def _log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> Flo
     return chosen
 
 
-def _save(folder: Path, policy: TabularPolicy) -> None:
+def _save(policy: TabularPolicy, folder: Path) -> None:
     np.save(folder / "table.npy", policy.table, allow_pickle=False)
 
 

@@ -12,7 +12,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
 from harness.train import evaluate, probe
 from harness.train.conversation import hold
-from harness.train.tabular import TabularSpeaker
+from harness.train.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
 
 

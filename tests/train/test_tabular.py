@@ -16,7 +16,8 @@ from harness.simulator.protocol import ConversationKey
 from harness.train.__main__ import attempt
 from harness.train.conversation import Conversation, hold
 from harness.train.losses import clipped_loss
-from harness.train.tabular import Acts, TabularSpeaker, probe_entropy_nats, update
+from harness.train.tabular import probe_entropy_nats, update
+from harness.train.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, make_run, tabular
 
 

@@ -1,0 +1,72 @@
+"""The tabular policy in conversation, and the record of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config import STRATEGIES
+from harness.policy.grammar import speak
+from harness.policy.tabular import (
+    MAX_TURNS,
+    NOTHING_YET,
+    Observations,
+    TabularPolicy,
+    observe,
+)
+from harness.simulator.protocol import SupporterReply
+from harness.train.advantages import IntArray
+
+WORDING_DRAWS = 8
+"""Uniform draws that one reply may use for its wording, beside one for its strategy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Acts:
+    """What the policy did in a batch of conversations, one entry a reply."""
+
+    seen: Observations
+    act: IntArray
+    """Index into STRATEGIES."""
+    conversation: IntArray
+
+
+class TabularSpeaker:
+    """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
+
+    def __init__(
+        self, policy: TabularPolicy, temperature: float, draws: np.random.Generator
+    ) -> None:
+        self._policy, self._temperature, self._draws = policy, temperature, draws
+
+    def begin(self, count: int) -> None:
+        """Start `count` conversations, numbered from 0."""
+        self._uniform = self._draws.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
+        self._heard: list[list[str]] = [[] for _ in range(count)]
+        self._own = np.full(count, NOTHING_YET)
+        self._log: list[tuple[Observations, IntArray, IntArray]] = []
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        """Choose a strategy for each conversation in `live` and put it into words."""
+        turn, mine = len(self._log), np.array(live, dtype=np.int64)
+        seen = observe([turn] * len(live), heard, self._own[mine].tolist())
+        cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
+        drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
+        act = (cumulative <= drawn[:, None]).sum(axis=1)
+        self._own[mine] = act
+        self._log.append((seen, act, mine))
+        replies = []
+        for i, words, a in zip(live, heard, act.tolist(), strict=True):
+            self._heard[i].append(words)
+            draw = iter(self._uniform[i, turn, 1:].tolist()).__next__
+            replies.append(SupporterReply(speak(STRATEGIES[a], self._heard[i], draw)))
+        return replies
+
+    def acts(self) -> Acts:
+        """Everything said since `begin`."""
+        seen, act, conversation = zip(*self._log, strict=True)
+        turns = np.concatenate([s.turn for s in seen])
+        rows = np.concatenate([s.rows for s in seen])
+        return Acts(Observations(turns, rows), np.concatenate(act), np.concatenate(conversation))

@@ -36,6 +36,8 @@ class Sweep:
     axes: Mapping[str, Sequence[Any]]
     """Swept key -> its expanded values, in their own types."""
     runs: Sequence[LedgerRow]
+    command: Sequence[str] = ()
+    """The words that were typed; a resume takes the launcher from them."""
 
     def to_json(self) -> dict[str, Any]:
         return {"schema": SCHEMA, **dataclasses.asdict(self)}
@@ -51,6 +53,6 @@ def read(folder: Path) -> Sweep:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         runs = tuple(LedgerRow(**row) for row in values["runs"])
-        return Sweep(values["dir"], values["axes"], runs)
+        return Sweep(values["dir"], values["axes"], runs, values.get("command", ()))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error

@@ -1,0 +1,167 @@
+"""Is this machine ready? Each finding says what was found and, where that is wrong, what to do."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from harness import devices, ledger, places
+from harness.errors import EXIT_PARTIAL
+
+SCHEMA = 1
+DISTRIBUTION = "empathy-harness"
+LEAST_MEMORY_GB = 2.0
+"""Peak memory of one run of the tiny policy."""
+OK, NOTE, PROBLEM = "ok", "note", "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at."""
+
+    name: str
+    status: str
+    """ok, note (nothing to do, unless you want what it says) or problem."""
+    found: str
+    advice: str | None = None
+
+
+def examine() -> list[Finding]:
+    """Look at everything; nothing heavy is imported and nothing is left behind."""
+    return [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders(), _options()]
+
+
+def exit_code(findings: Sequence[Finding]) -> int:
+    return EXIT_PARTIAL if any(f.status == PROBLEM for f in findings) else 0
+
+
+def to_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    return {"schema": SCHEMA, "findings": [asdict(finding) for finding in findings]}
+
+
+def line(finding: Finding) -> str:
+    """`problem  torch       2.14.0 is outside >=2.9,<2.14: pip install 'torch>=2.9,<2.14'`."""
+    advice = f": {finding.advice}" if finding.advice else ""
+    return f"{finding.status:7}  {finding.name:22}  {finding.found}{advice}"
+
+
+def _python() -> Finding:
+    wanted = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
+    have = platform.python_version()
+    if SpecifierSet(wanted).contains(have, prereleases=True):
+        return Finding("python", OK, have)
+    return Finding("python", PROBLEM, have, f"install Python {wanted}")
+
+
+def _packages() -> Iterator[Finding]:
+    """Every requirement of the distribution, and each extra that is not there as one note."""
+    absent: dict[str, list[str]] = {}
+    for text in importlib.metadata.requires(DISTRIBUTION) or []:
+        wanted = Requirement(text)
+        extra = _extra(wanted)
+        if extra in ("dev",):
+            continue
+        have = _version(wanted.name)
+        if have is None and extra:
+            absent.setdefault(extra, []).append(wanted.name)
+        else:
+            yield _package(wanted, have)
+    for extra, names in absent.items():
+        advice = f"for it, {places.install_command(extra)}"
+        yield Finding(f"extra {extra}", NOTE, f"without {', '.join(names)}", advice)
+
+
+def _package(wanted: Requirement, have: str | None) -> Finding:
+    command = f"pip install '{wanted.name}{wanted.specifier}'"
+    if have is None:
+        return Finding(wanted.name, PROBLEM, "is not installed", command)
+    if wanted.specifier.contains(have, prereleases=True):
+        return Finding(wanted.name, OK, have)
+    return Finding(wanted.name, PROBLEM, f"{have} is outside {wanted.specifier}", command)
+
+
+def _extra(wanted: Requirement) -> str | None:
+    """The extra that brings this requirement; None for a base dependency."""
+    if wanted.marker is None:
+        return None
+    extras = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
+    if wanted.marker.evaluate({"extra": ""}):
+        return None
+    return next((extra for extra in extras if wanted.marker.evaluate({"extra": extra})), None)
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _cores() -> Finding:
+    return Finding("cores", OK, f"{devices.cores()}: as many runs at once by default")
+
+
+def _memory() -> Finding:
+    """Memory that could be had now, against one run on each core."""
+    free_gb = _available_gb()
+    if free_gb is None:
+        return Finding("memory", NOTE, "unknown on this system")
+    found = f"{free_gb:.1f} GB available"
+    if free_gb >= LEAST_MEMORY_GB * devices.cores():
+        return Finding("memory", OK, found)
+    advice = f"a run of policy=tiny may take {LEAST_MEMORY_GB:g} GB; choose hydra.launcher.n_jobs=1"
+    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, found, advice)
+
+
+def _available_gb() -> float | None:
+    try:
+        with Path("/proc/meminfo").open() as file:
+            values = dict(line.split(":", 1) for line in file)
+        return int(values["MemAvailable"].split()[0]) / 1e6
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _gpus() -> Finding:
+    names = devices.gpu_names()
+    if not names:
+        return Finding(
+            "gpus", NOTE, "none: nvidia-smi lists none; policy=tabular and tiny need none"
+        )
+    return Finding("gpus", OK, "; ".join(names))
+
+
+def _folders() -> Iterator[Finding]:
+    runs = ledger.RUNS.resolve()
+    yield _writable("runs folder", runs, "run harness in a folder you may write to")
+    yield _writable("temporary folder", Path(tempfile.gettempdir()), "set TMPDIR to another")
+
+
+def _writable(name: str, path: Path, advice: str) -> Finding:
+    """Whether a file could be made in `path`, or in the folder it would be made in."""
+    there = path
+    while not there.exists():
+        there = there.parent
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return Finding(name, OK, str(path))
+    return Finding(name, PROBLEM, f"{there} cannot be written to", advice)
+
+
+def _options() -> Finding:
+    """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
+    levels, sweeps = places.options("difficulty"), places.sweep_names()
+    if not (places.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
+        advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
+        return Finding("conf and sweeps", PROBLEM, f"not found at {places.shipped()}", advice)
+    found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
+    return Finding("conf and sweeps", OK, f"{found}; from {', '.join(map(str, places.roots()))}")

@@ -1,0 +1,61 @@
+"""The fit-entropy-law command: analyse, write the results, print them, and judge the outcome."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.errors import EXIT_PARTIAL, DataError
+from harness.law import analysis
+from harness.law.results import Analysis
+from harness.report import tables, write
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked for."""
+
+    paths: tuple[Path, ...]
+    out: Path | None
+    reward: str | None
+    entropy: str | None
+    figures: str
+    pool_unlike: bool
+
+
+def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
+    """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written."""
+    found = analysis.analyse(
+        wanted.paths,
+        reward=wanted.reward,
+        entropy=wanted.entropy,
+        pool_unlike=wanted.pool_unlike,
+    )
+    code = _exit_code(found)
+    if as_json:
+        print(json.dumps(found.to_json(), indent=1, allow_nan=False), flush=True)
+    else:
+        tables.print_analysis(found, Console(), explain)
+    if code == DataError.exit_code:
+        print("harness: no run could be read, so nothing was written", file=sys.stderr)
+        return code
+    out = wanted.out or default_out(wanted.paths)
+    write.write_results(found, out, wanted.figures)
+    print(f"harness: results in {out}", file=sys.stderr)
+    return code
+
+
+def default_out(paths: tuple[Path, ...]) -> Path:
+    """law/ inside the first path if that is a folder, else here."""
+    return paths[0] / "law" if paths[0].is_dir() else Path("law")
+
+
+def _exit_code(found: Analysis) -> int:
+    readable = [run.status == "ok" for run in found.runs]
+    if not any(readable):
+        return DataError.exit_code
+    return 0 if all(readable) else EXIT_PARTIAL

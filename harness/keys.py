@@ -1,0 +1,177 @@
+"""What a word on the command line may set: checks that name the nearest right word.
+
+Hydra finds most mistakes too, but only while composing, in several lines, and some not at all:
+`+typo=1` slips past a schema, a repeated value runs twice, and all of `hydra.*` is a user's to set.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import math
+import re
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness import checks, places
+from harness.config import RunConfig
+from harness.errors import ConfigError
+
+MOST_RUNS = 1000
+HYDRA_GROUPS = ("hydra/launcher", "hydra/sweeper")
+HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
+FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class Word:
+    """One override as Hydra's grammar reads it."""
+
+    text: str
+    key: str
+    """The config key or group, without prefix and package."""
+    prefix: str
+    """One of "", "+", "++", "~"."""
+    package: str | None
+    values: tuple[Any, ...]
+    """Expanded values in their own types; one if not swept; at most MOST_RUNS + 1."""
+    texts: tuple[str, ...]
+    """The same values as the grammar writes them."""
+    swept: bool
+
+
+def check(words: Sequence[Word]) -> None:
+    """Raise ConfigError for the first word that cannot be right."""
+    first: dict[str, Word] = {}
+    for word in words:
+        _check_word(word)
+        earlier = first.setdefault(word.key, word)
+        if earlier is not word:
+            raise ConfigError(f"{word.text}: {word.key} is set twice, first by {earlier.text}")
+    runs = math.prod(len(word.values) for word in words if word.swept)
+    if runs > MOST_RUNS:
+        raise ConfigError(f"a sweep must have at most {MOST_RUNS} runs, got {runs} or more")
+
+
+def groups() -> tuple[str, ...]:
+    """The config groups: parts of a run's config that have options in conf/."""
+    parts = dataclasses.fields(RunConfig)
+    return tuple(f.name for f in parts if f.name not in ("seed", "levels"))
+
+
+@functools.cache
+def known_keys() -> dict[str, Any]:
+    """Every key a user may set, dotted, with its type; groups have their config class."""
+    return {key: kind for key, kind in _keys(RunConfig, "") if not key.startswith("levels")}
+
+
+def no_such_key(key: str, given: str = "") -> str:
+    """The sentence about a key that does not exist."""
+    return f"{given or key}: no such key; {_nearest_key(key)}"
+
+
+def must_be(key: str, given: str) -> str:
+    """The sentence about a value of the wrong type."""
+    return f"{key} must be {_kind(known_keys().get(key))}, got {given}"
+
+
+def _check_word(word: Word) -> None:
+    if word.key.startswith("hydra"):
+        _check_hydra(word)
+    elif word.key == "sweeps":
+        _check_sweeps(word)
+    else:
+        _check_ours(word)
+    if word.swept:
+        _check_values(word)
+
+
+def _check_values(word: Word) -> None:
+    if not word.values:
+        raise ConfigError(f"{word.text}: the sweep is empty; it must have at least one value")
+    seen = [repr(value) for value in word.values]
+    repeated = next((value for value in seen if seen.count(value) > 1), None)
+    if repeated is not None:
+        raise ConfigError(f"{word.text}: the sweep must not repeat a value, got {repeated} twice")
+
+
+def _check_hydra(word: Word) -> None:
+    allowed = word.key in HYDRA_GROUPS or word.key.startswith(HYDRA_PREFIXES)
+    if not allowed or "_target_" in word.text:
+        raise ConfigError(
+            f"{word.text}: of hydra's own keys only hydra/launcher, hydra.launcher.*, "
+            "hydra/sweeper and hydra.sweeper.* may be set"
+        )
+    if word.key.startswith("hydra.sweeper.params"):
+        raise ConfigError(f"{word.text}: write the axis itself, KEY=a,b, or put it in a sweep file")
+
+
+def _check_sweeps(word: Word) -> None:
+    if word.prefix != "+":
+        raise ConfigError(f"{word.text}: write +sweeps=NAME to name a sweep file")
+    if word.swept:
+        raise ConfigError(f"{word.text}: name one sweep file at a time; their axes would be lost")
+    (name,) = word.values
+    if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and places.sweep_file(name)):
+        checks.one_of("sweeps", _shown(name), [n for n in places.sweep_names() if n != name])
+
+
+def _check_ours(word: Word) -> None:
+    if word.key.split(".")[0] in ("level", "levels"):
+        raise ConfigError(
+            f"{word.text}: the levels that eval/LEVEL/reward uses are those of conf/difficulty; "
+            "choose the run's own with difficulty=NAME"
+        )
+    if word.package is not None:
+        raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
+    if word.key not in known_keys():
+        raise ConfigError(no_such_key(word.key, word.text))
+    if word.prefix == "+":
+        raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
+    if word.key in groups() and word.prefix != "~":
+        for value in word.values:
+            checks.one_of(word.key, _shown(value), places.options(word.key))
+
+
+def _shown(value: Any) -> str:
+    """A value as it is written on the command line."""
+    return "null" if value is None else str(value)
+
+
+def _keys(cls: type[Any], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, kind in typing.get_type_hints(cls).items():
+        yield prefix + name, kind
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            yield from _keys(kind, f"{prefix}{name}.")
+
+
+def _nearest_key(key: str) -> str:
+    keys = known_keys()
+    best = max(keys, key=lambda candidate: _likeness(key, candidate))
+    hint = f"nearest: {best}; " if _likeness(key, best) > 0.5 else ""
+    group = key.split(".")[0]
+    inside = [k.removeprefix(f"{group}.") for k in keys if k.startswith(f"{group}.")]
+    if inside:
+        return f"{hint}allowed in {group}: {', '.join(inside)}"
+    return f"{hint}allowed: seed, {', '.join(groups())} and the keys inside them"
+
+
+def _likeness(key: str, candidate: str) -> float:
+    """1 for the same words; the last part counts nearly as much as the whole."""
+    whole = difflib.SequenceMatcher(None, key, candidate).ratio()
+    last = difflib.SequenceMatcher(None, key.split(".")[-1], candidate.split(".")[-1]).ratio()
+    return max(whole, 0.95 * last)
+
+
+def _kind(kind: Any) -> str:
+    """What a user may write for a field of type `kind`."""
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    if kind in names:
+        return names[kind]
+    if typing.get_origin(kind) is list:
+        return "a list of names, as in [a,b]"
+    choices = [_kind(part) for part in typing.get_args(kind) if part is not type(None)]
+    return " or ".join([*choices, "null"]) if choices else "a mapping of its keys"

@@ -1,0 +1,212 @@
+"""The only file that speaks to Hydra: words in, a checked plan out; a list of folders in, runs out.
+
+`hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
+it. The public `initialize_config_dir` sets up the same machinery as a context manager; the object
+it registers has the `multirun` that `--multirun` calls, with the chosen sweeper and launcher.
+
+A sweep goes through `multirun` twice. First the sweeper enumerates the points and each is
+composed and checked, which is all of `plan`. Then the launcher is given one numbered job per
+run folder, so that a first launch and a resume are the same act.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import json
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, QuotedString
+from hydra.core.plugins import Plugins
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import DictConfig, OmegaConf
+
+from harness import keys, own_files, places, plans, process, run, stops
+from harness.config import RunConfig
+from harness.errors import ConfigError, HarnessError
+from harness.keys import Word
+from harness.plans import Plan, Point
+from harness.rewording import reword
+from harness.run import RunOutcome
+
+RESOLVER = re.compile(r"\$\{\s*[\w.]+\s*:")
+GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
+MOST = keys.MOST_RUNS + 1
+QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
+
+
+def plan(overrides: Sequence[str]) -> Plan:
+    """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
+    try:
+        with _hydra(), tempfile.TemporaryDirectory() as scratch:
+            words = _parse(overrides)
+            keys.check(words)
+            from_file = own_files.check(words, _parse)
+            axes = [w for w in {w.key: w for w in [*from_file, *words]}.values() if w.swept]
+            _try_launcher(words)
+            _try_first_point(words, axes)
+            what = [word.text for word in words if not _is_launcher(word)]
+            jobs = _multirun(_compose, [*what, "hydra/launcher=basic"], scratch)
+            points = [Point(o, v, _to_run_config(composed)) for o, v, composed in jobs]
+            return plans.build(points, [word.key for word in axes])
+    except HarnessError:
+        raise
+    except Exception as error:  # Hydra also lets plain ValueError, TypeError and YAMLError through
+        raise ConfigError(reword(error)) from error
+
+
+def launch(
+    dirs: Sequence[Path], overrides: Sequence[str], runs_at_once: int, stop_on_failure: bool
+) -> list[RunOutcome]:
+    """Execute the runs planned in `dirs` by the launcher that `overrides` choose."""
+    os.environ["HARNESS_RUNS_AT_ONCE"] = str(runs_at_once)  # read by conf/hydra/launcher/local.yaml
+    with _hydra():
+        numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
+        names = [str(path) for path in dirs]
+        task = functools.partial(_execute, names, os.getpid(), stop_on_failure)
+        where = _where(_parse(overrides))
+        return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
+
+
+def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
+    """Values of `task` in job order; `folder` is for what Hydra and its launchers write."""
+    place = [f"hydra.sweep.dir={json.dumps(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
+    hydra = GlobalHydra.instance().hydra
+    assert hydra is not None
+    batches = hydra.multirun("config", task, [*overrides, *place, *QUIET, "hydra.mode=MULTIRUN"])
+    return [job.return_value for batch in batches for job in batch]
+
+
+def _try_launcher(words: Sequence[Word]) -> None:
+    """Compose the launcher's settings, which the plan itself has no use for."""
+    if any(map(_is_launcher, words)):
+        compose("config", _where(words), return_hydra_config=True)
+
+
+def _try_first_point(words: Sequence[Word], axes: Sequence[Word]) -> None:
+    """Check one point before composing them all, which takes a tenth of a second each."""
+    if axes:
+        first = [f"{word.prefix}{word.key}={word.texts[0]}" for word in axes]
+        fixed = [w.text for w in words if w not in axes and not w.key.startswith("hydra")]
+        _to_run_config(OmegaConf.to_container(compose("config", [*fixed, *first])))
+
+
+def _compose(cfg: DictConfig) -> tuple[tuple[str, ...], dict[str, Any], Any]:
+    """The task of a plan: a point's words, their values, and its config in plain values."""
+    words = _parse(HydraConfig.get().overrides.task)
+    values = {word.key: word.values[0] for word in words}
+    return tuple(word.text for word in words), values, OmegaConf.to_container(cfg)
+
+
+def _execute(
+    dirs: Sequence[str], launcher_pid: int, stop_on_failure: bool, _: DictConfig
+) -> RunOutcome:
+    """The task of a launch: the run that has this job's number."""
+    if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
+        process.die_with(launcher_pid)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+    path = Path(dirs[HydraConfig.get().job.num])
+    outcome = run.execute(path)
+    if stop_on_failure and outcome.status == "failed":
+        stops.request(path.parent, stops.NO_NEW_RUNS)
+    return outcome
+
+
+def _to_run_config(values: Any) -> RunConfig:
+    """The typed form of a composed config: unknown keys are refused and every range is checked."""
+    found = RESOLVER.search(json.dumps(values, default=str))
+    if found:
+        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
+    built = OmegaConf.to_object(OmegaConf.merge(_schema(), values))
+    assert isinstance(built, RunConfig)
+    return built
+
+
+def _parse(overrides: Sequence[str]) -> list[Word]:
+    """Words as Hydra's grammar has them. Raises ConfigError for one that it has not."""
+    hydra = GlobalHydra.instance().hydra
+    parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
+    return [_word(text, parser) for text in overrides]
+
+
+def _word(text: str, parser: OverridesParser) -> Word:
+    if "=" not in text and not text.startswith("~"):
+        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
+    try:
+        (override,) = parser.parse_overrides([text])
+    except Exception as error:
+        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}") from error
+    key = override.get_key_element()
+    prefix = key[: len(key) - len(key.lstrip("+~"))]
+    values, texts = _values(override)
+    swept = override.is_sweep_override()
+    return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
+
+
+def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The values of a word, and how its grammar writes each."""
+    if not override.is_sweep_override():
+        return (override.value(),), (override.get_value_element_as_str(),)
+    if not override.is_discrete_sweep():
+        raise ConfigError(
+            f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
+        )
+    values = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
+    texts = override.sweep_string_iterator()
+    return tuple(itertools.islice(values, MOST)), tuple(itertools.islice(texts, MOST))
+
+
+def _is_launcher(word: Word) -> bool:
+    return word.key.startswith(("hydra/launcher", "hydra.launcher"))
+
+
+def _where(words: Sequence[Word]) -> list[str]:
+    """The words that say where runs are executed; a sweep file may name a launcher too."""
+    return [word.text for word in words if _is_launcher(word) or word.key == "sweeps"]
+
+
+def _hydra() -> contextlib.AbstractContextManager[None]:
+    conf = str(places.shipped() / "conf")
+    context: Any = initialize_config_dir(conf, job_name="harness", version_base="1.3")
+    return context  # type: ignore[no-any-return]
+
+
+class _Places(SearchPathPlugin):  # type: ignore[misc]
+    """The current folder's conf/ before harness's own, and the folders that hold sweeps/."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        main = SearchPathQuery("main", None)
+        for folder in places.conf_folders()[:-1]:
+            search_path.prepend("harness", f"file://{folder}", main)
+        for folder in places.sweep_folders():
+            search_path.append("harness", f"file://{folder.parent}")
+
+
+def _schema() -> DictConfig:
+    """RunConfig for OmegaConf, which takes a frozen class for one that no YAML may fill in."""
+    schema = OmegaConf.structured(RunConfig)
+    pending = [schema]
+    while pending:
+        node = pending.pop()
+        OmegaConf.set_readonly(node, None)
+        pending += [part for part in node.values() if isinstance(part, DictConfig)]
+    assert isinstance(schema, DictConfig)
+    return schema
+
+
+ConfigStore.instance().store(name="run_schema", node=_schema())
+Plugins.instance().register(_Places)

@@ -1,0 +1,100 @@
+"""A sweep's folder: made whole before the first run starts, and true to its run folders ever after.
+
+run.json says how a run stands; sweep.json repeats it for all runs, and whoever executes the sweep
+is its one writer. After a kill it is out of date at most: reading goes by the run folders again.
+"""
+
+from __future__ import annotations
+
+import random
+import string
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.config import RunConfig
+from harness.errors import DataError, FolderError
+from harness.plans import Plan
+from harness.records import folder, held, sweep
+from harness.records.folder import RunFolder
+from harness.records.sweep import LedgerRow, Sweep
+
+RUNS = Path("runs")
+CRASHED = "its process is gone without a word"
+
+
+def planned(plan: Plan) -> Sweep:
+    """The sweep as a dry run shows it: nothing is created, so no run has a folder."""
+    rows = [
+        LedgerRow(name, None, point.overrides)
+        for name, point in zip(plan.names, plan.points, strict=True)
+    ]
+    return Sweep(None, plan.axes, rows)
+
+
+def create(plan: Plan, command: Sequence[str]) -> Sweep:
+    """Make the sweep's folder below runs/ with one planned run per point. Raises FolderError."""
+    root = _new_folder(RUNS.resolve())
+    rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
+    for row, point in zip(rows, plan.points, strict=True):
+        folder.create(RunFolder(root / row.name), point.config)
+    made = Sweep(str(root), plan.axes, rows, tuple(command))
+    sweep.write(root, made)
+    return made
+
+
+def read(root: Path) -> Sweep:
+    """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
+    root = root.resolve()
+    found = sweep.read(root)
+    rows = [_as_it_stands(replace(row, dir=str(root / row.name))) for row in found.runs]
+    return replace(found, dir=str(root), runs=rows)
+
+
+def refresh(known: Sweep) -> Sweep:
+    """The same sweep as it stands now, written to sweep.json if that says otherwise."""
+    now = replace(known, runs=[_as_it_stands(row) for row in known.runs])
+    if now != known:
+        sweep.write(Path(str(now.dir)), now)
+    return now
+
+
+def unfinished(known: Sweep) -> list[LedgerRow]:
+    """Runs that are not done and that nobody executes just now."""
+    rows = [row for row in known.runs if row.status != "done"]
+    return [row for row in rows if held.holder(RunFolder(Path(str(row.dir)))) is None]
+
+
+def config_of(row: LedgerRow) -> RunConfig:
+    """Raises DataError or ConfigError if the run's config.yaml cannot be used."""
+    return folder.read_config(RunFolder(Path(str(row.dir))))
+
+
+def _as_it_stands(row: LedgerRow) -> LedgerRow:
+    run = RunFolder(Path(str(row.dir)))
+    if not run.is_run():
+        return replace(row, status="planned", reason=None, exit_code=None)
+    try:
+        now = folder.read_status(run)
+    except DataError as error:
+        return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
+    if now.status == "running" and held.holder(run) is None:
+        return replace(row, status="failed", reason=CRASHED, exit_code=None)
+    return replace(row, status=now.status, reason=now.reason, exit_code=now.exit_code)
+
+
+def _new_folder(parent: Path) -> Path:
+    """runs/20261121-070837-x7: the time, and a tail against another start in the same second."""
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        while True:
+            ending = "".join(random.choices(string.ascii_lowercase + string.digits, k=2))
+            root = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{ending}"
+            if not root.exists():
+                root.mkdir()
+                return root
+    except FileExistsError:
+        return _new_folder(parent)
+    except OSError as error:
+        raise FolderError(f"{parent}: {error.strerror or error}") from error

@@ -1,0 +1,80 @@
+"""Checks of the YAML a user may have written, made before Hydra reads it.
+
+Hydra names no file when one is not UTF-8 or not YAML, and would take any key of its own in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import keys, places
+from harness.errors import ConfigError
+from harness.keys import Word
+
+SWEEP_HEADER = "# @package _global_"
+
+
+def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
+    """What the sweep file sets point by point.
+
+    Raises ConfigError, naming the file, if one that `words` lead to cannot be right.
+    """
+    _check_config(Path("conf") / "config.yaml")
+    params: list[Word] = []
+    for word in words:
+        if word.key == "sweeps":
+            params = _read_sweep(str(word.values[0]), parse)
+        elif word.key in keys.groups() and word.prefix != "~":
+            for name in word.values:
+                _check_option(word.key, str(name))
+    return params
+
+
+def _check_config(path: Path) -> None:
+    """Refuse another program's conf/config.yaml: it would replace harness's own."""
+    if not path.is_file() or path.resolve() == (places.shipped() / path).resolve():
+        return
+    defaults = places.read_yaml(path).get("defaults")
+    if not isinstance(defaults, list) or "run_schema" not in defaults:
+        raise ConfigError(
+            f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
+            "rename it, or run harness in another folder"
+        )
+
+
+def _check_option(group: str, name: str) -> None:
+    file = places.option_file(group, name)
+    if file is not None:
+        places.read_yaml(file)
+
+
+def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
+    file = places.sweep_file(name)
+    assert file is not None  # keys.check has seen to it
+    values = places.read_yaml(file)
+    if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
+        raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
+    allowed = ("defaults", "hydra", "seed", *keys.groups())
+    for key in values:
+        if key not in allowed:
+            raise ConfigError(f"{file}: {keys.no_such_key(key)}")
+    params = _params(file, values.get("hydra") or {})
+    words = parse([f"{key}={value}" for key, value in params.items()])
+    keys.check(words)
+    return words
+
+
+def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
+    """The axes of a sweep file: hydra.sweeper.params."""
+    parts = hydra if isinstance(hydra, dict) else {}
+    for key in parts if parts else ():
+        if key not in ("sweeper", "launcher"):
+            raise ConfigError(
+                f"{file}: hydra.{key}: only hydra.sweeper and hydra.launcher may be set"
+            )
+    params = (parts.get("sweeper") or {}).get("params") or {}
+    if not isinstance(params, dict):
+        raise ConfigError(f"{file}: hydra.sweeper.params must be a mapping of keys to values")
+    return params

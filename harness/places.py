@@ -1,0 +1,107 @@
+"""Where conf/ and sweeps/ are: the current folder's first, then those that came with harness."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from harness.errors import ConfigError
+
+LARGEST_FILE_BYTES = 1_000_000
+MOST_ALIASES = 100
+
+
+def shipped() -> Path:
+    """The folder of harness's own conf/ and sweeps/: the package in a wheel, else the checkout."""
+    package = Path(__file__).resolve().parent
+    return package if (package / "conf").is_dir() else package.parent
+
+
+def install_command(extra: str) -> str:
+    """How to install harness with `extra`."""
+    in_checkout = (shipped() / "pyproject.toml").is_file()
+    return (
+        f"pip install -e '.[{extra}]'" if in_checkout else f"pip install 'empathy-harness[{extra}]'"
+    )
+
+
+def roots() -> tuple[Path, ...]:
+    """Folders searched for conf/ and sweeps/, the one that wins first."""
+    return tuple(dict.fromkeys((Path.cwd().resolve(), shipped())))
+
+
+def conf_folders() -> tuple[Path, ...]:
+    return _present("conf")
+
+
+def sweep_folders() -> tuple[Path, ...]:
+    return _present("sweeps")
+
+
+def options(group: str) -> list[str]:
+    """Names that GROUP=NAME accepts, from every conf folder."""
+    return _names(folder / group for folder in conf_folders())
+
+
+def sweep_names() -> list[str]:
+    """Names that +sweeps=NAME accepts."""
+    return _names(sweep_folders())
+
+
+def option_file(group: str, name: str) -> Path | None:
+    """The file that GROUP=NAME reads: the first found wins."""
+    return _first(folder / group / f"{name}.yaml" for folder in conf_folders())
+
+
+def sweep_file(name: str) -> Path | None:
+    """The file that +sweeps=NAME reads."""
+    return _first(folder / f"{name}.yaml" for folder in sweep_folders())
+
+
+def read_yaml(path: Path) -> dict[str, object]:
+    """The mapping in `path`. Raises ConfigError, naming file and line, for anything else."""
+    text = _read_text(path)
+    try:
+        aliases = sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
+        if aliases > MOST_ALIASES:
+            raise ConfigError(f"{path}: must have at most {MOST_ALIASES} aliases, got {aliases}")
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}{_line(error)}: must be YAML; {_problem(error)}") from error
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise ConfigError(f"{path}: must be a mapping of names to values")
+    return values
+
+
+def _read_text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST_FILE_BYTES:
+            raise ConfigError(f"{path}: must be at most {LARGEST_FILE_BYTES:,} bytes")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: must be UTF-8; byte {error.start} is not") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _line(error: yaml.YAMLError) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}" if mark else ""
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    return getattr(error, "problem", None) or " ".join(str(error).split())
+
+
+def _present(name: str) -> tuple[Path, ...]:
+    return tuple(root / name for root in roots() if (root / name).is_dir())
+
+
+def _names(folders: Iterable[Path]) -> list[str]:
+    return sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
+
+
+def _first(files: Iterable[Path]) -> Path | None:
+    return next((file for file in files if file.exists()), None)

@@ -1,0 +1,83 @@
+"""Continue what is in a folder, or say how it stands; the folder is a run or a sweep."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from harness import needs, run
+from harness.errors import DataError
+from harness.records import folder, held, sweep
+from harness.records.folder import RunFolder
+
+STATUS_OF_EXIT = {0: "done", 75: "stopped"}
+
+
+def resume(path: Path, events: str | None) -> int:
+    """Continue the run (this process becomes it) or the sweep in `path`; a sweep's exit code.
+
+    Raises DataError if there is nothing to resume, StoppedError if a live process holds it.
+    """
+    return _resume_sweep(path, events) if is_sweep(path) else _resume_run(path, events)
+
+
+def _resume_run(path: Path, events: str | None) -> NoReturn:
+    where = RunFolder(path.resolve())
+    if not where.is_run():
+        raise DataError(f"{path}: nothing to resume: no {where.status.name} and no {sweep.FILE}")
+    config = folder.read_config(where)
+    if folder.read_status(where).status != "done":
+        needs.check([config])
+    run.become(where, config, events)
+
+
+def status(path: Path) -> dict[str, Any]:
+    """run.json or sweep.json as the folder stands. Raises DataError if it is neither."""
+    if is_sweep(path):
+        from harness import ledger
+
+        return ledger.read(path).to_json()
+    where = RunFolder(path)
+    if not where.is_run():
+        raise DataError(
+            f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep.FILE}"
+        )
+    return folder.read_status(where).to_json()
+
+
+def is_sweep(path: Path) -> bool:
+    return (path / sweep.FILE).is_file()
+
+
+def crashed(path: Path) -> bool:
+    """True for a run that says it is running though no process holds it."""
+    where = RunFolder(path)
+    return folder.read_status(where).status == "running" and held.holder(where) is None
+
+
+def _resume_sweep(path: Path, events: str | None) -> int:
+    from harness import ledger
+    from harness import sweep as sweeps
+
+    waiting = ledger.unfinished(ledger.read(path))
+    needs.check(ledger.config_of(row) for row in waiting)
+    known, code = sweeps.execute(path.resolve())
+    if events:
+        for row in known.runs:
+            ended = {"name": row.name, "status": row.status, "exit_code": row.exit_code}
+            _emit({"event": "run", **ended})
+        _emit({"event": "end", "status": STATUS_OF_EXIT.get(code, "failed"), "exit_code": code})
+    print(f"harness: {_summary(known)}", file=sys.stderr)
+    return code
+
+
+def _summary(known: sweep.Sweep) -> str:
+    done = sum(row.status == "done" for row in known.runs)
+    return f"{known.dir}: {done} of {len(known.runs)} runs done"
+
+
+def _emit(event: Mapping[str, Any]) -> None:
+    print(json.dumps(event), flush=True)

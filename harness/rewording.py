@@ -1,0 +1,89 @@
+"""One line a user can act on, from what Hydra and OmegaConf raise.
+
+They keep the useful half of a message in `__cause__`, the place in another exception, and the
+input in an attribute; what they raise for bad input is not always one of their own classes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import yaml
+
+from harness import keys, places
+
+NEEDS_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
+UNKNOWN_KEY = re.compile(r"Key '.*' (?:is )?not in (?:struct|')")
+GIVEN = re.compile(r"[Vv]alue '(.*)' (?:of type|is not a valid)|Unable to assign '(.*)' to")
+
+
+def reword(error: BaseException) -> str:
+    """The sentence for the first exception of the chain that says something of a user's input."""
+    chain = list(_causes(error))
+    for describe in (_missing_option, _bad_value, _bad_yaml):
+        for cause in chain:
+            sentence = describe(cause)
+            if sentence:
+                return _where(chain) + sentence
+    return _plain(chain)
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def _missing_option(error: BaseException) -> str | None:
+    """Hydra's `Could not find 'policy/tabulr'`, which carries the names that are there."""
+    missing = getattr(error, "missing_cfg_file", None)
+    if not isinstance(missing, str) or "/" not in missing:
+        return None
+    group, name = missing.rsplit("/", 1)
+    if name in NEEDS_EXTRA:
+        return f"{group}={name} needs a plugin: {places.install_command(NEEDS_EXTRA[name])}"
+    names = ", ".join(getattr(error, "options", None) or places.options(group))
+    return f"{group} must be one of {names}, got {name!r}"
+
+
+def _bad_value(error: BaseException) -> str | None:
+    """OmegaConf's errors name the key in `full_key` and the value somewhere in the message."""
+    key = str(getattr(error, "full_key", None) or "")
+    if not key:
+        return None
+    message = str(getattr(error, "msg", None) or error).split("\n")[0]
+    if UNKNOWN_KEY.match(message):
+        own = not key.startswith("hydra")
+        return keys.no_such_key(key) if own else f"{key}: the launcher has no such setting"
+    given = GIVEN.search(message)
+    if given:
+        return keys.must_be(key, f"'{given[1] if given[1] is not None else given[2]}'")
+    if "optional" in message.lower():
+        return keys.must_be(key, "null")
+    kind = re.search(r"assigned: (\w+) is not a", message)
+    if kind:
+        return keys.must_be(key, f"a value of type {kind[1]}")
+    return f"{key}: {message}"
+
+
+def _bad_yaml(error: BaseException) -> str | None:
+    mark = getattr(error, "problem_mark", None)
+    if isinstance(error, yaml.YAMLError) and mark is not None:
+        return f"{mark.name}:{mark.line + 1}: must be YAML; {getattr(error, 'problem', None)}"
+    return None
+
+
+def _where(chain: list[BaseException]) -> str:
+    """The file that Hydra was reading, if it says so and it is not one of its own."""
+    for error in chain:
+        found = re.match(r"In '([^']+)'", str(error))
+        if found and found[1] != "config" and not found[1].startswith("hydra/"):
+            return f"{found[1]}.yaml: "
+    return ""
+
+
+def _plain(chain: list[BaseException]) -> str:
+    """All that the chain says, on one line."""
+    said = [" ".join(str(error).split()) for error in chain]
+    return "; ".join(dict.fromkeys(part for part in said if part)) or type(chain[0]).__name__

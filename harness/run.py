@@ -1,0 +1,161 @@
+"""One run as a child process: its memory, its signals and its crash are its own.
+
+The child writes its run folder; here it is started, asked to stop when its sweep is, and its end
+is put into run.json where it could not do that itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from harness import devices, stops
+from harness.config import RunConfig
+from harness.errors import HarnessError, StoppedError
+from harness.records import folder, held
+from harness.records.folder import RunFolder, RunStatus
+
+POLL_S = 0.2
+KILL_AFTER_S = 10.0
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How one run ended."""
+
+    dir: Path
+    status: str
+    reason: str | None
+    exit_code: int | None
+
+
+def execute(run_dir: Path) -> RunOutcome:
+    """Train the run planned in `run_dir` to its end. Never raises: a failed run is a row."""
+    run = RunFolder(run_dir)
+    try:
+        config = folder.read_config(run)
+        with devices.lease(config.trainer.gpus, lambda: stops.no_new_runs(run_dir.parent)) as gpu:
+            if stops.no_new_runs(run_dir.parent):
+                return _outcome(run, folder.read_status(run))
+            code = _supervise(run, config, gpu)
+        return _outcome(run, _settle(run, code))
+    except StoppedError:
+        return _outcome(run, folder.read_status(run))
+    except HarnessError as error:
+        return _give_up(run, str(error), error.exit_code)
+    except Exception as error:
+        return _give_up(run, f"{type(error).__name__}: {error}", 1)
+
+
+def refuse_if_held(run: RunFolder) -> None:
+    """Raise StoppedError, naming the process, if a live one holds the folder."""
+    by = held.holder(run)
+    if by is not None:
+        raise StoppedError(f"{run.path}: held by process {by}")
+
+
+def become(run: RunFolder, config: RunConfig, events: str | None) -> NoReturn:
+    """Replace this process by the run's: its signals and its exit code are then the run's own."""
+    gpu = ""
+    if config.trainer.gpus and folder.read_status(run).status != "done":
+        gpu, lock = devices.acquire()
+        os.set_inheritable(lock.fileno(), True)  # held until the run's process ends
+    arguments = ["--events", events] if events else []
+    command = _command(run.path, arguments)
+    sys.stdout.flush()
+    os.execve(command[0], command, _environment(config, gpu))
+
+
+def _supervise(run: RunFolder, config: RunConfig, gpu: str) -> int:
+    """The exit code of the child; -N if signal N ended it."""
+    command = _command(run.path, ["--die-with-parent", str(os.getpid())])
+    with run.log.open("ab") as log:
+        child = subprocess.Popen(
+            command,
+            env=_environment(config, gpu),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        return _wait(child, lambda: stops.stop_runs(run.path.parent), config.trainer.grace_s)
+    finally:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)  # what it started and left behind
+
+
+def _wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: float) -> int:
+    """Wait for the child's end; once `stopping()`, tell it to stop and give it time to do so."""
+    deadline: float | None = None
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return child.wait(timeout=POLL_S)
+        if deadline is None and stopping():
+            child.terminate()
+            deadline = time.monotonic() + grace_s + KILL_AFTER_S
+        elif deadline is not None and time.monotonic() > deadline:
+            child.kill()
+
+
+def _settle(run: RunFolder, code: int) -> RunStatus:
+    """The run's status, corrected in run.json where the child ended without saying how."""
+    status = folder.read_status(run)
+    said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
+    if said_so or held.holder(run) is not None:
+        return status
+    ended = _unsaid(run, code)
+    status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
+    folder.write_status(run, status)
+    return status
+
+
+def _unsaid(run: RunFolder, code: int) -> tuple[str, str, int]:
+    """Status, reason and exit code of a run whose process could not write them itself."""
+    if code < 0 and stops.stop_runs(run.path.parent):
+        return "stopped", "stopped with its sweep", StoppedError.exit_code
+    if code < 0:
+        return "failed", f"killed by signal {-code}", 128 - code
+    if code == 0:
+        return "failed", "ended early, with exit code 0", code
+    return "failed", _last_line(run), code
+
+
+def _give_up(run: RunFolder, reason: str, code: int) -> RunOutcome:
+    with contextlib.suppress(HarnessError):
+        status = folder.read_status(run)
+        folder.write_status(run, replace(status, status="failed", reason=reason, exit_code=code))
+    return RunOutcome(run.path, "failed", reason, code)
+
+
+def _outcome(run: RunFolder, status: RunStatus) -> RunOutcome:
+    return RunOutcome(run.path, status.status, status.reason, status.exit_code)
+
+
+def _last_line(run: RunFolder) -> str:
+    lines = run.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1][:500] if lines else "ended without a word"
+
+
+def _command(run_dir: Path, arguments: list[str]) -> list[str]:
+    # -P: the current folder may hold a folder named harness, or a module that hides a library's
+    return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments]
+
+
+def _environment(config: RunConfig, gpu: str) -> dict[str, str]:
+    threads = str(config.trainer.threads)
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    return {
+        **os.environ,
+        **dict.fromkeys(names, threads),
+        "CUDA_VISIBLE_DEVICES": gpu,
+        "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
+    }

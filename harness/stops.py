@@ -1,0 +1,81 @@
+"""How a sweep is stopped: a small file in its folder, which whoever executes a run looks at.
+
+A file reaches the runs of every launcher; signals and process groups reach only some.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+
+from harness.errors import EXIT_INTERRUPTED_TWICE
+from harness.records import held
+from harness.records.folder import RunFolder
+
+NAME = ".stop"
+NO_NEW_RUNS = "no new runs"
+STOP_RUNS = "stop runs"
+LAST_WAIT_S = 2.0
+
+
+def no_new_runs(sweep: Path) -> bool:
+    """True if no further run of the sweep may start."""
+    return (sweep / NAME).exists()
+
+
+def stop_runs(sweep: Path) -> bool:
+    """True if running runs are to stop too."""
+    try:
+        return (sweep / NAME).read_text() == STOP_RUNS
+    except OSError:
+        return False
+
+
+def request(sweep: Path, what: str) -> None:
+    if what == STOP_RUNS or not no_new_runs(sweep):
+        (sweep / NAME).write_text(what)
+
+
+def clear(sweep: Path) -> None:
+    (sweep / NAME).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[None]:
+    """Let the first SIGINT or SIGTERM stop the sweep in order, and a second SIGINT at once."""
+
+    def obey(number: int, _frame: FrameType | None) -> None:
+        if not stop_runs(sweep):
+            request(sweep, STOP_RUNS)
+            print("harness: stopping the runs; Ctrl-C again to end now", file=sys.stderr)
+        elif number == signal.SIGINT:
+            _end_at_once(runs)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, obey) for number in numbers]
+    hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal ends no sweep
+    try:
+        yield
+    finally:
+        for number, handler in zip((*numbers, signal.SIGHUP), (*before, hangup), strict=True):
+            signal.signal(number, handler)
+
+
+def _end_at_once(runs: Sequence[Path]) -> None:
+    """Kill the workers, whose children die with them, and every run; leave when none is held."""
+    for worker in multiprocessing.active_children():
+        worker.kill()
+    folders = [RunFolder(path) for path in runs]
+    for run in folders:
+        held.kill(run)
+    deadline = time.monotonic() + LAST_WAIT_S
+    while time.monotonic() < deadline and any(map(held.holder, folders)):
+        time.sleep(0.02)
+    os._exit(EXIT_INTERRUPTED_TWICE)

@@ -1,0 +1,85 @@
+"""Execute a sweep, or what of it is not done yet, and keep its ledger while it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from harness import devices, launch, ledger, progress, stops
+from harness.config import RunConfig
+from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
+from harness.records import folder
+from harness.records.folder import RunFolder
+from harness.records.sweep import Sweep
+
+LOOK_EVERY_S = 1.0
+
+
+def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
+    """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
+
+    Raises StoppedError if another process executes this sweep.
+    """
+    with folder.hold(RunFolder(root)):
+        stops.clear(root)
+        known = ledger.refresh(ledger.read(root))
+        rows = ledger.unfinished(known)
+        if rows:
+            dirs = [Path(str(row.dir)) for row in rows]
+            configs = [ledger.config_of(row) for row in rows]
+            with stops.on_signals(root, dirs), _watched(known, dirs, configs):
+                _launch(known, dirs, configs, stop_on_failure)
+        known = ledger.refresh(known)
+        return known, _exit_code(root, known)
+
+
+def _launch(
+    known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig], stop_on_failure: bool
+) -> None:
+    try:
+        launch.launch(dirs, known.command, devices.runs_at_once(configs), stop_on_failure)
+    except HarnessError:
+        raise
+    except Exception as error:  # a launcher's own failure; what the runs wrote is kept
+        print(f"harness: the launcher failed: {' '.join(str(error).split())}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
+    """Meanwhile show progress and write the ledger."""
+    over = threading.Event()
+    steps = [config.trainer.steps for config in configs]
+    threads = [
+        threading.Thread(target=_keep_ledger, args=(known, over)),
+        threading.Thread(target=_show, args=(dirs, steps, over)),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join()
+
+
+def _keep_ledger(known: Sweep, over: threading.Event) -> None:
+    while not over.wait(LOOK_EVERY_S):
+        with contextlib.suppress(StorageError):  # the last writing of it reports what is wrong
+            known = ledger.refresh(known)
+
+
+def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
+    with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
+        progress.watch(dirs, [path.name for path in dirs], steps, Console(stderr=True), over)
+
+
+def _exit_code(root: Path, known: Sweep) -> int:
+    if all(row.status == "done" for row in known.runs):
+        return 0
+    return StoppedError.exit_code if stops.stop_runs(root) else EXIT_PARTIAL

@@ -7,8 +7,6 @@ ends with the exit code that is also in run.json.
 from __future__ import annotations
 
 import argparse
-import ctypes
-import os
 import signal
 import sys
 import traceback
@@ -18,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from harness import process
 from harness.config import RunConfig
 from harness.errors import DataError, DeviceError, HarnessError, StoppedError
 from harness.records import folder
@@ -29,8 +28,8 @@ from harness.train.talk import talker
 
 def main() -> int:
     arguments = _parser().parse_args()
-    if arguments.die_with_parent:
-        _die_with_parent()
+    if arguments.die_with_parent is not None:
+        process.die_with(arguments.die_with_parent)
     for number in sessions.STOP_SIGNALS:
         signal.signal(number, _stop_before_start)
     run = RunFolder(arguments.run_dir)
@@ -106,19 +105,11 @@ def _both(first: Emit, second: Emit) -> Emit:
     return emit
 
 
-def _die_with_parent() -> None:
-    """Ask Linux to end this process when its parent is gone, however it went."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() == 1:
-        sys.exit(75)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m harness.train", description=__doc__)
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--events", choices=["jsonl"])
-    parser.add_argument("--die-with-parent", action="store_true")
+    parser.add_argument("--die-with-parent", type=int, metavar="PID")
     return parser
 
 

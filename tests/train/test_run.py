@@ -65,7 +65,9 @@ def test_evaluation_and_probe_are_measured_when_due_and_null_between(whole: RunF
     assert rows[0]["kl"] == 0
 
 
-@pytest.mark.parametrize("moment", range(3))
+@pytest.mark.parametrize(
+    "moment", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 9))]
+)
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     whole: RunFolder, tmp_path: Path, moment: int
 ) -> None:
@@ -87,7 +89,9 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     assert status(run)["attempts"] == 2
 
 
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", *(pytest.param(n, marks=pytest.mark.slow) for n in ("SIGINT", "SIGUSR1"))]
+)
 def test_a_stop_is_resumable_and_leaves_no_trace_in_the_rows(
     whole: RunFolder, tmp_path: Path, name: str
 ) -> None:

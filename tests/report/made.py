@@ -1,0 +1,126 @@
+"""Analyses made by hand, so that what is drawn and printed does not hang on an estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from harness.law.results import (
+    Analysis,
+    GroupResult,
+    Interval,
+    Onset,
+    Pooled,
+    ReadProblem,
+    RunResult,
+    RunSeries,
+)
+
+PAYLOADS = (
+    '=HYPERLINK("http://x","y")',
+    "@SUM(1)",
+    "-1+1",
+    "+1",
+    "\t=1",
+    "[/]",
+    "[red]x[/red]",
+    "[link=file:///etc/passwd]x[/link]",
+    ":skull:",
+    "\x1b[31mred",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "back\x08\rover",
+    "\u202egnp.exe",
+    "zero\u200bwidth",
+    "$\\frac{1}{2}$",
+    "$\\unknown",
+    "\ud800",
+    "\x00",
+    "a\nb",
+    "\u4e2d\u6587",
+    "long" * 60,
+)
+
+
+def around(value: float, half: float) -> Interval:
+    return Interval(value, value - half, value + half)
+
+
+def fitted(
+    run: str,
+    level: str = "easy",
+    seed: int | None = 1,
+    a: float = 0.3,
+    ceiling: float = 0.8,
+    identified: bool = True,
+    onset: Onset | None = None,
+    n: int = 60,
+    **more: Any,
+) -> tuple[RunResult, RunSeries]:
+    """A run that follows its law but for a ripple, from H = 1 down to 0.1."""
+    entropy = np.linspace(1.0, 0.1, n)
+    reward = ceiling + a - a * np.exp(entropy) + 0.01 * np.sin(np.arange(n))
+    half = 0.01 if identified else 0.4
+    values: dict[str, Any] = {
+        "reward": "reward",
+        "entropy": "entropy",
+        "n_eff": n / 2,
+        "verdict": "holds" if identified else "undetermined",
+        "reasons": [] if identified else ["identification_range"],
+        "regime": "learning" if identified else "drifting",
+        "a": around(a, half),
+        "b": around(ceiling + a, 1.5 * half),
+        "ceiling": around(ceiling, half),
+        "identified": {"a": identified, "ceiling": identified},
+        "reliability": 0.9,
+        "ols": {"a": 0.9 * a, "b": ceiling + a, "r2": 0.8},
+        "onset": onset,
+        "level": level,
+        "seed": seed,
+        "gain": around(0.3, 0.05),
+        "config": {"policy": {"kind": "tabular"}},
+    }
+    result = RunResult(run, "ok", None, n, {}, **{**values, **more})
+    series = RunSeries(run, run, level, seed, np.arange(1.0, n + 1), entropy, reward)
+    return result, series
+
+
+def unread(run: str, message: str, kind: str = "empty_input") -> RunResult:
+    return RunResult(run, "error", ReadProblem(kind, message), 0, {})
+
+
+def analysis(
+    runs: Sequence[tuple[RunResult, RunSeries]],
+    failed: Sequence[RunResult] = (),
+    groups: Sequence[GroupResult] = (),
+    skipped: Sequence[Mapping[str, str]] = (),
+) -> Analysis:
+    return Analysis(
+        runs=(*(result for result, _ in runs), *failed),
+        groups=tuple(groups),
+        skipped=tuple(skipped),
+        series={result.run: series for result, series in runs},
+    )
+
+
+def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: Pooled) -> GroupResult:
+    nothing = Pooled(None, None, None, 0, len(runs))
+    return GroupResult(key, runs, Pooled(0.3, 0.28, 0.32, 3, 0), ceiling, nothing, nothing)
+
+
+def ladder(levels: int = 3, seeds: int = 3) -> Analysis:
+    """easy holds, medium falls at step 40, hard is not identified."""
+    fall = Onset("terminal_fall", 40, 35, 45)
+    kinds = [
+        {"level": "easy"},
+        {"level": "medium", "onset": fall, "verdict": "holds_until_onset", "regime": "collapsed"},
+        {"level": "hard", "identified": False, "ceiling": 0.4, "a": 0.02},
+    ]
+    runs = [
+        fitted(f"runs/{3 * i + seed}-{kind['level']}-seed{seed}", seed=seed, **kind)
+        for i, kind in enumerate(kinds[:levels])
+        for seed in range(1, seeds + 1)
+    ]
+    return analysis(runs)

@@ -1,0 +1,208 @@
+"""What the figures hold: series, labels, findings; and that a reader can read them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from harness.law.results import Analysis, Onset, Pooled
+from harness.report import canvas, figures
+from harness.report.canvas import Drawing
+from harness.report.visible import visible
+from tests.report import made
+
+
+def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
+    return {drawing.name: drawing for drawing in figures.draw(analysis, every_run)}
+
+
+def titles(drawing: Drawing) -> list[str]:
+    found = [axes.get_title(loc="left").replace("\n", " ") for axes in drawing.figure.axes]
+    return [title for title in found if title]
+
+
+def legend(drawing: Drawing) -> list[str]:
+    return [text.get_text() for box in drawing.figure.legends for text in box.get_texts()]
+
+
+def styles(axes: Axes) -> list[str]:
+    """Line styles of curves, as opposed to points and single marks."""
+    return [str(line.get_linestyle()) for line in axes.lines if len(line.get_xydata()) > 100]
+
+
+def texts(figure: Figure) -> list[Text]:
+    """All text that is drawn; ticks beyond the limits exist, and are not."""
+    found = [t for t in figure.findobj(Text) if isinstance(t, Text)]
+    unseen = {
+        tick.label1
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in axis.get_major_ticks()
+        if not axis.get_view_interval()[0] <= tick.get_loc() <= axis.get_view_interval()[1]
+    }
+    return [t for t in found if t.get_visible() and t.get_text().strip() and t not in unseen]
+
+
+def test_the_law_figure_states_each_levels_finding() -> None:
+    law = drawn(made.ladder(seeds=1))["entropy_law"]
+    assert titles(law) == [
+        "easy: ceiling 0.80 [0.79, 0.81], law holds",
+        "medium: ceiling 0.80 [0.79, 0.81], law holds until the onset",
+        "hard: not identified, law undetermined",
+    ]
+
+
+def test_a_finding_over_seeds_gives_the_pooled_ceiling_and_how_many_are_identified() -> None:
+    analysis = made.ladder(levels=1)
+    pooled = made.group({}, [r.run for r in analysis.runs], Pooled(0.81, 0.78, 0.84, 3, 0))
+    analysis = made.analysis([(r, analysis.series[r.run]) for r in analysis.runs], groups=[pooled])
+    (title,) = titles(drawn(analysis)["entropy_law"])
+    assert title == "easy: ceiling 0.81 [0.78, 0.84], law holds in all 3 runs"
+
+
+def test_identified_laws_are_solid_and_others_dashed_and_said_so() -> None:
+    law = drawn(made.ladder())["entropy_law"]
+    easy, _, hard = law.figure.axes
+    assert styles(easy) == ["-"] * 3
+    assert styles(hard) == ["--"] * 3
+    assert "law not identified" in legend(law)
+    assert {t for t in legend(law) if t.startswith("seed")} == {"seed 1", "seed 2", "seed 3"}
+
+
+def test_points_curve_and_ceiling_are_those_of_the_run() -> None:
+    analysis = made.ladder(levels=1, seeds=1)
+    (series,) = analysis.series.values()
+    (axes,) = drawn(analysis)["entropy_law"].figure.axes
+    points = np.asarray(axes.lines[0].get_xydata())
+    assert points == pytest.approx(np.stack([series.entropy, series.reward], axis=1))
+    (ceiling,) = [line for line in axes.lines if line.get_marker() == "D"]
+    assert float(np.asarray(ceiling.get_ydata())[0]) == pytest.approx(0.8)
+    assert float(np.asarray(ceiling.get_xdata())[0]) < 0
+
+
+def test_an_onset_is_marked_in_both_rows_and_its_absence_is_stated() -> None:
+    curves = drawn(made.ladder(seeds=1))["entropy_curves"]
+    assert titles(curves) == [
+        "easy: no onset", "medium: collapse from step 40 [35, 45]", "hard: no onset"
+    ]  # fmt: skip
+    marks = [[list(x.get_xdata()) for x in axes.lines[1:]] for axes in curves.figure.axes]
+    assert marks == [[], [[40, 40]], [], [], [[40, 40]], []]
+
+
+def test_several_onsets_are_counted_and_those_without_too() -> None:
+    onsets = [Onset("terminal_fall", 40, 35, 45), Onset("terminal_fall", 50, 45, 55), None]
+    runs = [made.fitted(f"r/{i}", seed=i, onset=onset) for i, onset in enumerate(onsets)]
+    (title,) = titles(drawn(made.analysis(runs))["entropy_curves"])
+    assert title == "easy: collapse from step 40 to 50 in 2, no onset in 1"
+
+
+def test_axes_are_shared_and_labelled_with_units() -> None:
+    for drawing in drawn(made.ladder()).values():
+        rows = [drawing.figure.axes] if drawing.name == "entropy_law" else [
+            drawing.figure.axes[:3], drawing.figure.axes[3:]
+        ]  # fmt: skip
+        for row in rows:
+            assert len({axes.get_xlim() for axes in row}) == len({a.get_ylim() for a in row}) == 1
+    law = drawn(made.ladder())["entropy_law"].figure.axes[0]
+    assert law.get_xlabel() == "policy entropy H (nats per act)"
+    assert law.get_ylabel() == "empathy reward R (reward)"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "unit"),
+    [(["tiny"], "nats per token"), (["tiny", "tabular"], "nats"), ([None], "nats")],
+)
+def test_the_unit_of_entropy_is_that_of_the_policy(kinds: Sequence[str], unit: str) -> None:
+    runs = [
+        made.fitted(f"r/{i}", seed=i, config={"policy": {"kind": kind}})
+        for i, kind in enumerate(kinds)
+    ]
+    axes = drawn(made.analysis(runs))["entropy_law"].figure.axes[0]
+    assert axes.get_xlabel() == f"policy entropy H ({unit})"
+
+
+def test_data_far_from_no_entropy_are_not_squeezed_to_show_it() -> None:
+    run, series = made.fitted("r")
+    far = type(series)(
+        series.run, series.label, series.level, series.seed, series.steps,
+        series.entropy / 2 + 3, series.reward,
+    )  # fmt: skip
+    low, high = drawn(made.analysis([(run, far)]))["entropy_law"].figure.axes[0].get_xlim()
+    assert low > 2.8
+    assert np.ptp(far.entropy) > 0.8 * (high - low)
+
+
+def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
+    analysis = made.ladder(seeds=11)
+    medians = drawn(analysis)
+    assert set(medians) == {"entropy_law", "entropy_curves"}
+    assert all("medians over runs" in d.figure.get_suptitle() for d in medians.values())
+    law = medians["entropy_law"].figure.axes
+    assert [len(styles(axes)) for axes in law] == [1, 1, 0]
+    every = drawn(analysis, every_run=True)
+    assert [name for name in every if name.startswith("entropy_law")] == [
+        "entropy_law", "entropy_law_1", "entropy_law_2"
+    ]  # fmt: skip
+    assert [len(styles(axes)) for axes in every["entropy_law_1"].figure.axes] == [11, 11]
+    assert [len(styles(axes)) for axes in every["entropy_law_2"].figure.axes] == [11]
+
+
+def test_24_runs_are_drawn_one_by_one() -> None:
+    assert len(styles(drawn(made.ladder(seeds=8))["entropy_law"].figure.axes[0])) == 8
+
+
+def test_nothing_readable_still_gives_a_picture_that_says_so() -> None:
+    failed = [made.unread("runs/a", "runs/a/metrics.jsonl: is empty"), made.unread("b", "b: no")]
+    for drawing in drawn(made.analysis([], failed)).values():
+        (title,) = titles(drawing)
+        assert title.startswith("Nothing to draw: of 2 runs, none could be read. The first: runs/a")
+        assert [row["run"] for row in drawing.rows] == ["runs/a", "b"]
+
+
+@pytest.mark.parametrize(
+    "analysis",
+    [
+        made.ladder(levels=1, seeds=1),
+        made.ladder(),
+        made.ladder(seeds=10),
+        made.analysis([made.fitted(f"{p}/x", level=p, seed=None) for p in made.PAYLOADS[:6]]),
+    ],
+    ids=["one run", "three by three", "thirty", "long names"],
+)
+def test_no_text_lies_on_another_or_outside(analysis: Analysis) -> None:
+    for drawing in figures.draw(analysis, every_run=True):
+        drawing.figure.canvas.draw()
+        boxes = [(t.get_text(), t.get_window_extent()) for t in texts(drawing.figure)]
+        width, height = drawing.figure.canvas.get_width_height()
+        for (one, box), (other, second) in itertools.combinations(boxes, 2):
+            clash = box.padded(-1).overlaps(second.padded(-1))
+            assert not clash, f"{drawing.name}: {one!r} lies on {other!r}"
+        for words, box in boxes:
+            inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1
+            assert inside, f"{drawing.name}: {words!r} is cut"
+
+
+def test_hostile_names_are_drawn_as_they_stand() -> None:
+    level = "".join(made.PAYLOADS[9:20])
+    runs = [made.fitted(p, level=level, seed=None) for p in made.PAYLOADS]
+    for drawing in drawn(made.analysis(runs)).values():
+        found = texts(drawing.figure)
+        assert not any(text.get_parse_math() for text in found)
+        assert all(visible(line) == line for t in found for line in t.get_text().split("\n"))
+        svg = canvas.image(drawing.figure, "svg").decode()
+        assert all(visible(line) == line for line in svg.splitlines())
+
+
+def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import matplotlib as mpl
+
+    plain = canvas.image(drawn(made.ladder(seeds=1))["entropy_law"].figure, "svg")
+    with mpl.rc_context({"font.size": 30, "svg.fonttype": "none", "axes.grid": False}):
+        assert canvas.image(drawn(made.ladder(seeds=1))["entropy_law"].figure, "svg") == plain
+        assert mpl.rcParams["font.size"] == 30

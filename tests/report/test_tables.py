@@ -1,0 +1,151 @@
+"""What a person reads on the terminal."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+from rich.console import Console
+
+from harness.law.results import Analysis, GroupResult, Onset, Pooled
+from harness.report.tables import print_analysis
+from harness.report.visible import visible
+from tests.report import made
+
+GOLDEN = """\
+run             a            b            ceiling      regime     verdict
+--------------------------------------------------------------------------------
+easy
+0-easy-seed1    0.30         1.10         0.80         learning   holds
+n = 60          [0.29, 0.31] [1.09, 1.11] [0.79, 0.81] no onset
+1-easy-seed2    0.30         1.10         0.80         collapsed  holds until
+n = 60          [0.29, 0.31] [1.09, 1.11] [0.79, 0.81] onset 40   onset
+                                                       [35, 45]   law break
+mean of 2       0.30                      0.80         onset 40
+                [0.28, 0.32]              [0.75, 0.85] none in 1
+
+hard
+2-hard-seed1    0.02 ?       0.42 ?       0.40 ?       drifting   undetermined
+n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
+                0.42]        1.02]                                range
+a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified
+1 run could not be read:
+  runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
+3 rows left out:
+  1-easy-seed2: 2 nan, 1 torn last line
+1 path set aside:
+  runs/4: repeat
+easy: ceiling 0.80 [0.75, 0.85], law holds in 1, law holds until the onset in 1; \
+collapse from step 40 in 1, no onset in 1.
+hard: not identified, law undetermined; no onset.
+1 of 3 runs undetermined:
+"""
+
+
+def study() -> Analysis:
+    """Two seeds of easy, one of which falls; hard, undetermined; a file without rows; a repeat."""
+    fallen = made.fitted(
+        "runs/1-easy-seed2", seed=2, onset=Onset("terminal_fall", 40, 35, 45),
+        verdict="holds_until_onset", reasons=["law_break"], regime="collapsed",
+    )  # fmt: skip
+    fallen = (dataclasses.replace(fallen[0], dropped={"nan": 2, "torn_last_line": 1}), fallen[1])
+    onset = Pooled(40, None, None, 1, 1)
+    ceiling = Pooled(0.8, 0.75, 0.85, 2, 0)
+    easy = ["runs/0-easy-seed1", "runs/1-easy-seed2"]
+    gain = Pooled(None, None, None, 0, 2)
+    slope = Pooled(0.3, 0.28, 0.32, 2, 0)
+    return made.analysis(
+        [
+            made.fitted(easy[0]),
+            fallen,
+            made.fitted("runs/2-hard-seed1", "hard", a=0.02, ceiling=0.4, identified=False),
+        ],
+        [made.unread("runs/3", "runs/3/metrics.jsonl: must hold one JSON object a line, is empty")],
+        [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
+        [{"path": "runs/4", "reason": "repeat"}],
+    )  # fmt: skip
+
+
+def printed(analysis: Analysis, explain: bool = False, width: int = 80) -> str:
+    stream = io.StringIO()
+    print_analysis(analysis, Console(file=stream, width=width, safe_box=True), explain)
+    lines = [line.rstrip() for line in stream.getvalue().replace("\u2500", "-").splitlines()]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_whole_output_at_the_width_of_a_plain_terminal() -> None:
+    text = printed(study())
+    assert text.startswith(GOLDEN)
+    assert "H covers too narrow a range" in text[len(GOLDEN) :]
+
+
+def test_a_plain_terminal_is_wide_enough_for_every_line_of_the_table() -> None:
+    table = printed(study()).split("a, b, ceiling")[0]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_an_undetermined_run_says_why_and_what_would_decide() -> None:
+    text = printed(study())
+    assert "hard: not identified, law undetermined; no onset." in text
+    assert "harness sweep" in text.split("undetermined:")[-1]
+
+
+def test_explain_says_how_each_number_was_got() -> None:
+    text = printed(study(), explain=True)
+    assert "60 rows with H from 'entropy' and R from 'reward'" in text
+    assert "after leaving out 2 nan, 1 torn last line, worth 30 independent ones." in text
+    assert "a = 0.30 [0.29, 0.31], b = 1.10 [1.09, 1.11]." in text
+    assert "Plain least squares gives a = 0.27, b = 1.10 (R2 0.80)" in text
+    assert "Onset: collapse from step 40 [35, 45], where log H bends" in text
+    assert "law break: after some step the reward leaves what the law predicts from H" in text
+    assert "Regime learning: R ended above its start" in text
+
+
+def test_a_run_whose_numbers_nobody_could_compute_is_a_row_of_dashes() -> None:
+    run, series = made.fitted(
+        "runs/0", verdict="undetermined", reasons=["too_few_steps"],
+        regime=None, n_eff=None, gain=None, ols=None,
+    )  # fmt: skip
+    run = dataclasses.replace(run, a=None, b=None, ceiling=None, identified={"a": False})
+    text = printed(made.analysis([(run, series)]), explain=True)
+    assert text.splitlines()[3].split() == ["0", "-", "-", "-", "unknown", "undetermined"]
+    assert "No law was fitted" in text
+    assert "None" not in text
+    assert "nan" not in text
+
+
+def test_nothing_readable_prints_no_table_and_every_reason() -> None:
+    failed = [made.unread(f"runs/{i}", f"runs/{i}: why {i}", "missing_file") for i in range(3)]
+    assert printed(made.analysis([], failed)).splitlines() == [
+        "3 runs could not be read:",
+        *(f"  runs/{i}: why {i} (missing_file)" for i in range(3)),
+    ]
+
+
+def test_differences_between_groups_are_sentences() -> None:
+    analysis = study()
+    contrast = {
+        "with": {"difficulty": "hard"}, "quantity": "ceiling", "difference": 0.4, "low": 0.3,
+        "high": 0.5, "p_holm": 0.0031, "decision": "differs",
+    }  # fmt: skip
+    group = dataclasses.replace(analysis.groups[0], contrasts=[contrast])
+    text = printed(dataclasses.replace(analysis, groups=(group,)), width=120)
+    line = (
+        "difficulty=easy against difficulty=hard, ceiling: 0.40 [0.30, 0.50], p = 0.0031, differs"
+    )
+    assert line in text
+
+
+@pytest.mark.parametrize("payload", made.PAYLOADS)
+def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str) -> None:
+    analysis = made.analysis(
+        [made.fitted(payload, level=payload, seed=None)],
+        [made.unread(payload, payload, payload)],
+        skipped=[{"path": payload, "reason": payload}],
+    )
+    stream = io.StringIO()
+    print_analysis(analysis, Console(file=stream, width=500), explain=True)
+    text = stream.getvalue()
+    assert all(visible(line) == line for line in text.split("\n"))
+    assert text.count(visible(payload)) >= 5

@@ -1,0 +1,117 @@
+"""The results folder."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from harness.errors import StorageError
+from harness.report.write import write_results
+from tests.report import made
+
+FIGURES = {f"entropy_{kind}.{end}" for kind in ("law", "curves") for end in ("png", "svg", "csv")}
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_every_file_is_there_whole_and_listed(tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "law"
+    written = write_results(made.ladder(levels=1), out, "auto")
+    assert {path.name for path in written} == {"law.json", "law.csv", *FIGURES}
+    assert set(written) == set(out.iterdir())
+    assert (out / "entropy_law.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "entropy_law.svg").read_text().endswith("</svg>\n")
+
+
+def test_law_json_is_the_analysis_with_null_for_what_is_missing(tmp_path: Path) -> None:
+    analysis = made.analysis([made.fitted("r", gain=None)], [made.unread("x", "no")])
+    write_results(analysis, tmp_path, "none")
+    read = json.loads((tmp_path / "law.json").read_text(), parse_constant=pytest.fail)
+    assert read["runs"][0]["a"] == {"value": 0.3, "low": 0.29, "high": 0.31}
+    assert read["runs"][0]["gain"] is None
+    assert read["runs"][1]["error"] == {"class": "empty_input", "message": "no"}
+
+
+def test_law_csv_has_a_row_a_run_with_flat_intervals(tmp_path: Path) -> None:
+    analysis = made.analysis(
+        [made.fitted("r", level="easy"), made.fitted("=1+1", "hard", 2, identified=False)],
+        [made.unread("x", "no such file", "missing_file")],
+    )
+    write_results(analysis, tmp_path, "none")
+    good, weak, failed = rows(tmp_path / "law.csv")
+    assert (good["run"], good["level"], good["seed"]) == ("r", "easy", "1")
+    assert [float(good[k]) for k in ("a", "a_low", "a_high")] == [0.3, 0.29, 0.31]
+    assert (good["ceiling_identified"], weak["ceiling_identified"]) == ("true", "false")
+    assert (weak["run"], weak["reasons"]) == ("'=1+1", "identification_range")
+    assert (failed["status"], failed["error"], failed["a"]) == ("error", "missing_file", "")
+
+
+def test_the_numbers_beside_a_figure_are_those_it_shows(tmp_path: Path) -> None:
+    analysis = made.ladder(levels=2, seeds=1)
+    write_results(analysis, tmp_path, "auto")
+    law = rows(tmp_path / "entropy_law.csv")
+    easy = [row for row in law if row["level"] == "easy"]
+    points = [float(row["reward"]) for row in easy if row["kind"] == "point"]
+    assert points == analysis.series["runs/1-easy-seed1"].reward.tolist()
+    (ceiling,) = [row for row in easy if row["kind"] == "ceiling"]
+    assert (float(ceiling["reward"]), ceiling["identified"]) == (0.8, "true")
+    (onset,) = [r for r in rows(tmp_path / "entropy_curves.csv") if r["kind"] == "terminal_fall"]
+    assert [float(onset[k]) for k in ("step", "low", "high")] == [40, 35, 45]
+
+
+def test_the_same_analysis_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    first = write_results(made.ladder(levels=2, seeds=1), tmp_path / "1", "auto")
+    code = (
+        "from pathlib import Path; from tests.report import made; "
+        "from harness.report.write import write_results; "
+        f"write_results(made.ladder(levels=2, seeds=1), Path({str(tmp_path / '2')!r}), 'auto')"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    for path in first:
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
+
+
+def test_no_figure_of_an_earlier_analysis_stays_and_nothing_else_goes(tmp_path: Path) -> None:
+    write_results(made.ladder(levels=1, seeds=1), tmp_path, "auto")
+    for name in ("entropy_curves_2.csv", "entropy_law_draft.png", "notes.png"):
+        (tmp_path / name).write_text("x")
+    write_results(made.ladder(levels=1), tmp_path, "none")
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"law.json", "law.csv", "notes.png", "entropy_law_draft.png"}
+
+
+def test_figures_in_a_folder_that_holds_no_results_are_somebody_elses(tmp_path: Path) -> None:
+    (tmp_path / "entropy_law_1.png").write_text("mine")
+    write_results(made.ladder(levels=1), tmp_path, "none")
+    assert (tmp_path / "entropy_law_1.png").read_text() == "mine"
+
+
+def test_31_runs_are_written_as_medians_and_on_request_as_pages_too(tmp_path: Path) -> None:
+    runs = [made.fitted(f"r/{seed}", seed=seed, n=8) for seed in range(31)]
+    written = {path.name for path in write_results(made.analysis(runs), tmp_path, "all")}
+    assert written > {"entropy_law.png", "entropy_law_1.svg", "entropy_curves_2.csv"}
+    assert len(rows(tmp_path / "law.csv")) == 31
+    medians = rows(tmp_path / "entropy_law.csv")
+    assert {row["runs"] for row in medians} == {"31"}
+
+
+def test_nothing_readable_is_written_too(tmp_path: Path) -> None:
+    written = write_results(made.analysis([], [made.unread("=x", "@y")]), tmp_path, "auto")
+    assert len(written) == 8
+    assert rows(tmp_path / "entropy_law.csv") == [{"run": "'=x", "reason": "'@y"}]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match=r"file.*: "):
+        write_results(made.ladder(levels=1), tmp_path / "file", "none")
+    with pytest.raises(ValueError, match="figures must be one of auto, all, none, got 'some'"):
+        write_results(made.ladder(levels=1), tmp_path, "some")

@@ -1,0 +1,202 @@
+"""What a sweep shows while it runs, read from folders that another process writes."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness import progress
+from harness.progress import RunView, RunWatcher
+from harness.records import folder
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.metrics import MetricsLog
+from harness.report.visible import visible
+from tests.report.made import PAYLOADS
+
+VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
+
+
+def status(path: Path, word: str, attempt: int = 1, reason: str | None = None) -> None:
+    path.mkdir(exist_ok=True)
+    folder.write_status(RunFolder(path), RunStatus(word, reason, attempts=attempt))
+
+
+def train(path: Path, first: int, last: int) -> None:
+    log = MetricsLog(RunFolder(path).metrics)
+    for step in range(first, last + 1):
+        log.append(step, VALUES)
+    log.close()
+
+
+def ticking(times: list[float]) -> Callable[[], float]:
+    clock = iter(times)
+    return lambda: next(clock)
+
+
+def test_a_folder_that_is_not_there_yet_is_a_planned_run(tmp_path: Path) -> None:
+    view = RunWatcher(tmp_path / "run", "run", 100).look()
+    assert view == RunView("run", 100)
+    assert progress.line(view) == "run: planned, 0/100 steps"
+
+
+def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    watcher = RunWatcher(run, "run", 100, ticking([0.0, 30.0]))
+    train(run, 1, 10)
+    assert watcher.look().left_s is None
+    train(run, 11, 20)
+    assert progress.line(watcher.look()) == (
+        "run: running, 20/100 steps, H 1.23, R 0.46, emotion 46, 4 min left"
+    )
+
+
+def test_the_pace_is_that_of_the_last_while_not_of_all_time(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    watcher = RunWatcher(run, "run", 100, ticking([0.0, 10.0, 200.0, 210.0]))
+    for last in (1, 2, 50, 60):
+        train(run, 1 if last == 1 else last, last) if last < 3 else rewrite(run, last)
+        view = watcher.look()
+    assert view.left_s == pytest.approx(40.0)
+
+
+def rewrite(run: Path, rows: int) -> None:
+    RunFolder(run).metrics.unlink()
+    train(run, 1, rows)
+
+
+def test_a_line_still_being_written_waits(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    train(run, 1, 3)
+    watcher = RunWatcher(run, "run", 100)
+    with RunFolder(run).metrics.open("ab") as file:
+        file.write(b'{"step": 4, "entr')
+        file.flush()
+        assert watcher.look().step == 3
+        file.write(b'opy": 0.5}\n')
+    assert (watcher.look().step, watcher.look().entropy) == (4, 0.5)
+
+
+def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    watcher = RunWatcher(run, "run", 100)
+    for line in ("[1]", "{", '{"step": 1e999, "entropy": "x"}', "\ufffd"):
+        RunFolder(run).metrics.write_text(line + "\n")
+        assert watcher.look().step == 0
+    (run / "run.json").write_text("not json")
+    assert watcher.look().status == "planned"
+
+
+def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    train(run, 1, 9)
+    watcher = RunWatcher(run, "run", 100)
+    assert watcher.look().step == 9
+    rewrite(run, 2)
+    assert watcher.look().step == 2
+
+
+def test_a_line_is_due_at_start_at_tenths_and_at_the_end() -> None:
+    def at(step: int, word: str = "running", attempt: int = 1) -> RunView:
+        return RunView("r", 50, word, None, attempt, step)
+
+    told = at(0, "planned", 0)
+    assert progress.worth_a_line(told, at(0))
+    assert not progress.worth_a_line(at(0), at(4))
+    assert progress.worth_a_line(at(0), at(5))
+    assert not progress.worth_a_line(at(5), at(9))
+    assert progress.worth_a_line(at(9), at(31))
+    assert progress.worth_a_line(told, at(50, "done"))
+    assert progress.worth_a_line(at(7, "failed", 1), at(7, "failed", 2))
+    assert not progress.worth_a_line(at(50, "done"), at(50, "done"))
+
+
+def test_piped_output_is_plain_lines_from_start_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "PLAIN_EVERY_S", 0.01)
+    stream, stop = io.StringIO(), threading.Event()
+    runs = [tmp_path / "0-easy", tmp_path / "1-hard"]
+    arguments = (runs, ["0-easy", "1-hard"], [20, 20], Console(file=stream, width=40), stop)
+    watching = threading.Thread(target=progress.watch, args=arguments)
+    watching.start()
+    for run in runs:
+        status(run, "running")
+        wait_for(stream, f"{run.name}: running, 0/20 steps")
+    train(runs[0], 1, 20)
+    status(runs[0], "done")
+    status(runs[1], "failed", reason="/x/metrics.jsonl: out of memory")
+    stop.set()
+    watching.join(10)
+    lines = stream.getvalue().splitlines()
+    assert lines[-2:] == [
+        "0-easy: done, 20/20 steps, H 1.23, R 0.46, emotion 46",
+        "1-hard: failed, 0/20 steps, /x/metrics.jsonl: out of memory",
+    ]
+    assert "\x1b" not in stream.getvalue()
+
+
+def wait_for(stream: io.StringIO, text: str) -> None:
+    deadline = time.monotonic() + 10
+    while text not in stream.getvalue():
+        assert time.monotonic() < deadline, stream.getvalue()
+        time.sleep(0.01)
+
+
+def test_a_terminal_gets_a_table_with_a_line_a_run(tmp_path: Path) -> None:
+    stream, stop = io.StringIO(), threading.Event()
+    status(tmp_path / "0-easy", "running")
+    train(tmp_path / "0-easy", 1, 12)
+    stop.set()
+    console = Console(file=stream, force_terminal=True, width=90, height=20, color_system=None)
+    names = ["0-easy", "1-hard"]
+    progress.watch([tmp_path / name for name in names], names, [100, 50], console, stop)
+    text = stream.getvalue()
+    assert "run     status   step    H     R     emotion  left" in text
+    assert "0-easy  running  12/100  1.23  0.46  46       -" in text
+    assert "1-hard  planned  0/50    -     -     -        -" in text
+
+
+def test_more_runs_than_lines_show_those_that_run_and_count_the_rest() -> None:
+    words = ["done"] * 5 + ["planned"] * 5 + ["running"] * 2 + ["failed"]
+    views = [RunView(f"run{i}", 10, word) for i, word in enumerate(words)]
+    stream = io.StringIO()
+    Console(file=stream, width=90).print(progress.table(views, 4))
+    shown = [line.split()[0] for line in stream.getvalue().splitlines()]
+    assert shown == ["run", "run5", "run10", "run11", "run12", "and"]
+    assert "and 4 planned, 5 done" in stream.getvalue()
+
+
+@pytest.mark.parametrize("payload", PAYLOADS)
+def test_hostile_names_and_reasons_do_nothing(payload: str) -> None:
+    view = RunView(payload, 10, "failed", payload)
+    stream = io.StringIO()
+    console = Console(file=stream, width=300)
+    console.print(progress.table([view], 5))
+    console.print(progress.text(progress.line(view)), soft_wrap=True)
+    assert all(visible(line) == line for line in stream.getvalue().split("\n"))
+
+
+def test_json_on_stdout_is_left_alone_while_a_table_is_live(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True)
+    stop = threading.Event()
+    arguments = ([tmp_path], ["r"], [1], console, stop)
+    watching = threading.Thread(target=progress.watch, args=arguments)
+    watching.start()
+    print(json.dumps({"schema": 1}))
+    stop.set()
+    watching.join(10)
+    assert capsys.readouterr().out == '{"schema": 1}\n'

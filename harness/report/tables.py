@@ -15,8 +15,9 @@ from harness.report import explain as explanations
 from harness.report import naming, sentences, wording
 from harness.report.terminal import text
 
-LEAST_WIDTHS = {"run": 14, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
-"""Columns and their least widths: with a blank between them, the 80 of a plain terminal."""
+NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
+"""Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
+WIDE = 100
 UNIDENTIFIED = " ?"
 FOOTNOTE = "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified"
 
@@ -29,7 +30,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
-        console.print(_table(analysis, fitted, called))
+        console.print(_table(analysis, fitted, called, console.width))
         _lines(console, [FOOTNOTE], "dim")
     _lines(console, sentences.contrasts(analysis))
     _lines(console, sentences.not_read(analysis), "red")
@@ -47,10 +48,12 @@ def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
         console.print(text(line, style), soft_wrap=not console.is_terminal)
 
 
-def _table(analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str]) -> Table:
+def _table(
+    analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str], room: int
+) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
-    for name, width in LEAST_WIDTHS.items():
-        table.add_column(text(name), overflow="fold", min_width=width)
+    for name, width in NARROW.items():
+        table.add_column(text(name), overflow="fold", width=width if room < WIDE else None)
     for level, members in naming.by_level(analysis, runs).items():
         table.add_row(text(level, "bold"))
         for run in members:
@@ -79,7 +82,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
 def _group_cells(group: GroupResult) -> list[Text]:
     """A row over the runs of a group: mean and 95% interval under the runs' own columns."""
     onset = _pooled_onset(group.onset)
-    without = f"no onset in {group.onset.censored}" if group.onset.censored else ""
+    without = f"none in {group.onset.censored}" if group.onset.censored else ""
     return [
         text(f"mean of {len(group.runs)}"),
         _stacked(*_pooled(group.a)),

@@ -79,7 +79,7 @@ def main() -> None:
     _print_onsets(replicates)
 
 
-def _points(log: Log) -> Points:
+def points_of(log: Log) -> Points:
     return Points(log.steps, log.entropy, log.reward)
 
 
@@ -92,7 +92,7 @@ def _print_coverage(replicates: int) -> None:
     print(" ceiling covered | ols ceiling covered | ceiling half-width |\n|" + "---|" * 10)
     for cell in CELLS:
         logs = [cell.make(FIRST_SEED + s, cell.n, cell.noise) for s in range(replicates)]
-        fits = [f for f in (gates.fit(_points(log)) for log in logs) if gates.enough(f)]
+        fits = [f for f in (gates.fit(points_of(log)) for log in logs) if gates.enough(f)]
         spreads = [f.spread for f in fits if f.spread is not None]
         a, c = [s.a for s in spreads], [s.ceiling for s in spreads]
         error = 100 * (np.array([i.value for i in a]) / synthetic.TRUE_A - 1)
@@ -146,7 +146,7 @@ def _print_verdicts(replicates: int) -> None:
 
 def judged(log: Log) -> verdict.Verdict:
     """The verdict on one run."""
-    points = _points(log)
+    points = points_of(log)
     course = onset.course(log.steps, log.entropy)
     found = onset.find(course, points) if course else None
     return verdict.judge(gates.fit(points), found, course, intervened=False)
@@ -168,7 +168,7 @@ def _onsets(logs: Sequence[Log]) -> str:
     found, errors, held = 0, [], 0
     for log in logs:
         course = onset.course(log.steps, log.entropy)
-        at = onset.find(course, _points(log)) if course else None
+        at = onset.find(course, points_of(log)) if course else None
         if at is None:
             continue
         found += 1

@@ -1,0 +1,286 @@
+"""A whole analysis: the JSON contract, repeats, groups, and what a run's numbers depend on."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness.law.analysis import analyse
+from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, Analysis, RunResult
+from tests.law import synthetic
+from tests.law.synthetic import LOW
+
+RUN_KEYS = [
+    "run",
+    "status",
+    "error",
+    "n_valid",
+    "dropped",
+    "reward",
+    "entropy",
+    "n_eff",
+    "verdict",
+    "reasons",
+    "regime",
+    "a",
+    "b",
+    "ceiling",
+    "cov_ab",
+    "identified",
+    "reliability",
+    "out_of_time_skill",
+    "intervened",
+    "ols",
+    "onset",
+    "landmarks",
+    "rivals",
+    "forecast",
+    "fits",
+    "config",
+    "null_share",
+]
+"""The contract, docs/design.md section 11; further keys may follow."""
+
+
+def lawful_rows(seed: int = 1, n: int = 200) -> list[dict[str, Any]]:
+    return synthetic.rows(synthetic.lawful(seed, n, LOW))
+
+
+def by_name(analysis: Analysis) -> dict[str, RunResult]:
+    return {Path(run.run).name: run for run in analysis.runs}
+
+
+def strict(value: Any) -> Any:
+    """Through JSON and back; raises on NaN."""
+    return json.loads(json.dumps(value, allow_nan=False))
+
+
+def test_the_json_has_the_contracts_keys_and_no_nan(tmp_path: Path) -> None:
+    rows = [{**row, "eval/reward": row["reward"]} for row in lawful_rows()]
+    synthetic.write_run(tmp_path / "ours", rows)
+    synthetic.write_rows(tmp_path / "kink", synthetic.rows(synthetic.kink(1, 300, LOW)))
+    synthetic.write_rows(tmp_path / "constant", synthetic.rows(synthetic.constant(1, 30, LOW)))
+    synthetic.write_rows(tmp_path / "two", lawful_rows(n=2))
+    synthetic.write_rows(tmp_path / "none", [])
+    found = strict(analyse([tmp_path]).to_json())
+    assert list(found) == ["schema", "runs", "groups", "skipped"]
+    assert found["schema"] == 1
+    for run in found["runs"]:
+        assert list(run)[: len(RUN_KEYS)] == RUN_KEYS
+        assert run["status"] in ("ok", "error")
+        if run["status"] == "error":
+            assert set(run["error"]) == {"class", "message"}
+            assert run["error"]["class"] in ERROR_KINDS
+            assert all(run[key] is None for key in list(run)[5:])
+        else:
+            check_ok(run)
+
+
+def check_ok(run: dict[str, Any]) -> None:
+    assert run["error"] is None
+    assert run["verdict"] in VERDICTS
+    assert run["regime"] is None or run["regime"] in REGIMES
+    assert set(run["identified"]) == {"a", "ceiling"}
+    assert isinstance(run["intervened"], bool)
+    for key in ("a", "b", "ceiling", "gain"):
+        assert run[key] is None or list(run[key]) == ["value", "low", "high"]
+    if run["onset"]:
+        assert list(run["onset"]) == ["kind", "step", "low", "high"]
+        assert run["onset"]["low"] <= run["onset"]["step"] <= run["onset"]["high"]
+
+
+def test_the_headline_is_the_evaluation_and_the_other_fit_is_beside_it(tmp_path: Path) -> None:
+    rows = [{**row, "eval/reward": row["reward"] - 0.1} for row in lawful_rows()]
+    synthetic.write_run(tmp_path, rows, level="hard", seed=7)
+    (run,) = analyse([tmp_path]).runs
+    assert (run.reward, run.entropy, run.level, run.seed) == ("eval/reward", "entropy", "hard", 7)
+    assert run.ceiling is not None
+    assert run.fits is not None
+    same_batch = run.fits["reward"]
+    assert same_batch["ceiling"]["value"] == pytest.approx(run.ceiling.value + 0.1)
+    assert run.config is not None
+    assert run.config["difficulty"]["name"] == "hard"
+
+
+def test_evaluations_every_tenth_step_and_the_onset_on_every_step(tmp_path: Path) -> None:
+    log = synthetic.kink(2, 600, LOW)
+    rows = synthetic.rows(log)
+    for row in rows:
+        row["eval/reward"] = row["reward"] if row["step"] % 10 == 1 else None
+    synthetic.write_rows(tmp_path, rows)
+    (run,) = analyse([tmp_path]).runs
+    assert (run.reward, run.n_valid, run.dropped) == ("eval/reward", 60, {})
+    assert run.onset is not None
+    assert log.onset is not None
+    assert abs(run.onset.step - log.onset) < 12
+
+
+def test_a_starved_run_is_told_by_its_silent_groups(tmp_path: Path) -> None:
+    rows = synthetic.rows(synthetic.flat(1, 200, LOW), **{"groups/below_floor": 0.8})
+    synthetic.write_rows(tmp_path / "starved", rows)
+    rows = synthetic.rows(synthetic.flat(1, 200, LOW), **{"groups/below_floor": 0.2})
+    synthetic.write_rows(tmp_path / "drifting", rows)
+    found = by_name(analyse([tmp_path]))
+    assert {name: run.regime for name, run in found.items()} == {
+        "starved": "starved",
+        "drifting": "drifting",
+    }
+
+
+def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
+    for age, (name, status) in enumerate([("a", "done"), ("b", "done"), ("c", "running")]):
+        run = synthetic.write_run(tmp_path / name, lawful_rows(), seed=1, status=status)
+        os.utime(run / "run.json", (1e9 + age, 1e9 + age))
+    synthetic.write_run(tmp_path / "d", lawful_rows(2), seed=2)
+    found = analyse([tmp_path])
+    assert sorted(by_name(found)) == ["b", "d"]
+    assert [dict(s) for s in found.skipped] == [
+        {"path": str(tmp_path / "a"), "reason": "repeat"},
+        {"path": str(tmp_path / "c"), "reason": "repeat"},
+    ]
+
+
+def test_a_runs_numbers_do_not_depend_on_the_others_or_their_order(tmp_path: Path) -> None:
+    for seed in range(4):
+        synthetic.write_run(tmp_path / f"run{seed}", lawful_rows(seed), seed=seed)
+    paths = [tmp_path / f"run{seed}" for seed in range(4)]
+    together = {run.run: run.to_json() for run in analyse(paths).runs}
+    backwards = {run.run: run.to_json() for run in analyse(paths[::-1]).runs}
+    alone = {run.run: run.to_json() for path in paths for run in analyse([path]).runs}
+    assert together == backwards == alone
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(data=st.data())
+def test_damage_anywhere_equals_those_rows_left_out(tmp_path: Path, data: st.DataObject) -> None:
+    lines = [json.dumps(row) for row in lawful_rows(n=60)]
+    hit = data.draw(st.sets(st.integers(0, 59), max_size=12))
+    junk = st.sampled_from(
+        ["", "garbage", "{", '{"step": 1}', '{"step": 4, "entropy": NaN, "reward": 1}', "\x00\x01"]
+    )
+    damaged = [data.draw(junk) if n in hit else line for n, line in enumerate(lines)]
+    kept = [line for n, line in enumerate(lines) if n not in hit]
+    random.Random(len(hit)).shuffle(damaged)
+    results = []
+    for rows in (damaged, kept):
+        (tmp_path / "metrics.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
+        (result,) = analyse([tmp_path]).runs
+        results.append({**result.to_json(), "dropped": None, "dropped_at": None})
+    assert results[0] == results[1]
+
+
+def test_groups_are_runs_alike_in_all_but_the_seed(tmp_path: Path) -> None:
+    for level in ("easy", "hard"):
+        for seed in (1, 2, 3):
+            name = f"{level}{seed}"
+            synthetic.write_run(tmp_path / name, lawful_rows(seed), seed=seed, level=level)
+    groups = analyse([tmp_path]).groups
+    assert [dict(g.key) for g in groups] == [{"difficulty": "easy"}, {"difficulty": "hard"}]
+    easy = groups[0]
+    assert len(easy.runs) == 3
+    assert (easy.a.n, easy.a.censored) == (3, 0)
+    assert easy.a.low is not None
+    assert easy.a.high is not None
+    assert easy.a.mean is not None
+    assert easy.a.low < easy.a.mean < easy.a.high
+    assert strict(analyse([tmp_path]).to_json())["groups"][0]["contrasts"] == []
+
+
+def test_the_pooled_interval_is_students_over_seeds(tmp_path: Path) -> None:
+    from harness.law.groups import pooled
+
+    found = pooled([1.0, 2.0, 3.0], censored=1)
+    assert (found.mean, found.n, found.censored) == (2.0, 3, 1)
+    assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, rel=1e-6)
+    assert pooled([1.0], 0).low is None
+    assert pooled([], 2).mean is None
+
+
+def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
+    partial = synthetic.lawful(2, 300, LOW, synthetic.exponential(0.5))
+    synthetic.write_run(tmp_path / "2", synthetic.rows(partial), seed=2)
+    (group,) = analyse([tmp_path]).groups
+    assert (group.onset.n, group.onset.censored) == (1, 1)
+    assert dict(group.key) == {}
+
+
+def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "real", lawful_rows(1))
+    synthetic.write_run(tmp_path / "null", lawful_rows(2), null_control=True)
+    analysis = analyse([tmp_path])
+    assert [dict(g.key) for g in analysis.groups] == [
+        {"algorithm.null_control": True},
+        {"algorithm.null_control": False},
+    ]
+    assert {series.level for series in analysis.series.values()} == {"easy", "easy, null control"}
+
+
+def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) -> None:
+    for seed, temperature in ((1, 1.0), (2, 1.0), (3, 0.7)):
+        card = {"entropy": {"temperature": temperature, "over": "own tokens"}}
+        synthetic.write_run(tmp_path / f"s{seed}", lawful_rows(seed), seed=seed, measurement=card)
+    apart = analyse([tmp_path])
+    assert [(dict(g.key), len(g.runs)) for g in apart.groups] == [
+        ({"measurement.entropy.temperature": 1.0}, 2),
+        ({"measurement.entropy.temperature": 0.7}, 1),
+    ]
+    assert [dict(s) for s in apart.skipped] == [
+        {
+            "path": str(tmp_path / "s3"),
+            "reason": f"not pooled: measurement.entropy.temperature differs from that of "
+            f"{tmp_path / 's1'}",
+        }
+    ]
+    (pooled,) = analyse([tmp_path], pool_unlike=True).groups
+    assert len(pooled.runs) == 3
+
+
+def test_bare_logs_have_no_config_and_belong_to_no_group(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "bare", lawful_rows())
+    found = analyse([tmp_path])
+    assert found.groups == ()
+    assert found.runs[0].config is None
+    assert found.series[found.runs[0].run].label == "bare"
+
+
+@pytest.mark.parametrize("damage", ["a: [", "just text", "\x00", "seed: 1\ndifficulty: 3\n"])
+def test_a_damaged_config_costs_no_numbers(tmp_path: Path, damage: str) -> None:
+    run = synthetic.write_run(tmp_path, lawful_rows())
+    (run / "config.yaml").write_text(damage)
+    (found,) = analyse([tmp_path]).runs
+    assert found.status == "ok"
+    assert found.level is None
+
+
+def test_a_remedy_makes_a_run_intervened(tmp_path: Path) -> None:
+    run = synthetic.write_run(tmp_path, lawful_rows())
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["remedy"] = {"name": "clip_cov"}
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    (found,) = analyse([tmp_path]).runs
+    assert found.intervened is True
+    assert found.reasons is not None
+    assert "intervened" in found.reasons
+
+
+def test_rivals_are_given_with_their_distance_to_the_law(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, lawful_rows(n=2000))
+    (run,) = analyse([tmp_path]).runs
+    assert run.rivals is not None
+    assert set(run.rivals) == {"law", "linear_in_h", "log_h", "last_value"}
+    assert run.rivals["law"]["delta_aicc"] == 0
+    assert run.rivals["log_h"]["delta_aicc"] > 2
+    assert run.rivals["last_value"]["delta_aicc"] > 10

@@ -23,14 +23,15 @@ def onset_finding(runs: Sequence[RunResult]) -> str:
         return wording.onset(runs[0].onset)
     onsets = [run.onset for run in runs if run.onset is not None]
     if not onsets:
-        return f"no onset in {len(runs)} runs"
+        return "no onset in any run"
     kinds = Counter(onset.kind for onset in onsets)
     parts = []
     for kind, count in kinds.most_common():
         at = sorted(onset.step for onset in onsets if onset.kind == kind)
-        where = f"{at[0]:.0f}" if count == 1 else f"{at[0]:.0f} to {at[-1]:.0f}"
+        to = " and" if count == 2 else " to"
+        where = f"{at[0]:.0f}" + (f"{to} {at[-1]:.0f}" if count > 1 else "")
         words = wording.ONSET_WORDS.get(kind, wording.plain(kind))
-        parts.append(f"{words} {where} in {count}")
+        parts.append(f"{words} {where} {wording.in_runs(count, len(runs))}")
     without = len(runs) - len(onsets)
     return ", ".join([*parts, f"no onset in {without}"] if without else parts)
 

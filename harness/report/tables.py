@@ -45,7 +45,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
 
 def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
     for line in lines:
-        console.print(text(line, style), soft_wrap=not console.is_terminal)
+        console.print(text(line, style), soft_wrap=True)
 
 
 def _table(

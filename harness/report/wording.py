@@ -77,12 +77,19 @@ def plural(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def in_runs(count: int, total: int) -> str:
+    """`in 2`, or `in both runs` and `in all 3 runs` if there are no others."""
+    if count < total:
+        return f"in {count}"
+    return "in both runs" if total == 2 else f"in all {total} runs"
+
+
 def verdicts(runs: Sequence[RunResult]) -> str:
     """`law holds`, `law holds in all 3 runs`, `law holds in 2, law fails in 1`."""
     counts = Counter(run.verdict or "undetermined" for run in runs)
     words = {v: VERDICT_WORDS.get(v, plain(v)) for v in counts}
     if len(runs) == 1:
         return words[runs[0].verdict or "undetermined"]
-    if len(counts) == 1:
-        return f"{words[next(iter(counts))]} in all {len(runs)} runs"
-    return ", ".join(f"{words[verdict]} in {count}" for verdict, count in counts.most_common())
+    return ", ".join(
+        f"{words[verdict]} {in_runs(count, len(runs))}" for verdict, count in counts.most_common()
+    )

@@ -99,7 +99,7 @@ def test_several_onsets_are_counted_and_those_without_too() -> None:
     onsets = [Onset("terminal_fall", 40, 35, 45), Onset("terminal_fall", 50, 45, 55), None]
     runs = [made.fitted(f"r/{i}", seed=i, onset=onset) for i, onset in enumerate(onsets)]
     (title,) = titles(drawn(made.analysis(runs))["entropy_curves"])
-    assert title == "easy: collapse from step 40 to 50 in 2, no onset in 1"
+    assert title == "easy: collapse from step 40 and 50 in 2, no onset in 1"
 
 
 def test_axes_are_shared_and_labelled_with_units() -> None:

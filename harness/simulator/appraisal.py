@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.config import STRATEGIES
 from harness.simulator import dynamics
 from harness.simulator.dynamics import Acceptance
-from harness.simulator.reading import FACT_STEMS, Reading
+from harness.simulator.reading import COMMON_STEMS, FACT_STEMS, Reading
 from harness.simulator.state import State
 from harness.simulator.wants import KINDNESS, fits
 
@@ -20,9 +20,10 @@ SAID_BEFORE = -2.0
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -4.0
 PUZZLED = -5.0
-START_NLL_LIMIT = 0.85
-"""Nats a token. Replies of a fluent start model average about .55 under it, drifting ones .6-.8,
-gibberish 1.4-3.6."""
+START_NLL_LIMIT = 1.2
+"""Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
+drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
+lies nearer to gibberish than to fluency."""
 _PLACE = {name: number for number, name in enumerate(STRATEGIES)}
 
 
@@ -45,6 +46,22 @@ class Appraisal:
             self.pick_up + self.confusion + self.repetition + self.fatigue + self.form
             + self.hurt + self.puzzled
         )  # fmt: skip
+
+    def as_dict(self) -> dict[str, float]:
+        return {
+            "worth": self.worth, "pick_up": self.pick_up, "confusion": self.confusion,
+            "repetition": self.repetition, "fatigue": self.fatigue, "form": self.form,
+            "hurt": self.hurt, "puzzled": self.puzzled,
+        }  # fmt: skip
+
+
+def puzzle(reading: Reading, start_nll: float | None) -> str | None:
+    """Why the user takes a reply for not being language; None if they understand it."""
+    if reading.fault is not None:
+        return reading.fault
+    if start_nll is not None and start_nll > START_NLL_LIMIT:
+        return "unlike anything the start policy says"
+    return None
 
 
 def appraise(
@@ -85,13 +102,11 @@ def _pick_up(reading: Reading, state: State) -> float:
 
 
 def _foreign(reading: Reading, state: State) -> int:
-    """How many things the reply speaks of that this user never said."""
+    """How many things the reply speaks of that this user never said: feelings, another's facts."""
     wrong = len(reading.feelings - state.told.feelings)
-    others = [pair for pair in reading.facts if pair[0] != state.user.person]
-    if not others:
-        return wrong
-    own = frozenset().union(*FACT_STEMS[state.user.person])
-    return wrong + any((FACT_STEMS[who][n] & reading.stems) - own for who, n in others)
+    others = [FACT_STEMS[who][n] for who, n in reading.facts if who != state.user.person]
+    known = COMMON_STEMS.union(*FACT_STEMS[state.user.person]) if others else COMMON_STEMS
+    return wrong + any(len((fact & reading.stems) - known) > 1 for fact in others)
 
 
 def _fatigue(kind: str, state: State) -> float:

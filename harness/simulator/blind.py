@@ -1,4 +1,4 @@
-"""What a supporter reaches who never listens: the best fixed schedules of the strategy game, exactly."""
+"""What a supporter reaches who never listens: the best fixed schedules of the strategy game."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.config import STRATEGIES
 from harness.simulator.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
@@ -34,12 +35,13 @@ def best_cycle(game: Game, length: int) -> Schedule:
 
 
 def best_schedule(game: Game) -> Schedule:
-    """The best of all schedules of at least two turns. Raises ValueError beyond EXHAUSTIVE_TURNS turns."""
+    """The best of all schedules. Raises ValueError beyond EXHAUSTIVE_TURNS turns."""
     turns = game.difficulty.turn_cap
     if turns > EXHAUSTIVE_TURNS:
-        raise ValueError(
-            f"difficulty.turn_cap: at most {EXHAUSTIVE_TURNS} turns can be searched whole, got {turns}"
-        )
+        rule = f"difficulty.turn_cap must be at most {EXHAUSTIVE_TURNS} to try all schedules"
+        raise ValueError(f"{rule}, got {turns}")
+    if turns == 1:
+        return best_cycle(game, 1)
     found = []
     for first in range(COUNT):
         crowd = _play(_opening(game), [first], game)
@@ -54,7 +56,7 @@ def best_schedule(game: Game) -> Schedule:
 class _Crowd:
     """Where the users stand after each of N schedules so far."""
 
-    mass: Floats
+    mass: NDArray[np.float32]
     """Shape (N, users, emotions, trusts, momenta): share of users still in the talk."""
     earned: Floats
     """Shape (N,): final emotion / 100 of those who have ended."""

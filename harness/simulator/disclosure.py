@@ -23,10 +23,9 @@ def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> 
         persona.facts[0],
         voice.feeling(felt, emotion, u[1]),
     ]
-    needs = shown.lines is not None and u[2] < shown.expression
-    if shown.lines is not None and needs:
+    if shown.lines is not None and u[2] < shown.expression:
         lines.append(voice.need(shown.lines, user.intention, u[3]))
-    return Told(1, frozenset((felt,)), True, felt, needs), " ".join(lines)
+    return Told(1, frozenset((felt,)), True), " ".join(lines)
 
 
 def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
@@ -40,10 +39,9 @@ def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, st
     felt = pick(persona.feelings, u[2]) if u[1] < FEELING_CHANCE else None
     if felt:
         lines.append(voice.feeling(felt, state.emotion, u[3]))
-    needs = shown.lines is not None and u[4] < shown.expression
-    if shown.lines is not None and needs:
+    if shown.lines is not None and u[4] < shown.expression:
         lines.append(voice.need(shown.lines, state.user.intention, u[5]))
     if not lines:
         lines.append(pick(voice.SILENT, u[6]))
     feelings = told.feelings | {felt} if felt else told.feelings
-    return Told(told.facts + fact, feelings, fact, felt, told.intention or needs), " ".join(lines)
+    return Told(told.facts + fact, feelings, fact), " ".join(lines)

@@ -68,12 +68,13 @@ def worth(fit: float, kindness: float, rule: Acceptance) -> float:
     return rule.goal_weight * fit + (1 - rule.goal_weight) * kindness - gate
 
 
-def logit(
-    value: float, extra: float, offset: float, emotion: int, momentum: int, threshold: float
-) -> float:
-    """Log-odds that the emotion rises. `value` from `worth`, `extra` is added as it is."""
+def logit(value: float, extra: float, offset: float, emotion: int, momentum: int) -> float:
+    """Log-odds that the emotion rises.
+
+    `value` from `worth`; `offset` of the user, less the threshold; `extra` is added as it is.
+    """
     runaway = RUNAWAY * ((emotion - NEUTRAL_EMOTION) / 10) ** 3
-    return BASE + offset - threshold + FIT_WEIGHT * value + extra + runaway + MOMENTUM * momentum
+    return BASE + offset + FIT_WEIGHT * value + extra + runaway + MOMENTUM * momentum
 
 
 def rise_probability(x: float) -> float:

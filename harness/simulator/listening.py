@@ -43,7 +43,7 @@ def listen(turns: Sequence[str]) -> Heard:
     facts: list[str] = []
     feelings: list[str] = []
     need = None
-    for number, turn in enumerate(turns):
+    for turn in turns:
         for line in sentences(turn)[1:]:
             found = _need(line)
             felt = _FEELING.search(line)

@@ -1,4 +1,4 @@
-"""Values in the strategy game by exact dynamic programming, for who knows the user and for chance."""
+"""Values in the strategy game by dynamic programming: for who knows the user, and for chance."""
 
 from __future__ import annotations
 

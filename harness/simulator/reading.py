@@ -8,12 +8,12 @@ from functools import lru_cache
 from harness.simulator import surface
 from harness.simulator.people import EVERYONE
 from harness.simulator.recognise import dismisses, recognise
-from harness.simulator.words import content, sentences, stem, words
+from harness.simulator.words import FUNCTION_WORDS, content, sentences, stem, words
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
     tuple(content(fact) for fact in person.facts) for person in EVERYONE
 )
-TOPIC_STEMS = tuple(content(person.topic) for person in EVERYONE)
+COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a reply must take up to speak of it."""
@@ -38,7 +38,7 @@ class Reading:
 def read(text: str) -> Reading:
     """The reading of `text`; it never fails, whatever the text."""
     text = text[: surface.MAX_CHARACTERS + 1]
-    stems = content(text)
+    stems = frozenset(map(stem, words(text)))
     parts = sentences(text)
     return Reading(
         strategies=recognise(text),

@@ -30,11 +30,13 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "disclose",
-        r"\bi (?:have |had |once |also |too |myself |still |even |was |went |know (?:what|how|that)|"
+        r"\bi (?:have |had |once |also |too |myself |still |even |"
+        r"was |went |know (?:what|how|that)|"
         r"remember)(?!(?:a |the )?(?:feeling|sense|question|idea)).*\b(?:too|once|myself|same|"
         r"my(?: own)?|before|like (?:that|this|yours?)|back then|as well|there|ago|in your place|"
         r"through|years|weeks|months|when i was|it feels)\b|"
-        r"\b(?:happened|hard|difficult) (?:to|for) me\b|\bin my (?:own )?(?:life|case|past|family)\b|"
+        r"\b(?:happened|hard|difficult) (?:to|for) me\b|"
+        r"\bin my (?:own )?(?:life|case|past|family)\b|"
         r"\bwhen i (?:was|had|lost|went|felt)\b|\bi (?:have )?(?:been there|went through|"
         r"struggled|experienced)\b",
     ),
@@ -48,8 +50,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "reflect",
-        rf"\b(?:it (?:sounds|seems|looks|must)|that (?:sounds|must|seems)|you (?:must|{_FEEL[3:-1]}|"
-        r"are (?:so |really |clearly |very )?\w+(?:ed|ful|y|less|id|ous) (?:because|about|and|by|that))|"
+        rf"\b(?:it (?:sounds|seems|looks|must)|that (?:sounds|must|"
+        rf"seems)|you (?:must|{_FEEL[3:-1]}|"
+        r"are (?:so |really |clearly |very )?\w+(?:ed|ful|y|less|id|"
+        r"ous) (?:because|about|and|by|that))|"
         r"i (?:can )?(?:sense|hear (?:how|that)|see (?:how|that)|imagine|understand (?:how|that|"
         r"why)|feel (?:how|that|with))|how (?:hard|painful|heavy|sad|hurtful|tiring|frightening|"
         r"lonely)|(?:it|that|this) (?:hurts|weighs|is (?:so |really |very )?(?:hard|painful|heavy|"
@@ -81,7 +85,8 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "other",
-        r"\b(?:i am (?:here|listening|with you|glad|sorry|happy|all ears|not going)|thank(?:s| you)|"
+        r"\b(?:i am (?:here|listening|with you|glad|sorry|happy|"
+        r"all ears|not going)|thank(?:s| you)|"
         r"take (?:your|all the) time|i (?:will )?(?:listen|stay)|we (?:can|have|could) (?:talk|"
         r"time|take|stay)|(?:hello|hi|welcome|good (?:morning|evening|day)|goodbye)|let us|"
         r"go on|tell me|please (?:go|tell|say|talk)|no (?:hurry|rush)|you (?:can|may) (?:tell|"
@@ -90,12 +95,14 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 _COMPILED = tuple((name, re.compile(pattern)) for name, pattern in _PATTERNS)
 _ASKS = re.compile(
-    r"^(?:and |but |so |then |oh |well )*(?:what|who|whom|whose|how|when|where|why|which|is|are|was|"
+    r"^(?:and |but |so |then |oh |well )*(?:what|who|whom|whose|"
+    r"how|when|where|why|which|is|are|was|"
     r"were|do|does|did|can|could|would|will|have|has|had|may|might|in what|since when|for how)\b"
     r"|\b(?:tell me more|can you tell)\b"
 )
 _DISMISSIVE = re.compile(
-    r"\b(?:calm down|get over|move on already|(?:have|had|has) it (?:worse|harder|much)|not (?:a|that|"
+    r"\b(?:calm down|get over|move on already|(?:have|had|"
+    r"has) it (?:worse|harder|much)|not (?:a|that|"
     r"such a) (?:big|bad|serious|real)|stop (?:complaining|whining|crying|thinking|worrying|being)|"
     r"(?:too|so|over) ?(?:sensitive|dramatic|emotional|weak)|whatever|man up|toughen|grow up|cheer "
     r"up|just (?:relax|forget|ignore|smile|deal)|your own fault|who cares|i do not care|so what|"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from harness.config import DifficultyConfig
 from harness.simulator import appraisal, disclosure, dynamics, voice
@@ -11,8 +10,8 @@ from harness.simulator.appraisal import Appraisal
 from harness.simulator.draws import normal, pick, uniforms
 from harness.simulator.people import EVERYONE, PEOPLE
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.reading import read
-from harness.simulator.state import State, User
+from harness.simulator.reading import Reading, read
+from harness.simulator.state import State, Told, User
 from harness.simulator.trust import next_trust
 
 _INDEX = {person.name: number for number, person in enumerate(EVERYONE)}
@@ -38,9 +37,8 @@ class ScriptedSimulator:
 
     def _open(self, key: ConversationKey) -> UserTurn:
         u = uniforms("user", key.seed, key.split, key.step, key.group)
-        person = pick(PEOPLE[key.split], u[0])
         user = User(
-            _INDEX[person.name],
+            _INDEX[pick(PEOPLE[key.split], u[0]).name],
             pick(tuple(self.difficulty.intentions), u[1]),
             pick(tuple(self.difficulty.temperaments), u[2]),
         )
@@ -51,86 +49,69 @@ class ScriptedSimulator:
 
     def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
         if turn.ended is not None:
-            raise ValueError(
-                f"the conversation has ended ({turn.ended}): there is nothing to answer"
-            )
-        before: State = turn.state
-        key = before.key
-        u = uniforms(key.seed, key.split, key.step, key.group, key.sample, before.turn + 1)
+            raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
+        state: State = turn.state
+        key = state.key
+        u = uniforms(key.seed, key.split, key.step, key.group, key.sample, state.turn + 1)
         reading = read(reply.text)
-        nll = reply.start_nll
-        puzzled = reading.fault is not None or (nll is not None and nll > appraisal.START_NLL_LIMIT)
-        parts = appraisal.appraise(reading, reply.cut, puzzled, before, self._rule)
-        x = self._logit(parts, before)
-        change = self._change(x, parts, before, u)
-        after = self._move(before, change, u)
+        puzzle = appraisal.puzzle(reading, reply.start_nll)
+        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._rule)
+        x = self._logit(parts, state)
+        rises = u[0] < dynamics.rise_probability(x)
+        change = self._change(rises, u[1] < dynamics.large_probability(
+            rises, parts.worth, state.emotion), state.emotion)  # fmt: skip
+        kinds = reading.strategies if puzzle is None else ()
+        after = self._after(state, change, rises, kinds, reading, puzzle is not None, u)
         ended = self._ended(after)
-        if ended == "left":
-            after = replace(after, emotion=0, reported=0.0)
-        kinds = () if puzzled else reading.strategies
-        after = replace(
-            after,
-            trust=next_trust(before.trust, kinds, reading.hurts or puzzled, self._shown, u[4]),
-            heard=(*before.heard, frozenset(kinds)),
-            sentences=before.sentences | reading.sentences,
-        )
-        told, text = before.told, ""
+        told, text = state.told, ""
         if ended is None:
-            first = (
-                pick(voice.PUZZLED, u[5])
-                if puzzled
-                else voice.reaction(
-                    change, after.user.persona.voice, u[6] < self._shown.expression, u[5]
-                )
-            )
+            shows = u[6] < self._shown.expression
+            said = voice.reaction(change, state.user.persona.voice, shows, u[5])
+            said = said if puzzle is None else pick(voice.PUZZLED, u[5])
             told, lines = disclosure.go_on(after, self._shown, u[7:])
-            text = f"{first} {lines}"
-        return UserTurn(
-            text=text,
-            emotion=after.emotion,
-            change=change,
-            reported_emotion=min(100.0, max(0.0, after.reported)),
-            ended=ended,
-            strategies=kinds,
-            flagged=puzzled,
-            why=_why(parts, x, reading.fault),
-            state=replace(after, told=told),
-        )
+            text = f"{said} {lines}"
+        return _turn(text, after, told, change, ended, kinds, _why(parts, x, puzzle))
 
     def _logit(self, parts: Appraisal, state: State) -> float:
-        offset = (
-            dynamics.INTENTION_OFFSET[state.user.intention]
-            + dynamics.TEMPERAMENT_OFFSET[state.user.temperament]
-        )
-        return dynamics.logit(
-            parts.worth,
-            parts.extra,
-            offset,
-            state.emotion,
-            state.momentum,
-            self.difficulty.threshold,
-        )
+        user = state.user
+        offset = dynamics.INTENTION_OFFSET[user.intention]
+        offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
+        return dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
 
-    def _change(self, x: float, parts: Appraisal, state: State, u: Sequence[float]) -> int:
-        rises = u[0] < dynamics.rise_probability(x)
-        large = u[1] < dynamics.large_probability(rises, parts.worth, state.emotion)
+    def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
-        after = min(100, max(0, state.emotion + (size if rises else -size)))
-        return after - state.emotion
+        return min(100, max(0, emotion + (size if rises else -size))) - emotion
 
-    def _move(self, state: State, change: int, u: Sequence[float]) -> State:
-        """Own emotion by the change, reported emotion by the change as reported."""
-        sign = -1 if u[2] < self.difficulty.reward_flips else 1
-        reported: float = state.reported + sign * change
-        if self.difficulty.reward_noise:
-            reported += self.difficulty.reward_noise * normal(u[2 + 1], u[15])
-        return replace(
-            state,
+    def _after(
+        self,
+        state: State,
+        change: int,
+        rises: bool,
+        kinds: tuple[str, ...],
+        reading: Reading,
+        puzzled: bool,
+        u: Sequence[float],
+    ) -> State:
+        """The user once the reply has sunk in, before they speak."""
+        return State(
+            key=state.key,
+            user=state.user,
             emotion=state.emotion + change,
-            reported=reported,
-            momentum=(change > 0) - (change < 0) or state.momentum,
+            reported=state.reported + self._reported(change, u),
+            told=state.told,
             turn=state.turn + 1,
+            trust=next_trust(state.trust, kinds, reading.hurts or puzzled, self._shown, u[4]),
+            momentum=1 if rises else -1,
+            heard=(*state.heard, frozenset(kinds)),
+            sentences=state.sentences | reading.sentences,
         )
+
+    def _reported(self, change: int, u: Sequence[float]) -> float:
+        """The change as the trainer hears of it; the user's own emotion does not know of it."""
+        reported: float = -change if u[2] < self.difficulty.reward_flips else change
+        if self.difficulty.reward_noise:
+            reported += self.difficulty.reward_noise * normal(u[3], u[15])
+        return reported
 
     def _ended(self, state: State) -> str | None:
         if state.emotion >= 100:
@@ -140,18 +121,32 @@ class ScriptedSimulator:
         return "cap" if state.turn >= self.difficulty.turn_cap else None
 
 
-def _why(parts: Appraisal, x: float, fault: str | None) -> dict[str, float | str]:
-    why: dict[str, float | str] = {
-        "worth": parts.worth,
-        "pick_up": parts.pick_up,
-        "confusion": parts.confusion,
-        "repetition": parts.repetition,
-        "fatigue": parts.fatigue,
-        "form": parts.form,
-        "hurt": parts.hurt,
-        "puzzled": parts.puzzled,
-        "logit": x,
-    }
-    if fault:
-        why["fault"] = fault
+def _turn(
+    text: str,
+    after: State,
+    told: Told,
+    change: int,
+    ended: str | None,
+    kinds: tuple[str, ...],
+    why: dict[str, float | str],
+) -> UserTurn:
+    """What the policy and the trainer get. A user who leaves ends at 0, seen by everyone."""
+    left = ended == "left"
+    return UserTurn(
+        text=text,
+        emotion=0 if left else after.emotion,
+        change=change,
+        reported_emotion=0.0 if left else min(100.0, max(0.0, after.reported)),
+        ended=ended,
+        strategies=kinds,
+        flagged="puzzle" in why,
+        why=why,
+        state=after.with_told(told),
+    )
+
+
+def _why(parts: Appraisal, x: float, puzzle: str | None) -> dict[str, float | str]:
+    why: dict[str, float | str] = {**parts.as_dict(), "logit": x}
+    if puzzle is not None:
+        why["puzzle"] = puzzle
     return why

@@ -31,9 +31,6 @@ class Told:
     feelings: frozenset[str] = frozenset()
     fresh_fact: bool = False
     """The last turn told a new fact."""
-    fresh_feeling: str | None = None
-    intention: bool = False
-    """A line has shown what is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +46,14 @@ class State:
     turn: int = 0
     trust: int = 0
     momentum: int = 0
-    """Sign of the last change."""
+    """1 after a reply that helped, -1 after one that did not, 0 at the opening."""
     heard: tuple[frozenset[str], ...] = ()
     """Strategies of each reply so far."""
     sentences: frozenset[str] = frozenset()
     """Sentences the policy has said."""
+
+    def with_told(self, told: Told) -> State:
+        return State(
+            self.key, self.user, self.emotion, self.reported, told, self.turn, self.trust,
+            self.momentum, self.heard, self.sentences,
+        )  # fmt: skip

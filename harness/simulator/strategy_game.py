@@ -1,9 +1,10 @@
 """The scripted user at the level of strategies: what it looks like once the text is left out.
 
 State of one user: emotion (lattice of 5), trust, sign of the last change, and which strategies were
-heard last, before that, and earlier. Each turn the supporter plays one strategy, spoken in one fluent
-new sentence that takes up a told fact. The formulas are those of `dynamics`, `wants` and `trust`; what
-is left out is the text: wording, form, confusion, feelings taken up, and the cap on told facts.
+heard last, before that, and earlier. Each turn the supporter plays one strategy, spoken in one
+fluent new sentence that takes up a told fact. The formulas are those of `dynamics`, `wants` and
+`trust`; what is left out is the text: wording, form, confusion, feelings taken up, and that a user
+runs out of facts.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class Game:
     @cached_property
     def final(self) -> Floats:
         """What a conversation that ends at each emotion is worth, 0 to 1."""
-        return np.where(EMOTIONS < self.difficulty.stop_below, 0.0, EMOTIONS / 100)
+        return np.where(self.difficulty.stop_below > EMOTIONS, 0.0, EMOTIONS / 100)
 
     @cached_property
     def over(self) -> NDArray[np.bool_]:

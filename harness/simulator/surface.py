@@ -13,10 +13,25 @@ from collections import Counter
 from functools import lru_cache
 
 from harness.simulator.word_classes import (
-    ADJECTIVES, ARTICLES, BASES, BE, CAN_NOT_END, FINITE, FORBIDDEN, INFINITIVE_TAKERS, JOINTS,
-    LICENCES, MODALS, NOUNS, PRONOUNS, QUESTIONS, S_FORMS, SUBJECTS, VERBS,
+    ADJECTIVES,
+    ARTICLES,
+    BASES,
+    BE,
+    CAN_NOT_END,
+    FINITE,
+    FORBIDDEN,
+    INFINITIVE_TAKERS,
+    JOINTS,
+    LICENCES,
+    MODALS,
+    NOUNS,
+    PRONOUNS,
+    QUESTIONS,
+    S_FORMS,
+    SUBJECTS,
+    VERBS,
 )  # fmt: skip
-from harness.simulator.words import FUNCTION_WORDS, sentences, words
+from harness.simulator.words import FUNCTION_WORDS, sentences, stem, words
 
 MAX_CHARACTERS = 2000
 LONGEST_WORD = 20
@@ -27,6 +42,7 @@ _JOINED = re.compile(r"[a-z]{3,}[.?!][a-zA-Z]{3,}")
 _ODD_STOPS = re.compile(r"[.?!]{2,}")
 _STOPS = frozenset({"..", "...", "....", "!!", "!!!", "??", "?!", "!?"})
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
+_VERB_STEMS = frozenset(map(stem, VERBS))
 _OPENS_QUESTION = QUESTIONS | {
     "so",
     "nor",
@@ -93,8 +109,7 @@ def _sentence(sentence: str) -> str | None:
 
 
 def _verb(word: str) -> bool:
-    stems = (word, word.removesuffix("s"), word.removesuffix("es"), word[:-3] + "y")
-    return word.endswith(("ed", "ing")) or any(s in VERBS for s in stems)
+    return word.endswith(("ed", "ing")) or word in VERBS or stem(word) in _VERB_STEMS
 
 
 def _ending(found: list[str], asked: bool) -> str | None:
@@ -146,7 +161,7 @@ def _jammed(clause: list[str]) -> str | None:
             return f"'{before} you {verb}'"
         begins = subject in SUBJECTS | {"you", "it", "that"} and verb in FINITE | BASES | {"feel"}
         noun = before not in FUNCTION_WORDS | ADJECTIVES | VERBS
-        licensed = before in LICENCES | FINITE | {"do", "have"} or noun or _so(clause, before)
+        licensed = before in LICENCES or noun or _so(clause, before)
         if begins and not licensed:
             return f"a new sentence after '{before}'"
         if subject in ("maybe", "perhaps") and before not in MODALS | BE | JOINTS | PRONOUNS:

@@ -1,4 +1,4 @@
-"""How trust grows: by being asked, heard and understood, and the more the user shows of themself."""
+"""How trust grows: by being asked and understood, and faster where the user shows more."""
 
 from __future__ import annotations
 

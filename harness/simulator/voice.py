@@ -27,7 +27,7 @@ NEED = {
         "praise": ("I want someone to see what I did well.", "Please tell me I did well."),
         "not_at_fault": ("Please tell me it is not my fault.", "I need to hear I am not to blame."),
         "venting": ("Please just listen to me.", "I only want to let it all out."),
-        "deep_empathy": ("I want someone to feel this with me.", "Please understand how deep it goes."),
+        "deep_empathy": ("I want someone to feel this with me.", "Please see how deep it goes."),
         "advice": ("Please tell me what I can do.", "I need advice that works."),
         "dialectic": ("Help me look at both sides.", "I want to see this from every side."),
         "growth": ("Help me learn from this.", "I want to understand myself better."),

@@ -30,18 +30,23 @@ _IRREGULAR = {
     "hid": "hide", "stole": "steal", "began": "begin", "ran": "run", "spent": "spend",
     "wives": "wife", "lives": "live", "tried": "try", "cries": "cry", "crying": "cry",
 }  # fmt: skip
-FUNCTION_WORDS = frozenset(
-    """a an the this that these those i me my mine myself you your yours yourself he him his
-    himself she her hers herself it its itself we us our ours they them their theirs who whom whose
-    which what when where why how and or but if so because as than then of to in on at by for from
-    with without about after before over under up down out off into onto through during between
-    again once here there all any both each few more most other some such no nor not only own same
-    too very just can could will would shall should may might must do does did doing be am is are
-    was were been being have has had having still also even ever never always now yet much many
-    lot lots bit quite really maybe perhaps every one two three four five six seven eight nine ten
-    someone somebody anyone anybody everyone everybody nobody something anything everything nothing
-    like get got let go goes going went come came make made thing things way say says said tell
-    told know think feel feels feeling felt want wants wanted""".split()
+_FUNCTION_WORDS = """
+    a an the this that these those i me my mine myself you your yours yourself he him his
+    himself she her hers herself it its itself we us our ours they them their theirs who
+    whom whose which what when where why how and or but if so because as than then of to in
+    on at by for from with without about after before over under up down out off into onto
+    through during between again once here there all any both each few more most other some
+    such no nor not only own same too very just can could will would shall should may might
+    must do does did doing be am is are was were been being have has had having still also
+    even ever never always now yet much many lot lots bit quite really maybe perhaps every
+    one two three four five six seven eight nine ten someone somebody anyone anybody
+    everyone everybody nobody something anything everything nothing like get got let go goes
+    going went come came make made thing things way say says said tell told know think feel
+    feels feeling felt want wants wanted
+"""
+FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+_NAMES_NOTHING = frozenset(
+    ["i", "you", "me", "my", "your", "it", "the", "a", "to", "of", "am", "are"]
 )
 
 
@@ -61,8 +66,7 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """A crude English stem: enough to see that `failing` speaks of `failed`."""
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
+    word = _IRREGULAR.get(word, word)
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word[: -len(ending)]
@@ -73,5 +77,7 @@ def stem(word: str) -> str:
 
 
 def content(text: str) -> frozenset[str]:
-    """Stems of the words that carry a matter."""
-    return frozenset(stem(w) for w in words(text) if w not in FUNCTION_WORDS)
+    """Stems of the words that carry a matter; of nearly all words where fewer than two do."""
+    found = words(text)
+    stems = frozenset(stem(w) for w in found if w not in FUNCTION_WORDS)
+    return stems if len(stems) > 1 else frozenset(stem(w) for w in found if w not in _NAMES_NOTHING)

@@ -25,7 +25,8 @@ def closing(known: Sweep, code: int) -> Iterator[str]:
     """What failed, and the command to type next."""
     for row in known.runs:
         if row.status != "done":
-            yield f"{row.name}: {row.status}{f', {row.reason}' if row.reason else ''}"
+            reason = (row.reason or "").removeprefix(f"{row.dir}: ")
+            yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
     done = sum(row.status == "done" for row in known.runs)
     yield f"{done} of {len(known.runs)} runs done in {known.dir}"
     if code == StoppedError.exit_code:

@@ -70,12 +70,15 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[None]:
 
 def _end_at_once(runs: Sequence[Path]) -> None:
     """Kill the workers, whose children die with them, and every run; leave when none is held."""
-    for worker in multiprocessing.active_children():
-        worker.kill()
     folders = [RunFolder(path) for path in runs]
-    for run in folders:
-        held.kill(run)
-    deadline = time.monotonic() + LAST_WAIT_S
-    while time.monotonic() < deadline and any(map(held.holder, folders)):
-        time.sleep(0.02)
-    os._exit(EXIT_INTERRUPTED_TWICE)
+    try:
+        for worker in multiprocessing.active_children():
+            if worker.pid is not None:
+                os.kill(worker.pid, signal.SIGKILL)
+        for run in folders:
+            held.kill(run)
+        deadline = time.monotonic() + LAST_WAIT_S
+        while time.monotonic() < deadline and any(map(held.holder, folders)):
+            time.sleep(0.02)
+    finally:
+        os._exit(EXIT_INTERRUPTED_TWICE)

@@ -1,0 +1,51 @@
+# Targets are one or two lines each; `make help` lists them. All work in a venv of their own.
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || echo python3)
+VENV ?= .venv
+BIN := $(abspath $(VENV))/bin
+SMOKE ?= build/smoke
+# TORCH_INDEX=URL takes torch from there: where an index has the CPU build, that is a tenth the size.
+TORCH_INDEX ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup sweep test test-slow test-gpu check smoke bench clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(VENV)/installed  ## make the venv and install everything (once; again when pyproject.toml changes)
+
+# torch first and alone: with a bound and nothing else to agree with, pip may take a CPU build
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch>=2.9,<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[train,dev]"
+	touch $@
+
+sweep: setup  ## the study in small: three difficulties, then the law and its picture
+	$(BIN)/harness sweep difficulty=easy,medium,hard || test $$? -eq 3
+	$(BIN)/harness fit-entropy-law runs/ || test $$? -eq 3
+	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
+
+test: setup  ## the default tests
+	$(BIN)/python -m pytest -q
+
+test-slow: setup  ## the tests that take minutes
+	$(BIN)/python -m pytest -q -m slow
+
+test-gpu: setup  ## the tests that need a CUDA device
+	$(BIN)/python -m pytest -q -m gpu
+
+check: setup  ## format, lint, types, import arrows
+	$(BIN)/ruff format --check . && $(BIN)/ruff check .
+	$(BIN)/mypy && $(BIN)/lint-imports
+
+smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
+	rm -rf $(SMOKE) && mkdir -p $(SMOKE)
+	cd $(SMOKE) && $(BIN)/harness sweep +sweeps=smoke && $(BIN)/harness fit-entropy-law runs/ && ls runs/law/*.png
+
+bench: setup  ## the benchmarks that take a minute or two
+	$(BIN)/python benchmarks/cli_startup.py
+
+clean:  ## remove the venv and what checks and builds leave; never runs/
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -79,7 +79,7 @@ def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
 
 
 def test_what_is_reported_to_the_trainer_does_not_count() -> None:
-    """At a level that reports every change with its sign flipped, the users' own emotion is told."""
+    """Where every change is reported with its sign flipped, their own emotion is told."""
     flipped = replace(LEVELS.easy, reward_flips=1.0)
     found = evaluate.evaluate(tabular(flipped), OneLine())
     held = hold(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())

@@ -51,17 +51,16 @@ QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_sub
 def plan(overrides: Sequence[str]) -> Plan:
     """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
     try:
-        with _hydra(), tempfile.TemporaryDirectory() as scratch:
+        with _hydra():
             words = _parse(overrides)
             keys.check(words)
             from_file = own_files.check(words, _parse)
-            axes = [w for w in {w.key: w for w in [*from_file, *words]}.values() if w.swept]
-            _try_launcher(words)
-            _try_first_point(words, axes)
-            what = [word.text for word in words if not _is_launcher(word)]
-            jobs = _multirun(_compose, [*what, "hydra/launcher=basic"], scratch)
-            points = [Point(o, v, _to_run_config(composed)) for o, v, composed in jobs]
-            return plans.build(points, [word.key for word in axes])
+            merged = list({w.key: w for w in [*from_file, *words]}.values())
+            axes = [w.key for w in merged if w.swept]
+            points = [_first_point(merged)]  # before all, since each takes a tenth of a second
+            if axes:
+                points = _all_points([w.text for w in words if not _is_launcher(w)])
+            return plans.build(points, axes)
     except HarnessError:
         raise
     except Exception as error:  # Hydra also lets plain ValueError, TypeError and YAMLError through
@@ -92,18 +91,22 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     return [job.return_value for batch in batches for job in batch]
 
 
-def _try_launcher(words: Sequence[Word]) -> None:
-    """Compose the launcher's settings, which the plan itself has no use for."""
-    if any(map(_is_launcher, words)):
-        compose("config", _where(words), return_hydra_config=True)
+def _first_point(words: Sequence[Word]) -> Point:
+    """The point with the first value of each axis; the launcher's settings are checked as well."""
+    texts = [f"{w.prefix}{w.key}={w.texts[0]}" if w.swept else w.text for w in words]
+    composed = OmegaConf.to_container(compose("config", texts))
+    ours = [
+        (w, text) for w, text in zip(words, texts, strict=True) if not w.key.startswith("hydra")
+    ]
+    values = {word.key: word.values[0] for word, _ in ours}
+    return Point(tuple(text for _, text in ours), values, _to_run_config(composed))
 
 
-def _try_first_point(words: Sequence[Word], axes: Sequence[Word]) -> None:
-    """Check one point before composing them all, which takes a tenth of a second each."""
-    if axes:
-        first = [f"{word.prefix}{word.key}={word.texts[0]}" for word in axes]
-        fixed = [w.text for w in words if w not in axes and not w.key.startswith("hydra")]
-        _to_run_config(OmegaConf.to_container(compose("config", [*fixed, *first])))
+def _all_points(overrides: Sequence[str]) -> list[Point]:
+    """The points that the sweeper makes; its launcher only composes each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        jobs = _multirun(_compose, [*overrides, "hydra/launcher=basic"], scratch)
+    return [Point(texts, values, _to_run_config(composed)) for texts, values, composed in jobs]
 
 
 def _compose(cfg: DictConfig) -> tuple[tuple[str, ...], dict[str, Any], Any]:
@@ -146,6 +149,7 @@ def _parse(overrides: Sequence[str]) -> list[Word]:
 
 
 def _word(text: str, parser: OverridesParser) -> Word:
+    text = text.strip()
     if "=" not in text and not text.startswith("~"):
         raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
     try:

@@ -43,13 +43,6 @@ def test_a_terminal_gets_no_control_byte_and_no_markup(payload: str) -> None:
     assert stream.getvalue() == visible(payload) + "\n"
 
 
-def test_an_ascii_locale_gets_escapes_instead_of_an_error() -> None:
-    raw = io.BytesIO()
-    console = terminal.console(io.TextIOWrapper(raw, encoding="ascii", write_through=True))
-    console.print(terminal.text("caf\u00e9 \u4e2d"))
-    assert raw.getvalue() == b"caf\\xe9 \\u4e2d\n"
-
-
 @given(st.one_of(anything, st.sampled_from(PAYLOADS)))
 def test_a_text_cell_never_starts_a_formula(text: str) -> None:
     assert not table_csv.cell(text).lstrip(" ").startswith(table_csv.FORMULA_STARTS)

@@ -1,0 +1,99 @@
+"""The tiny policy: a Qwen3-shaped transformer of about half a million weights, and its tokenizer.
+
+Nothing is downloaded: the tokenizer is trained on the project's own dialogues and the weights
+start at random. It saves to, and loads from, an ordinary Hugging Face folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers.utils import logging as library_logging
+
+from harness.config import PolicyConfig
+
+library_logging.disable_progress_bar()
+# Tied heads are reported as missing keys when TRL loads a checkpoint.
+library_logging.set_verbosity_error()
+
+PAD, USER, SUPPORTER, END = "<|pad|>", "<|user|>", "<|supporter|>", "<|end|>"
+CHAT_TEMPLATE = (
+    "{% for m in messages %}"
+    f"{{{{ '{USER}' if m['role'] == 'user' else '{SUPPORTER}' }}}}{{{{ m['content'] }}}}{END}"
+    "{% endfor %}"
+    f"{{% if add_generation_prompt %}}{SUPPORTER}{{% endif %}}"
+)
+"""One token opens a turn and one ends it: a conversation is mostly words."""
+MAX_TOKENS = 4096
+
+
+def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """A byte-level BPE of `vocabulary` entries trained on `texts`; any text can be encoded."""
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[PAD, USER, SUPPORTER, END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    bpe.train_from_iterator(texts, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=END, pad_token=PAD)
+    tokenizer.chat_template = CHAT_TEMPLATE
+    return tokenizer
+
+
+def build_model(
+    policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast, seed: int
+) -> Qwen3ForCausalLM:
+    """Random weights, the same for the same seed; the global generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return Qwen3ForCausalLM(_shape(policy, tokenizer))
+
+
+def save(
+    folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
+) -> None:
+    """Write weights and config, and the tokenizer if given."""
+    model.save_pretrained(folder)
+    if tokenizer is not None:
+        tokenizer.save_pretrained(folder)
+
+
+def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:
+    """fp32 weights of a saved folder, in evaluation mode."""
+    model = Qwen3ForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
+    return model.to(device).eval()
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
+    return PreTrainedTokenizerFast.from_pretrained(folder, local_files_only=True)
+
+
+def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Config:
+    return Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=policy.hidden_size,
+        intermediate_size=3 * policy.hidden_size,
+        num_hidden_layers=policy.layers,
+        num_attention_heads=policy.attention_heads,
+        num_key_value_heads=max(1, policy.attention_heads // 2),
+        head_dim=policy.hidden_size // policy.attention_heads,
+        max_position_embeddings=MAX_TOKENS,
+        tie_word_embeddings=True,
+        use_cache=True,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )

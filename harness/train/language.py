@@ -1,0 +1,214 @@
+"""Training a language model: conversations, their measurement, and TRL's updates between them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import RunConfig
+from harness.errors import DivergedError
+from harness.policy import tiny
+from harness.policy.chat import Chat, chat_of
+from harness.policy.grammar import covers
+from harness.simulator.factory import make
+from harness.train import evaluate, probe, warm_start
+from harness.train.advantages import FloatArray
+from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
+from harness.train.conversation import Conversation, hold
+from harness.train.language_look import look
+from harness.train.language_loss import LossResult
+from harness.train.measure import (
+    Metrics,
+    TokenTrace,
+    conversation_metrics,
+    entropy_metrics,
+    turn_records,
+)
+from harness.train.session import Session
+from harness.train.speaker import LanguageSpeaker, Transcript
+from harness.train.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
+
+
+def train(session: Session) -> None:
+    """Run every step that is left."""
+    config = session.config
+    torch.set_num_threads(config.trainer.threads)
+    started = warm_start.ensure(config.policy)
+    device = "cuda" if config.trainer.gpus else "cpu"
+    tokenizer = tiny.load_tokenizer(started)
+    model, start = tiny.load_model(started, device), tiny.load_model(started, device)
+    learner = LanguageRun(session, model, start.requires_grad_(False), chat_of(tokenizer))
+    trainer = make_trainer(model, tokenizer, config, learner, session.run.path / ".scratch")
+    learner.trainer = trainer
+    session.begin(measurement_card(config, started))
+    trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+
+
+def measurement_card(config: RunConfig, started: Path) -> dict[str, Any]:
+    """Over what, how and when H and R of this rung are measured."""
+    return {
+        "entropy": {
+            "tokens": "the policy's own tokens, with the end token it draws",
+            "support": "full vocabulary",
+            "estimator": "exact",
+            "average": "mean over tokens",
+            "temperature": config.policy.temperature,
+            "weights": "before update",
+            "prompts": "training users, states visited",
+            "unit": "nats",
+        },
+        "reward": {
+            "mode": config.reward.name,
+            "conversations": "the batch that H is measured on",
+        },
+        "eval": {
+            "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
+            "temperature": config.policy.temperature,
+            "weights": "before update",
+        },
+        "probe": f"one reply to each of {probe.OPENERS} openers and "
+        f"{probe.MID_CONVERSATION} prefixes in mid-conversation",
+        "start": started.name,
+    }
+
+
+@dataclass(slots=True)
+class StepAtHand:
+    """What is known of a step before its updates are made."""
+
+    number: int
+    held: list[Conversation]
+    transcripts: list[Transcript]
+    advantages: FloatArray
+    looked: Metrics
+    passes: list[LossResult] = field(default_factory=list)
+    grad_norm: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    talked_at: float = 0.0
+
+
+class LanguageRun:
+    """What happens around TRL's updates; implements the adapter's Learner."""
+
+    trainer: ConversationTrainer
+
+    def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
+        """`start`: the frozen start model that judges replies; None to leave that out."""
+        self._session, self._config = session, session.config
+        self._model, self._start, self._chat = model, start, chat
+
+    def talk(self, step: int) -> Talk:
+        """Hold the conversations of `step`; evaluate first where it is due."""
+        config, began = self._config, time.monotonic()
+        looked: Metrics = {}
+        if evaluate.due(step, config):
+            looked = look(self._model, self._chat, config, self._start)
+        seen = time.monotonic()
+        draws = draws_of(config, step, SPEECH)
+        speaker = LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
+        users = make(config.simulator, config.difficulty)
+        held = hold(users, speaker, keys_of(config, step))
+        rewards = [c.reward for c in held]
+        advantages = advantages_of(np.array(rewards), config, step)
+        self._step = StepAtHand(step, held, speaker.transcripts, advantages, looked)
+        self._step.talked_at = time.monotonic()
+        self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
+        rows = [transcript.row for transcript in speaker.transcripts]
+        opening = [next(n for n, turn in enumerate(row.turn) if turn) for row in rows]
+        return Talk(rows, opening, rewards, advantages.tolist())
+
+    def scored(self, result: LossResult) -> None:
+        self._step.passes.append(result)
+        if not math.isfinite(result.value):
+            self._diverged(f"loss {result.value:g}")
+
+    def check_gradient(self, norm: float) -> None:
+        self._step.grad_norm = norm
+        if not math.isfinite(norm):
+            self._diverged(f"gradient norm {norm:g}")
+
+    def finish(self, step: int) -> None:
+        """Record row `step`; save and stop where that is due."""
+        self._record()
+        self._session.finish_step(step, self.trainer.save)
+
+    def _record(self) -> None:
+        at = self._step
+        trace = trace_of(at)
+        values = {
+            **conversation_metrics(at.held, self._config, np.array([c.reward for c in at.held])),
+            **entropy_metrics(trace),
+            **at.looked,
+            **_update_metrics(at.passes),
+            "grad_norm": at.grad_norm,
+            "kl": _divergence(at.transcripts),
+            "text/grammatical": _grammatical(at.held),
+        }
+        learnt = time.monotonic() - at.talked_at
+        self._session.record(
+            at.number,
+            values,
+            lambda: turn_records(at.held, at.advantages, trace),
+            **at.seconds,
+            learn=learnt,
+        )
+
+    def _diverged(self, what: str) -> None:
+        self._record()
+        raise DivergedError(
+            f"{self._session.run.path}: step {self._step.number}: loss and gradient must be "
+            f"finite, got {what} at algorithm.learning_rate "
+            f"{self._config.algorithm.learning_rate:g}; lower the rate"
+        )
+
+
+def trace_of(at: StepAtHand) -> TokenTrace:
+    """The batch's own tokens, conversation by conversation, under the weights before the update."""
+    scored = at.passes[0].scored
+    sizes = [len(row.logp) for row in scored]
+    turns = [turn for t in at.transcripts for turn in t.row.turn if turn]
+    return TokenTrace(
+        entropy_nats=_joined([row.entropy_nats for row in scored]),
+        entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
+        logp=_joined([row.logp for row in scored]),
+        advantage=np.repeat(at.advantages, sizes),
+        conversation=np.repeat(np.arange(len(sizes)), sizes),
+        turn=np.array(turns, dtype=np.int64),
+    )
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
+    joined: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
+    return joined
+
+
+def _update_metrics(passes: Sequence[LossResult]) -> Metrics:
+    low = float(np.mean([p.low_share for p in passes]))
+    high = float(np.mean([p.high_share for p in passes]))
+    return {
+        "clip_ratio/low_mean": low,
+        "clip_ratio/high_mean": high,
+        "clip_ratio/region_mean": low + high,
+    }
+
+
+def _divergence(transcripts: Sequence[Transcript]) -> float | None:
+    """Mean log-ratio of the policy against the start policy, on its own tokens."""
+    own = np.concatenate([t.logp for t in transcripts])
+    start = np.concatenate([t.start_logp for t in transcripts])
+    return float((own - start).mean()) if len(start) == len(own) else None
+
+
+def _grammatical(held: Sequence[Conversation]) -> float:
+    return float(np.mean([covers(e.reply.text) for c in held for e in c.exchanges]))
+
+
+def _checkpoint(session: Session) -> Path | None:
+    return session.checkpoint.path if session.checkpoint else None

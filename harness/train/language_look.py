@@ -1,0 +1,54 @@
+"""The yardsticks of a language model: held-out users, and the entropy on the frozen prefixes.
+
+Both draw from generators of their own, seeded alike at every look, and leave the training's alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import PolicyConfig, RunConfig
+from harness.policy.chat import Chat
+from harness.train import evaluate, probe
+from harness.train.language_loss import own_entropies
+from harness.train.measure import Metrics
+from harness.train.sampler import Sampler
+from harness.train.speaker import LanguageSpeaker
+
+
+def look(model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
+    """eval/* and entropy/probe of the weights as they are."""
+    draws = np.random.default_rng(evaluate.SEED)
+    speaker = LanguageSpeaker(model, chat, config.policy, draws, start)
+    return {
+        **evaluate.evaluate(config, speaker),
+        "entropy/probe": probe_entropy_nats(model, chat, config.policy),
+    }
+
+
+def probe_entropy_nats(model: Any, chat: Chat, policy: PolicyConfig) -> float:
+    """Mean exact entropy a token over one reply to each frozen prefix, by fixed uniforms."""
+    prefixes = [_ids(prefix, chat) for prefix in probe.prefixes()]
+    draws = np.random.default_rng(probe.SEED)
+    uniforms = torch.from_numpy(draws.random((len(prefixes), policy.max_turn_tokens)))
+    sampler = Sampler(model, len(prefixes), chat.end, policy.temperature)
+    said = sampler.speak(range(len(prefixes)), prefixes, uniforms)
+    ids = [[*prefix, *turn.ids] for prefix, turn in zip(prefixes, said, strict=True)]
+    own = [
+        [False] * len(prefix) + [True] * len(turn.ids)
+        for prefix, turn in zip(prefixes, said, strict=True)
+    ]
+    return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())
+
+
+def _ids(prefix: probe.Prefix, chat: Chat) -> list[int]:
+    ids: list[int] = []
+    for speaker, text in prefix.turns:
+        if speaker == "policy":
+            ids += [*chat.words(text), chat.end]
+        else:
+            ids += chat.following(text) if ids else chat.opening(text)
+    return ids

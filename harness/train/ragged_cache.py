@@ -1,0 +1,118 @@
+"""Keys and values of many conversations of different lengths, kept from turn to turn.
+
+Every conversation has a slot; the live ones are kept in the first slots, so that attention reads
+a view and nothing is copied for those that have finished. A row's positions are its own: there
+are no gaps, and what lies beyond a row's length is masked and later overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+GROWTH = 128
+"""Positions are added in blocks of this many."""
+
+
+class Slots:
+    """Which conversation sits where, how long it is, and where the next tokens go."""
+
+    def __init__(self, count: int, device: torch.device) -> None:
+        self.conversation = list(range(count))
+        """By slot."""
+        self.length = torch.zeros(count, dtype=torch.long, device=device)
+        """Tokens in the cache, by slot."""
+        self.rows = torch.zeros(0, 1, dtype=torch.long, device=device)
+        self.positions = torch.zeros(0, 0, dtype=torch.long, device=device)
+        """Of the tokens being read, shape (live, new tokens)."""
+        self.reach = 0
+        """Positions that attention must see: the longest live row, with its new tokens."""
+
+    def aim(self, live: int, new: Tensor | int) -> None:
+        """The next tokens go behind the first `live` rows; `new`: how many, by row or for all."""
+        longest = int(new.max()) if isinstance(new, Tensor) else new
+        start = self.length[:live]
+        self.rows = torch.arange(live, device=start.device)[:, None]
+        self.positions = start[:, None] + torch.arange(longest, device=start.device)
+        self.reach = int(start.max()) + longest
+        self.length[:live] = start + new
+
+    def mask(self) -> Tensor:
+        """True where a new token may look, shape (live, 1, new tokens, reach)."""
+        seen = torch.arange(self.reach, device=self.positions.device)
+        return (seen <= self.positions[:, :, None])[:, None]
+
+
+class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
+    """One layer's keys and values, shape (slots, heads, positions, head size)."""
+
+    def __init__(self, slots: Slots) -> None:
+        super().__init__()
+        self._slots = slots
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        shape = (len(self._slots.conversation), key_states.shape[1], 0, key_states.shape[3])
+        self.keys, self.values = key_states.new_zeros(shape), value_states.new_zeros(shape)
+        self.is_initialized = True
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Store the new tokens' states; all that the live rows may look at comes back."""
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        slots = self._slots
+        self._reserve(slots.reach)
+        live = len(slots.rows)
+        for held, new in ((self.keys, key_states), (self.values, value_states)):
+            held[slots.rows, :, slots.positions] = new.transpose(1, 2)
+        return self.keys[:live, :, : slots.reach], self.values[:live, :, : slots.reach]
+
+    def move(self, there: list[int], here: list[int]) -> None:
+        """Put the states of slots `here` into slots `there`."""
+        if self.is_initialized:
+            self.keys[there] = self.keys[here]
+            self.values[there] = self.values[here]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self._slots.reach, 0
+
+    def get_seq_length(self) -> int:
+        return self._slots.reach
+
+    def get_max_length(self) -> int:
+        return -1
+
+    def _reserve(self, positions: int) -> None:
+        missing = positions - self.keys.shape[2]
+        if missing > 0:
+            more = -(-missing // GROWTH) * GROWTH
+            pad = (0, 0, 0, more)
+            self.keys = torch.nn.functional.pad(self.keys, pad)
+            self.values = torch.nn.functional.pad(self.values, pad)
+
+
+class RaggedCache(Cache):  # type: ignore[misc]
+    """The library's cache over ragged layers."""
+
+    def __init__(self, layers: int, count: int, device: torch.device) -> None:
+        self.slots = Slots(count, device)
+        super().__init__(layers=[RaggedLayer(self.slots) for _ in range(layers)])
+
+    def lead(self, wanted: Sequence[int]) -> None:
+        """Swap rows so that the conversations `wanted` take the first slots, in any order."""
+        seats, chosen = self.slots.conversation, set(wanted)
+        out = [slot for slot in range(len(wanted)) if seats[slot] not in chosen]
+        back = [slot for slot in range(len(wanted), len(seats)) if seats[slot] in chosen]
+        if not out:
+            return
+        there, here = [*out, *back], [*back, *out]
+        for layer in self.layers:
+            layer.move(there, here)
+        self.slots.length[there] = self.slots.length[here]
+        for a, b in zip(out, back, strict=True):
+            seats[a], seats[b] = seats[b], seats[a]

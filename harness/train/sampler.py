@@ -1,0 +1,133 @@
+"""Speaking with a causal language model, turn by turn, in many conversations at once.
+
+Works with any such model of the transformers library: keys and values stay in its cache from turn
+to turn, and a conversation that has finished its turn leaves the batch. Ids are kept as sampled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.train.ragged_cache import RaggedCache
+from harness.train.token_rows import padded
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One turn of the policy, as sampled; it is cut if its last id is not the end token."""
+
+    ids: list[int] = field(default_factory=list)
+    logp: list[float] = field(default_factory=list)
+    """Of each id, at the sampling temperature."""
+
+
+class Reader:
+    """A model that reads conversations piece by piece and remembers them."""
+
+    def __init__(self, model: Any, count: int) -> None:
+        self.device = model.device
+        self._decoder, self._head = model.get_decoder(), model.get_output_embeddings()
+        self._cache = RaggedCache(model.config.num_hidden_layers, count, self.device)
+        self._live = count
+
+    @property
+    def order(self) -> list[int]:
+        """The live conversations in the order in which `read` and `step` take and give them."""
+        return self._cache.slots.conversation[: self._live]
+
+    def attend(self, live: Sequence[int]) -> None:
+        """Go on with these conversations; the others keep their place."""
+        self._cache.lead(live)
+        self._live = len(live)
+
+    @torch.no_grad()
+    def read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
+        """Hidden states after each new token, shape (live, longest piece, hidden)."""
+        ids = padded(pieces, fill=0).to(self.device)
+        self._cache.slots.aim(self._live, torch.tensor([len(p) for p in pieces]).to(self.device))
+        return self._states(ids)
+
+    @torch.no_grad()
+    def step(self, tokens: Tensor) -> Tensor:
+        """Hidden states after one more token in each live conversation, shape (live, hidden)."""
+        self._cache.slots.aim(self._live, 1)
+        return self._states(tokens[:, None])[:, 0]
+
+    @torch.no_grad()
+    def logits(self, states: Tensor) -> Tensor:
+        """fp32 logits of the next token."""
+        logits: Tensor = self._head(states).float()
+        return logits
+
+    def _states(self, ids: Tensor) -> Tensor:
+        slots = self._cache.slots
+        out = self._decoder(
+            input_ids=ids,
+            attention_mask=slots.mask(),
+            position_ids=slots.positions,
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        states: Tensor = out.last_hidden_state
+        return states
+
+
+class Sampler:
+    """Draws turns from a model; what a conversation draws depends on its own uniforms only."""
+
+    def __init__(self, model: Any, count: int, end: int, temperature: float) -> None:
+        self._reader = Reader(model, count)
+        self._end, self._temperature = end, temperature
+        self._unread: list[list[int]] = [[] for _ in range(count)]
+
+    def speak(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> list[Said]:
+        """One turn in each conversation of `live`.
+
+        `heard`: ids of what the user said; `uniforms`: shape (live, token limit), fp64, in [0, 1).
+        """
+        said = {i: Said() for i in live}
+        uniform = dict(zip(live, uniforms.to(self._reader.device), strict=True))
+        states = self._hear(live, heard)
+        for k in range(uniforms.shape[1]):
+            order = self._reader.order
+            u = torch.stack([uniform[i][k] for i in order])
+            tokens, logp = self._draw(self._reader.logits(states), u)
+            for i, token, value in zip(order, tokens.tolist(), logp.tolist(), strict=True):
+                said[i].ids.append(token)
+                said[i].logp.append(value)
+            going = [i for i in order if said[i].ids[-1] != self._end]
+            if not going or k + 1 == uniforms.shape[1]:
+                break
+            if len(going) < len(order):
+                self._reader.attend(going)
+                last = [said[i].ids[-1] for i in self._reader.order]
+                tokens = torch.tensor(last, device=tokens.device)
+            states = self._reader.step(tokens)
+        for i in live:
+            cut = said[i].ids[-1] != self._end
+            self._unread[i] = [said[i].ids[-1], self._end] if cut else [self._end]
+        return [said[i] for i in live]
+
+    def _hear(self, live: Sequence[int], heard: Sequence[Sequence[int]]) -> Tensor:
+        """Read what was left of the last turn and what the user said; states to speak from."""
+        self._reader.attend(live)
+        new = {i: [*self._unread[i], *ids] for i, ids in zip(live, heard, strict=True)}
+        pieces = [new[i] for i in self._reader.order]
+        states = self._reader.read(pieces)
+        last = torch.tensor([len(piece) - 1 for piece in pieces], device=states.device)
+        return states[torch.arange(len(pieces), device=states.device), last]
+
+    def _draw(self, logits: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
+        """Inverse of the cumulative distribution: one uniform a row, not one a word."""
+        logp = torch.log_softmax(logits / self._temperature, dim=-1)
+        total = logp.double().exp_().cumsum_(dim=-1)
+        aim = uniform[:, None] * total[:, -1:]
+        tokens = torch.searchsorted(total, aim, right=True).clamp_(max=logits.shape[-1] - 1)
+        return tokens[:, 0], logp.gather(-1, tokens)[:, 0]

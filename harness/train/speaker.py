@@ -1,0 +1,136 @@
+"""A language model in conversation: text in, replies out, and the ids of all that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import PolicyConfig
+from harness.policy.chat import Chat
+from harness.simulator.protocol import SupporterReply
+from harness.train.sampler import Reader, Said, Sampler
+from harness.train.scoring import log_probabilities
+from harness.train.token_rows import TokenRow
+
+
+@dataclass(slots=True)
+class Transcript:
+    """One conversation in tokens; the lists run over the policy's own tokens."""
+
+    row: TokenRow = field(default_factory=TokenRow)
+    logp: list[float] = field(default_factory=list)
+    """At the sampling temperature, of the weights that spoke."""
+    start_logp: list[float] = field(default_factory=list)
+    """The same under the start policy; empty without one."""
+
+
+class LanguageSpeaker:
+    """A policy in conversation with a batch of users; draws come from `draws` alone."""
+
+    def __init__(
+        self,
+        model: Any,
+        chat: Chat,
+        policy: PolicyConfig,
+        draws: np.random.Generator,
+        start: Any = None,
+    ) -> None:
+        """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""
+        self._model, self._chat, self._policy = model, chat, policy
+        self._draws, self._start = draws, start
+
+    def begin(self, count: int) -> None:
+        """Start `count` conversations, numbered from 0."""
+        temperature = self._policy.temperature
+        self.transcripts = [Transcript() for _ in range(count)]
+        self._count, self._turn = count, 0
+        self._sampler = Sampler(self._model, count, self._chat.end, temperature)
+        self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        """Reply in the conversations numbered `live`; `heard` is what their users just said."""
+        frame = self._chat.following if self._turn else self._chat.opening
+        ids = [frame(text) for text in heard]
+        self._turn += 1
+        uniforms = self._draws.random((self._count, self._policy.max_turn_tokens))[list(live)]
+        said = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
+        nlls: Sequence[float | None] = [None] * len(said)
+        if self._judge is not None:
+            nlls = self._judged(self._judge, live, ids, said)
+        replies = []
+        for i, new, turn, nll in zip(live, ids, said, nlls, strict=True):
+            cut = turn.ids[-1] != self._chat.end
+            transcript = self.transcripts[i]
+            transcript.row.extend(new)
+            transcript.row.extend(turn.ids, self._turn)
+            transcript.row.extend([self._chat.end] if cut else [])
+            transcript.logp.extend(turn.logp)
+            replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll))
+        return replies
+
+    def _judged(
+        self,
+        judge: StartJudge,
+        live: Sequence[int],
+        heard: Sequence[Sequence[int]],
+        said: Sequence[Said],
+    ) -> list[float]:
+        """Mean negative log-likelihood a token of each reply, at temperature 1."""
+        verdicts = judge.judge(live, heard, [turn.ids for turn in said], self._chat.end)
+        for i, verdict in zip(live, verdicts, strict=True):
+            self.transcripts[i].start_logp.extend(verdict.logp)
+        return [verdict.nll for verdict in verdicts]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the start policy thinks of one reply."""
+
+    nll: float
+    """Mean negative log-likelihood a token at temperature 1."""
+    logp: list[float]
+    """Of each token, at the sampling temperature."""
+
+
+class StartJudge:
+    """The frozen start policy, listening in."""
+
+    def __init__(self, model: Any, count: int, temperature: float) -> None:
+        self._reader, self._temperature = Reader(model, count), temperature
+        self._unread: list[list[int]] = [[] for _ in range(count)]
+
+    @torch.no_grad()
+    def judge(
+        self,
+        live: Sequence[int],
+        heard: Sequence[Sequence[int]],
+        said: Sequence[Sequence[int]],
+        end: int,
+    ) -> list[Verdict]:
+        """Read what was heard and said in each conversation of `live`; judge what was said."""
+        self._reader.attend(live)
+        place = {conversation: n for n, conversation in enumerate(live)}
+        order = [place[i] for i in self._reader.order]
+        pieces = [[*self._unread[live[n]], *heard[n], *said[n][:-1]] for n in order]
+        states = self._reader.read(pieces)
+        rows = [row for row, n in enumerate(order) for _ in said[n]]
+        ends = [len(piece) for piece in pieces]
+        columns = [
+            ends[row] - len(said[n]) + k for row, n in enumerate(order) for k in range(len(said[n]))
+        ]
+        logits = self._reader.logits(states[rows, columns])
+        tokens = torch.tensor([token for n in order for token in said[n]], device=logits.device)
+        plain = log_probabilities(logits, tokens, 1.0)
+        at_temperature = log_probabilities(logits, tokens, self._temperature)
+        sizes = [len(said[n]) for n in order]
+        verdicts: dict[int, Verdict] = {}
+        for n, own, own_t in zip(
+            order, torch.split(plain, sizes), torch.split(at_temperature, sizes), strict=True
+        ):
+            self._unread[live[n]] = [said[n][-1]] if said[n][-1] == end else [said[n][-1], end]
+            verdicts[n] = Verdict(-float(own.mean()), own_t.tolist())
+        return [verdicts[n] for n in range(len(live))]

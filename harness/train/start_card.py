@@ -1,0 +1,96 @@
+"""What a start model is like, told before anything is learnt from rewards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import STRATEGIES, PolicyConfig, SimulatorConfig
+from harness.policy.chat import Chat
+from harness.policy.grammar import covers
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey
+from harness.train.conversation import Conversation, hold
+from harness.train.dialogues import SEED, USERS
+from harness.train.language_loss import own_entropies
+from harness.train.speaker import LanguageSpeaker, Transcript
+
+CONVERSATIONS = 32
+"""With each kind of user."""
+
+
+def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
+    """H, mix of strategies, and shares of replies recognised, covered, cut and flagged."""
+    held: list[Conversation] = []
+    spoken: list[Transcript] = []
+    for number, users in enumerate(USERS):
+        keys = [ConversationKey(SEED, 1_000_000, n, 0) for n in range(CONVERSATIONS)]
+        speaker = LanguageSpeaker(model, chat, policy, np.random.default_rng([SEED, number]))
+        held += hold(make(SimulatorConfig(), users), speaker, keys)
+        spoken += speaker.transcripts
+    ids = [t.row.ids for t in spoken]
+    own = [[turn > 0 for turn in t.row.turn] for t in spoken]
+    entropy = torch.cat(own_entropies(model, ids, own, policy.temperature))
+    return {
+        "entropy_nats": float(entropy.double().mean()),
+        "parameters": sum(p.numel() for p in model.parameters()),
+        **_strategies(held),
+        **_replies(held),
+        **_likelihood(spoken),
+    }
+
+
+def summary(card: dict[str, Any]) -> str:
+    """One line."""
+    mix = "  ".join(f"{name} {share:.2f}" for name, share in card["strategies"].items())
+    return (
+        f"H {card['entropy_nats']:.3f} nats a token, {card['recognised']:.0%} of replies "
+        f"recognised, {card['grammatical']:.0%} grammatical, {card['cut']:.1%} cut; {mix}"
+    )
+
+
+def _strategies(held: Sequence[Conversation]) -> dict[str, Any]:
+    counts = Counter(s for c in held for e in c.exchanges for s in e.answer.strategies)
+    total = max(1, counts.total())
+    shares = np.array([counts[s] / total for s in STRATEGIES])
+    known = shares[shares > 0]
+    return {
+        "strategies": dict(zip(STRATEGIES, shares.tolist(), strict=True)),
+        "strategy_entropy_nats": float(-(known * np.log(known)).sum()),
+    }
+
+
+def _replies(held: Sequence[Conversation]) -> dict[str, float]:
+    """Shares of replies; `faithful`: grammatical, and its slots hold what the user said."""
+    replies = [
+        (e, [c.opening.text, *(before.answer.text for before in c.exchanges[:n])])
+        for c in held
+        for n, e in enumerate(c.exchanges)
+    ]
+    return {
+        "recognised": float(np.mean([bool(e.answer.strategies) for e, _ in replies])),
+        "grammatical": float(np.mean([covers(e.reply.text) for e, _ in replies])),
+        "faithful": float(np.mean([covers(e.reply.text, heard) for e, heard in replies])),
+        "cut": float(np.mean([e.reply.cut for e, _ in replies])),
+        "flagged": float(np.mean([e.answer.flagged for e, _ in replies])),
+    }
+
+
+def _likelihood(spoken: Sequence[Transcript]) -> dict[str, Any]:
+    """Mean negative log-likelihood a token, by reply, at temperature 1 where that is sampled."""
+    means = []
+    for transcript in spoken:
+        turns = np.array([turn for turn in transcript.row.turn if turn])
+        logp = np.array(transcript.logp)
+        means += [-logp[turns == turn].mean() for turn in np.unique(turns)]
+    share = (0.5, 0.9, 0.99)
+    return {
+        "tokens_a_reply": sum(len(t.logp) for t in spoken) / len(means),
+        "reply_nll_quantiles": dict(
+            zip(map(str, share), np.quantile(means, share).tolist(), strict=True)
+        ),
+    }

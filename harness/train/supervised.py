@@ -1,0 +1,108 @@
+"""Supervised training of the tiny policy on dialogues: Muon on the matrices, AdamW on the rest.
+
+Muon (arXiv 2502.16982) is what brings the warm start into minutes: at the same number of steps
+AdamW is far from fluent. Each batch is two halves, each computed by one thread and summed in a
+fixed order: the weights do not depend on how many cores there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from harness.train.scoring import log_probabilities, own_logits
+from harness.train.token_rows import TokenRow, by_length, padded
+
+BATCH = 8
+"""Dialogues of one step."""
+SORTED_AT_ONCE = 8
+"""Batches that are filled from one sorted stretch of the stream."""
+WARM_UP, CONSTANT_UNTIL, LAST = 15, 0.4, 0.02
+"""Steps of rising rate; share of the steps after which it falls; share of it that is left."""
+MAX_GRAD_NORM = 1.0
+LAST_STEPS = 20
+
+Report = Callable[[int, float], None]
+"""Called after each step with its number, from 1, and the loss in nats a token."""
+
+
+def fit(
+    model: Any, rows: Sequence[TokenRow], steps: int, rate: float, seed: int, report: Report
+) -> float:
+    """Train `model` in place on the policy's tokens in `rows`, read over and over.
+
+    Returns the mean loss of the last steps in nats a token.
+    """
+    optimisers = _optimisers(model, rate)
+    parameters = list(model.parameters())
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    losses: list[float] = []
+    with ThreadPoolExecutor(2) as pool:
+        for step, batch in zip(range(1, steps + 1), _batches(rows, seed), strict=False):
+            halves = [batch[0::2], batch[1::2]]
+            parts = list(pool.map(lambda half: _gradient(model, parameters, half), halves))
+            tokens = sum(part[1] for part in parts)
+            for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
+                parameter.grad = (grads[0] + grads[1]) / tokens
+            torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
+            _step(optimisers, rate * _share_of_rate(step, steps))
+            losses.append(sum(part[0] for part in parts) / tokens)
+            report(step, losses[-1])
+    torch.set_num_threads(threads)
+    return float(np.mean(losses[-LAST_STEPS:]))
+
+
+def _gradient(
+    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow]
+) -> tuple[float, int, tuple[Tensor, ...]]:
+    """Summed loss of the own tokens, their number, and the gradient of that sum."""
+    ids = padded([row.ids for row in rows], fill=0)
+    own = padded([row.turn for row in rows], fill=0) > 0
+    tokens = ids[:, 1:][own[:, 1:]]
+    loss = -log_probabilities(own_logits(model, ids, own), tokens, 1.0).sum()
+    return float(loss.detach()), len(tokens), torch.autograd.grad(loss, parameters)
+
+
+def _batches(rows: Sequence[TokenRow], seed: int) -> Iterator[list[TokenRow]]:
+    """Endless; dialogues of like length together, so that little is padded."""
+    draws = np.random.default_rng(seed)
+    while True:
+        order = draws.permutation(len(rows)).tolist()
+        for n in range(0, len(order), BATCH * SORTED_AT_ONCE):
+            stretch = [rows[i] for i in order[n : n + BATCH * SORTED_AT_ONCE]]
+            groups = by_length([len(row.ids) for row in stretch], BATCH)
+            for k in draws.permutation(len(groups)).tolist():
+                if len(groups[k]) == BATCH:
+                    yield [stretch[i] for i in groups[k]]
+
+
+def _optimisers(model: Any, rate: float) -> list[torch.optim.Optimizer]:
+    named = list(model.named_parameters())
+    matrices = [p for name, p in named if p.ndim == 2 and "embed" not in name]
+    rest = [p for name, p in named if p.ndim != 2 or "embed" in name]
+    return [
+        torch.optim.Muon(
+            matrices, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw", ns_steps=4
+        ),
+        torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+    ]
+
+
+def _share_of_rate(step: int, steps: int) -> float:
+    done = (step - 1) / steps
+    falling = 1.0 if done < CONSTANT_UNTIL else (1 - done) / (1 - CONSTANT_UNTIL)
+    return min(1.0, step / WARM_UP) * max(LAST, falling)
+
+
+def _step(optimisers: Sequence[torch.optim.Optimizer], rate: float) -> None:
+    for optimiser in optimisers:
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        optimiser.step()
+        optimiser.zero_grad()

@@ -1,0 +1,279 @@
+"""The one file that knows TRL's names: our conversations and our loss inside its GRPOTrainer.
+
+TRL owns the loop, the optimiser, clipping and checkpoints. What is ours comes in at four places:
+`rollout_func` (conversations, with `env_mask` over the policy's own tokens), the advantages, the
+loss, and the gradient check before the optimiser's step.
+
+Known traps of TRL 1.16 that this file steps round: a private `_step` counter and buffered inputs
+that are not in its checkpoints (ours fall on whole batches only); a sampler that forgets its epoch
+on resume (one row of data a group, read once); `env_mask` shorter than the completion is filled up
+with ones in silence (lengths are checked); a fused head that scores every position and holds a
+buffer of 537 MB on a CPU (its caller is overridden).
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+
+import torch
+from datasets import Dataset
+from torch import Tensor
+from transformers import PrinterCallback, TrainerCallback
+from trl import GRPOConfig, GRPOTrainer
+
+from harness.config import RunConfig
+from harness.train.language_loss import (
+    LossBatch,
+    LossResult,
+    accumulate_gradient,
+    own_log_probabilities,
+)
+from harness.train.token_rows import TokenRow
+
+CHECKPOINT = "trainer"
+"""Folder of TRL's own files within one of our checkpoints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """The conversations of one step."""
+
+    rows: list[TokenRow]
+    opening: list[int]
+    """Tokens of each row that come before the policy's first."""
+    rewards: list[float]
+    advantages: list[float]
+
+
+class Learner(Protocol):
+    """What the training does around TRL's updates."""
+
+    def talk(self, step: int) -> Talk:
+        """Hold the conversations of `step`, with the weights as they are."""
+        ...
+
+    def scored(self, result: LossResult) -> None:
+        """Take note of one pass over the batch; the conversations are in the order of `talk`."""
+        ...
+
+    def check_gradient(self, norm: float) -> None:
+        """Called before each optimiser step; raises DivergedError to prevent it."""
+        ...
+
+    def finish(self, step: int) -> None:
+        """The updates of `step` are made. May raise StoppedError."""
+        ...
+
+
+class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
+    """GRPOTrainer on whole conversations."""
+
+    def __init__(self, learner: Learner, config: RunConfig, **given: Any) -> None:
+        self._learner, self._config = learner, config
+        super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
+        self.remove_callback(PrinterCallback)
+        self.add_callback(_EndOfStep(self))
+
+    def save(self, folder: Path) -> None:
+        """Write weights, optimiser, scheduler and random state below `folder`."""
+        self.args.output_dir = str(folder)
+        self._save_checkpoint(self.model, trial=None)
+        (folder / f"checkpoint-{self.state.global_step}").rename(folder / CHECKPOINT)
+
+    def create_model_card(self, *_: Any, **__: Any) -> None:
+        """No card: a checkpoint is a part of a run folder, which says what it is."""
+
+    def talk(self) -> dict[str, Any]:
+        """The conversations of the step at hand, in the shape `rollout_func` returns."""
+        self._talk = self._learner.talk(self._rows[0]["step"])
+        parts = zip(self._talk.rows, self._talk.opening, strict=True)
+        split = [(row.ids[:n], row.ids[n:], [int(t > 0) for t in row.turn[n:]]) for row, n in parts]
+        for prompt, completion, mask in split:
+            if not (prompt and completion and len(mask) == len(completion) and any(mask)):
+                raise ValueError(
+                    "a conversation needs an opening, a reply and a mask as long as it"
+                )
+        prompts, completions, masks = map(list, zip(*split, strict=True))
+        return {
+            "prompt_ids": prompts,
+            "completion_ids": completions,
+            "logprobs": None,
+            "env_mask": masks,
+            "conversation_reward": self._talk.rewards,
+        }
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        self._rows = inputs
+        batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        device = batch["advantages"].device
+        batch["advantages"] = torch.tensor(self._talk.advantages, dtype=torch.float32).to(device)
+        batch["number"] = torch.arange(len(self._talk.rows), device=device)
+        self._metrics["train"].clear()
+        return batch
+
+    def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
+        """The gradient is accumulated here; what TRL gets to call backward on has none."""
+        order = inputs["number"].argsort().tolist()
+        algorithm = self._config.algorithm
+        result = accumulate_gradient(
+            model,
+            _loss_batch(inputs, order),
+            algorithm.clip_low,
+            algorithm.clip_high,
+            self._config.policy.temperature,
+        )
+        self._learner.scored(result)
+        return torch.tensor(result.value, device=model.device, requires_grad=True)
+
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Tensor, attention_mask: Tensor, logits_to_keep: int, **_: Any
+    ) -> tuple[Tensor, None, None]:
+        """Log-probabilities of the completions' own tokens, 0 elsewhere, shape (rows, kept)."""
+        ids = [
+            row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
+        ]
+        own = [[turn > 0 for turn in row.turn] for row in self._talk.rows]
+        found = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+        kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
+        for number, (row, logp) in enumerate(zip(self._talk.rows, found, strict=True)):
+            places = [n for n, turn in enumerate(row.turn[self._talk.opening[number] :]) if turn]
+            kept[number, places] = logp
+        return kept, None, None
+
+    def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
+        """Look at the gradient before the optimiser uses it."""
+        norm = super()._get_grad_norm(model, grad_norm)
+        self._learner.check_gradient(float(norm))
+        return norm
+
+    def finish(self, updates: int) -> None:
+        """Called after every update; the last one of a batch ends the step."""
+        if updates % self.num_iterations == 0:
+            self._learner.finish(updates // self.num_iterations)
+
+
+class _EndOfStep(TrainerCallback):  # type: ignore[misc]
+    def __init__(self, trainer: ConversationTrainer) -> None:
+        self._trainer = trainer
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._trainer.finish(state.global_step)
+
+
+def make_trainer(
+    model: Any, tokenizer: Any, config: RunConfig, learner: Learner, scratch: Path
+) -> ConversationTrainer:
+    """A trainer for the whole run; `scratch` is only written to by `save`."""
+    # TRL still reads this property by its older name, and the library warns at every reading.
+    warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
+    groups = config.trainer.conversations // config.algorithm.group_size
+    steps = range(1, config.trainer.steps + 1)
+    rows = {
+        "prompt": [""] * (len(steps) * groups),
+        "step": [step for step in steps for _ in range(groups)],
+    }
+    return ConversationTrainer(
+        learner,
+        config,
+        model=model,
+        args=_arguments(config, scratch),
+        train_dataset=Dataset.from_dict(rows),
+        processing_class=tokenizer,
+    )
+
+
+def resume_point(checkpoint: Path | None) -> str | None:
+    """What `train(resume_from_checkpoint=...)` takes."""
+    return None if checkpoint is None else str(checkpoint / CHECKPOINT)
+
+
+def _arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
+    """Every option that could matter, whatever the library's defaults become."""
+    algorithm, trainer = config.algorithm, config.trainer
+    return GRPOConfig(
+        output_dir=str(scratch),
+        seed=config.seed,
+        # The batch: one generation, one optimiser step a pass, no accumulation.
+        per_device_train_batch_size=trainer.conversations,
+        gradient_accumulation_steps=1,
+        steps_per_generation=1,
+        num_generations=algorithm.group_size,
+        num_iterations=trainer.updates_per_batch,
+        max_steps=trainer.steps * trainer.updates_per_batch,
+        shuffle_dataset=False,
+        dataloader_num_workers=0,
+        dataloader_pin_memory=False,
+        remove_unused_columns=False,
+        # The loss is ours; these keep TRL from computing anything beside it.
+        loss_type="dapo",
+        beta=0.0,
+        scale_rewards="none",
+        mask_truncated_completions=False,
+        importance_sampling_level="token",
+        epsilon=algorithm.clip_low,
+        epsilon_high=algorithm.clip_high,
+        temperature=config.policy.temperature,
+        max_completion_length=config.policy.max_turn_tokens * config.difficulty.turn_cap,
+        use_vllm=False,
+        use_liger_kernel=False,
+        disable_dropout=True,
+        # The optimiser.
+        optim="adamw_torch_fused",
+        learning_rate=algorithm.learning_rate,
+        lr_scheduler_type="constant",
+        warmup_steps=0,
+        weight_decay=0.0,
+        adam_beta1=algorithm.adam_beta1,
+        adam_beta2=algorithm.adam_beta2,
+        adam_epsilon=algorithm.adam_epsilon,
+        max_grad_norm=algorithm.max_grad_norm,
+        # Numbers and devices.
+        bf16=False,
+        fp16=False,
+        tf32=False if trainer.gpus else None,
+        activation_checkpointing=False,
+        gradient_checkpointing=False,
+        use_cpu=trainer.gpus == 0,
+        logging_nan_inf_filter=False,
+        # Records are ours.
+        logging_strategy="no",
+        save_strategy="no",
+        eval_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        push_to_hub=False,
+        log_completions=False,
+    )
+
+
+def _rollout(prompts: Sequence[Any], trainer: ConversationTrainer) -> dict[str, Any]:
+    return trainer.talk()
+
+
+def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
+    return conversation_reward
+
+
+def _loss_batch(inputs: Mapping[str, Any], order: Sequence[int]) -> LossBatch:
+    """TRL's padded halves put together again, in the order of the conversations."""
+    ids, own, old = [], [], []
+    logps = inputs.get("old_per_token_logps")
+    for i in order:
+        prompt = inputs["prompt_ids"][i][inputs["prompt_mask"][i].bool()].tolist()
+        said = inputs["completion_mask"][i].bool()
+        mine = inputs["tool_mask"][i][said].bool()
+        ids.append(prompt + inputs["completion_ids"][i][said].tolist())
+        own.append([False] * len(prompt) + mine.tolist())
+        if logps is not None:
+            old.append(logps[i][said][mine])
+    advantage = inputs["advantages"][torch.tensor(order)].tolist()
+    return LossBatch(ids, own, advantage, old if logps is not None else None)

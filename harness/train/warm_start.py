@@ -1,0 +1,154 @@
+"""The start model of policy=tiny: built once from the phrase grammar, then found in a cache.
+
+The cache is a user folder ($HARNESS_CACHE, else the XDG cache); an entry's name is a hash of all
+that determines it. It appears whole, by one rename, and two runs never build it at once.
+`python -m harness.train.warm_start [POLICY_AS_JSON]` builds it ahead of a sweep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from filelock import FileLock
+
+from harness import simulator
+from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
+from harness.errors import ConfigError
+from harness.records import atomic
+
+MOST_DIALOGUES = 3600
+"""A longer warm start reads them more than once; a shorter one generates what it reads."""
+TOKENIZER_DIALOGUES = 900
+DIALOGUES_AT_ONCE = 600
+WEIGHTS_SEED = 1
+SAY_EVERY_S = 10.0
+SOURCES = (
+    "policy/chat.py",
+    "policy/grammar.py",
+    "policy/listening.py",
+    "policy/phrases.py",
+    "policy/tiny.py",
+    "train/conversation.py",
+    "train/dialogues.py",
+    "train/scoring.py",
+    "train/start_card.py",
+    "train/supervised.py",
+    "train/token_rows.py",
+    "train/warm_start.py",
+)
+"""Beside the simulator, the modules that shape the start model."""
+LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
+
+
+def ensure(policy: PolicyConfig) -> Path:
+    """The folder of `policy`'s start model: weights, tokenizer, card.json; built if missing."""
+    folder = cache_root() / f"start-{key(policy)}"
+    with atomic.storage(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            with FileLock(folder.with_suffix(".lock")):
+                if not folder.exists():
+                    _build(policy, folder)
+    return folder
+
+
+def cache_root() -> Path:
+    """Where start models are kept."""
+    if own := os.environ.get("HARNESS_CACHE"):
+        return Path(own)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "harness"
+
+
+def key(policy: PolicyConfig) -> str:
+    """16 hex digits of all that determines the start model."""
+    root = Path(simulator.__file__).parent.parent
+    own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
+    digest = hashlib.sha256(json.dumps([own, STRATEGIES, INTENTIONS]).encode())
+    digest.update(json.dumps({name: version(name) for name in LIBRARIES}).encode())
+    for path in [*(root / name for name in SOURCES), *sorted((root / "simulator").rglob("*.py"))]:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+SHAPE = (
+    "hidden_size",
+    "layers",
+    "attention_heads",
+    "vocabulary",
+    "warm_start_steps",
+    "warm_start_learning_rate",
+)
+"""Keys of `policy` that determine weights and tokenizer."""
+
+
+def _build(policy: PolicyConfig, folder: Path) -> None:
+    """Generate, train, measure, and only then take the place in the cache."""
+    from harness.policy import tiny
+    from harness.policy.chat import chat_of
+    from harness.train import dialogues, supervised
+    from harness.train.start_card import measure, summary
+
+    progress = Progress(policy.warm_start_steps)
+    held = []
+    wanted = min(MOST_DIALOGUES, policy.warm_start_steps * supervised.BATCH)
+    for batch in range(-(-wanted // DIALOGUES_AT_ONCE)):
+        held += dialogues.generate(DIALOGUES_AT_ONCE, batch)
+    texts = (text for c in held[:TOKENIZER_DIALOGUES] for text in dialogues.texts(c))
+    tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
+    chat = chat_of(tokenizer)
+    model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
+    rows = [dialogues.to_row(c, chat) for c in held]
+    steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
+    loss = supervised.fit(model, rows, steps, rate, WEIGHTS_SEED, progress.tell)
+    card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
+    scratch = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    tiny.save(scratch, model, tokenizer)
+    atomic.write_json(scratch / "card.json", card)
+    scratch.rename(folder)
+    progress.done(summary(card))
+
+
+class Progress:
+    """Says on stderr how far the warm start is: in place on a terminal, else now and then."""
+
+    def __init__(self, steps: int) -> None:
+        self._steps, self._began, self._said = steps, time.monotonic(), time.monotonic()
+        self._terminal = sys.stderr.isatty()
+        print("warm start: building the start model, once", file=sys.stderr, flush=True)
+
+    def tell(self, step: int, loss: float) -> None:
+        now = time.monotonic()
+        if now - self._said < (0.5 if self._terminal else SAY_EVERY_S) and step < self._steps:
+            return
+        self._said = now
+        left = (now - self._began) / step * (self._steps - step)
+        text = f"warm start: step {step}/{self._steps}  loss {loss:.2f}  {left:.0f} s left"
+        print(text, end="\r" if self._terminal else "\n", file=sys.stderr, flush=True)
+
+    def done(self, text: str) -> None:
+        seconds = time.monotonic() - self._began
+        print(f"warm start: {text}; {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """Build the start model of the policy given as JSON (default: the default policy)."""
+    given = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    fields = {f.name for f in dataclasses.fields(PolicyConfig)}
+    if not isinstance(given, dict) or given.keys() - fields:
+        raise ConfigError(f"policy: keys must be among {', '.join(sorted(fields))}, got {given}")
+    print(ensure(PolicyConfig(**given)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

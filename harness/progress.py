@@ -167,7 +167,7 @@ def table(views: Sequence[RunView], most: int) -> Group:
         grid.add_row(*_cells(views[index]))
     hidden = Counter(views[index].status for index in order[len(shown) :])
     counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
-    return Group(grid, text(f"and {counts}" if counts else "", "dim"))
+    return Group(grid, *([text(f"and {counts}", "dim")] if counts else []))
 
 
 def _rank(view: RunView) -> int:

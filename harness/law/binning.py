@@ -57,3 +57,9 @@ def without_spikes(values: Floats) -> Floats:
     centre = np.median(around, axis=1)
     spread = SPIKE_SD * np.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
+
+
+def clipped(residuals: Floats) -> Floats:
+    """Pulled to within 4 robust standard deviations of zero."""
+    limit = SPIKE_SD * float(np.median(np.abs(residuals))) / MAD_TO_SD
+    return np.clip(residuals, -limit, limit) if limit > 0 else residuals

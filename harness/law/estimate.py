@@ -1,9 +1,9 @@
 """R = -a*exp(H) + b by an instrumental variable, and by least squares for comparison.
 
 H is measured with noise, so least squares of R on x = exp(H) shrinks a. The instrument z_t is
-the mean of the two time bins next to the one t lies in: it moves with the true x and shares no
-noise with x_t. The law: arXiv 2505.22617, section 2.4. Grouping against errors in variables:
-Wald 1940.
+read off the line between the means of the time bins before and after the one t lies in: it
+moves with the true x and shares no noise with x_t. The law: arXiv 2505.22617, section 2.4.
+Grouping against errors in variables: Wald 1940.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
 def through(x: Floats, reward: Floats) -> Line | None:
     """The instrumental-variable line through points that hold no spikes."""
     label = binning.labels(len(x), binning.fit_bins(len(x)))
-    z, f = _instrument(x, binning.means(x, label), label)
+    z, f = _instrument(x, label)
     shared = float(_centred(z) @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
@@ -96,24 +96,38 @@ def lag1(residuals: Floats) -> float:
     return float(np.clip(raw + (1 + 4 * raw) / n, 0.0, LARGEST_AUTOCORRELATION))
 
 
-def _instrument(x: Floats, own: Floats, label: binning.Labels) -> tuple[Floats, float]:
+def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
     """The instrument and the first-stage F of the neighbours' one."""
+    own = binning.means(x, label)
     if len(own) < 3:
         return x, 0.0
-    ends = 2 * own[0] - own[1], 2 * own[-1] - own[-2]
-    padded = np.concatenate(([ends[0]], own, [ends[1]]))
-    neighbours = ((padded[:-2] + padded[2:]) / 2)[label]
+    neighbours = _between_neighbours(own, label)
     f = _first_stage_f(x, neighbours)
     return (neighbours if f > STRONG_FIRST_STAGE else own[label]), f
 
 
+def _between_neighbours(own: Floats, label: binning.Labels) -> Floats:
+    """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
+    place = np.arange(len(label), dtype=float)
+    means, centres = _extended(own), _extended(binning.means(place, label))
+    slope = (means[2:] - means[:-2]) / (centres[2:] - centres[:-2])
+    along: Floats = means[label] + slope[label] * (place - centres[label])
+    return along
+
+
+def _extended(values: Floats) -> Floats:
+    first, last = 2 * values[0] - values[1], 2 * values[-1] - values[-2]
+    return np.concatenate(([first], values, [last]))
+
+
 def _first_stage_f(x: Floats, z: Floats) -> float:
+    """Of x on z. What z leaves of x is clipped, so that one steep bin does not count as noise."""
     centred = _centred(z)
     power = float(centred @ centred)
     if power <= 0:
         return 0.0
     slope = float(centred @ x) / power
-    left = _centred(x) - slope * centred
+    left = binning.clipped(_centred(x) - slope * centred)
     rho = lag1(left)
     noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf

@@ -13,6 +13,7 @@ FEWEST_POINTS = 16
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0
 """First-stage F below which x is noise as far as the instrument can tell."""
+SAME_A = 0.10
 LARGEST_RELATIVE_A = 0.5
 LARGEST_CEILING = 0.05
 
@@ -45,7 +46,15 @@ def identified(fitted: Fitted) -> dict[str, bool]:
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not enough(fitted):
         return {"a": False, "ceiling": False}
-    strong = line.first_stage_f > WEAK_FIRST_STAGE
+    moved = line.first_stage_f > WEAK_FIRST_STAGE or _same(fitted.ols, line)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
-    return {"a": bool(strong and a), "ceiling": bool(strong and ceiling)}
+    return {"a": bool(moved and a), "ceiling": bool(moved and ceiling)}
+
+
+def _same(ols: LeastSquares | None, line: Line) -> bool:
+    """Whether noise in H is too small to matter: least squares, which it shrinks, gives this a.
+
+    The first stage cannot tell a fall steeper than the bins from noise; this can.
+    """
+    return ols is not None and abs(ols.a - line.a) <= SAME_A * abs(line.a)

@@ -138,21 +138,39 @@ def settles(steps: Floats, values: Floats, limit: float) -> float | None:
     return float(steps[k] + share * (steps[k + 1] - steps[k]))
 
 
-def rise(run: Course) -> tuple[float, float]:
-    """How far log H ends above its trough, and above its start (last tenth, smoothed over five)."""
-    padded = np.pad(run.log_h, 2, mode="edge")
-    smooth = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
-    end = float(np.median(run.log_h[-max(1, len(smooth) // 10) :]))
-    return end - float(smooth.min()), end - float(smooth[0])
+@dataclass(frozen=True)
+class Rise:
+    """How far a run's H ends (last tenth) above its trough (smoothed over five bins)."""
+
+    over_trough: float
+    """In log H."""
+    over_start: float
+    """In log H, above the first bins; negative where H ends below them."""
+    headroom: float
+    """In shares of the initial headroom: a doubling of next to nothing is no rise."""
+
+
+def rise(run: Course) -> Rise:
+    last = slice(-max(1, len(run.log_h) // 10), None)
+    end, regained = float(np.median(run.log_h[last])), float(np.median(run.headroom[last]))
+    return Rise(
+        end - float(_smooth(run.log_h).min()),
+        end - run.log_start,
+        regained - float(_smooth(run.headroom).min()),
+    )
+
+
+def _smooth(values: Floats) -> Floats:
+    padded = np.pad(values, 2, mode="edge")
+    smooth: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
+    return smooth
 
 
 def _explosion(run: Course) -> Onset | None:
-    """H ends at twice its trough or more, and well above its start or by a real share of it."""
-    over_trough, over_start = rise(run)
-    if not (over_trough > 0.7 or (over_trough > 0.4 and over_start > 0.4)):
-        return None
-    headroom = float(np.median(run.headroom[-max(1, len(run.headroom) // 10) :]))
-    if headroom - float(run.headroom.min()) < 0.2:
+    """H ends at twice its trough or well above trough and start, by a share that counts."""
+    end = rise(run)
+    doubled = end.over_trough > 0.7 or (end.over_trough > 0.4 and end.over_start > 0.4)
+    if not doubled or end.headroom < 0.2:
         return None
     knots = segments.one_knot(run.log_h)
     rising = knots.f > 12 and knots.slopes[1] > 2 * max(knots.slopes[0], 0.0) + 0.5

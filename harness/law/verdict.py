@@ -16,6 +16,8 @@ NO_MOVE = 0.08
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
 RISES, RISES_FAR = 0.4, 0.7
 """log H above its trough at the end, that is suspicious, and that rules the law out."""
+RISES_HEADROOM = 0.05
+"""Share of the initial headroom that a rise must win back to matter to the law."""
 SHORT_Z, SUSPECT_Z = 2.0, 1.0
 """Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
 by the law of the whole run."""
@@ -131,10 +133,10 @@ def _around(points: Points, found: Onset | None) -> tuple[Fitted, Points]:
 
 
 def _by_rise(verdict: Verdict, run: Course) -> Verdict:
-    over_trough, over_start = onset.rise(run)
-    if over_trough <= RISES:
+    end = onset.rise(run)
+    if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
         return verdict
-    if over_start > 0 or over_trough > RISES_FAR:
+    if end.over_start > 0 or end.over_trough > RISES_FAR:
         return verdict.because("fails", "entropy_rises")
     word = "undetermined" if verdict.word == "holds" else verdict.word
     return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.config import EMOTIONAL_INTENTIONS
 from harness.simulator import voice
 from harness.simulator.draws import pick
 from harness.simulator.dynamics import Disclosure
@@ -11,7 +12,9 @@ from harness.simulator.state import State, Told, User
 
 FACTS_AT_TRUST = (3, 4, 5, 5)
 """So many facts a user will tell at most, by trust."""
-FEELING_CHANCE = 0.6
+EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
+"""Chance of a feeling in a turn: who came for empathy speaks of feelings, who came for an answer
+of facts. It is the one trace of the intention that every level leaves."""
 
 
 def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
@@ -28,6 +31,10 @@ def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> 
     return Told(1, frozenset((felt,)), True), " ".join(lines)
 
 
+def feeling_chance(intention: str) -> float:
+    return EMOTIONAL_FEELING if intention in EMOTIONAL_INTENTIONS else RATIONAL_FEELING
+
+
 def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
     """What follows the reaction to a reply."""
     told, persona = state.told, state.user.persona
@@ -36,7 +43,7 @@ def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, st
     fact = told.facts < limit and u[0] < shown.expression
     if fact:
         lines.append(persona.facts[told.facts])
-    felt = pick(persona.feelings, u[2]) if u[1] < FEELING_CHANCE else None
+    felt = pick(persona.feelings, u[2]) if u[1] < feeling_chance(state.user.intention) else None
     if felt:
         lines.append(voice.feeling(felt, state.emotion, u[3]))
     if shown.lines is not None and u[4] < shown.expression:

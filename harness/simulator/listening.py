@@ -32,6 +32,8 @@ class Heard:
     facts: tuple[str, ...]
     """In the order told."""
     feelings: tuple[str, ...]
+    felt: tuple[bool, ...]
+    """After each reply: whether the user spoke of a feeling."""
     need: str | None
     """The intention last heard in a line, if any."""
     directions: tuple[int, ...]
@@ -42,18 +44,21 @@ def listen(turns: Sequence[str]) -> Heard:
     """What the user's turns, the opening first, say."""
     facts: list[str] = []
     feelings: list[str] = []
-    need = None
+    need, felt = None, list[bool]()
     for turn in turns:
+        before = len(feelings)
         for line in sentences(turn)[1:]:
             found = _need(line)
-            felt = _FEELING.search(line)
+            feeling = _FEELING.search(line)
             if found:
                 need = found
-            elif felt and felt.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
-                feelings.append(felt.group(1))
+            elif feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
+                feelings.append(feeling.group(1))
             elif not line.startswith(("There is not much", "I do not know what else")):
                 facts.append(line)
-    return Heard(tuple(facts), tuple(feelings), need, tuple(map(direction, turns[1:])))
+        felt.append(len(feelings) > before)
+    ways = tuple(map(direction, turns[1:]))
+    return Heard(tuple(facts), tuple(feelings), tuple(felt[1:]), need, ways)
 
 
 def direction(turn: str) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from harness.config import INTENTIONS, STRATEGIES
 from harness.simulator import dynamics
+from harness.simulator.disclosure import feeling_chance
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.listening import Heard, listen
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
@@ -20,10 +21,8 @@ from harness.simulator.wants import KINDNESS, LATE_TRUST, fits
 Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
 """(what the user said, what was replied, uniform draws) -> the next reply."""
 
-EARLY_TURNS = 2
+EARLY_TURNS = 3
 """Replies after which the attentive reference expects that there is trust."""
-BELIEF_STEP = 1.2
-"""How far, in logits a unit of fit, one reaction moves its belief about the intention."""
 
 
 def talk(
@@ -126,18 +125,25 @@ def _belief(known: Heard, done: Sequence[str]) -> dict[str, float]:
     """What the user may want: what a line said, else what the reactions to each reply suggest."""
     if known.need:
         return {known.need: 1.0}
-    weight = dict.fromkeys(INTENTIONS, 0.0)
+    weight = {i: sum(_feeling_evidence(i, felt) for felt in known.felt) for i in INTENTIONS}
     for turn, (strategy, way) in enumerate(zip(done, known.directions, strict=True)):
         for intention in INTENTIONS:
-            weight[intention] += BELIEF_STEP * way * _promise(strategy, {intention: 1.0}, turn)
+            value = dynamics.FIT_WEIGHT * _promise(strategy, {intention: 1.0}, turn)
+            weight[intention] -= abs(way) * math.log1p(math.exp(-way * value))
     total = sum(map(math.exp, weight.values()))
     return {intention: math.exp(w) / total for intention, w in weight.items()}
 
 
+def _feeling_evidence(intention: str, felt: bool) -> float:
+    """Log-likelihood of speaking, or not speaking, of a feeling in one turn."""
+    chance = feeling_chance(intention)
+    return math.log(chance if felt else 1 - chance)
+
+
 def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
-    """What a strategy is worth to a reasonable user who wants what is believed."""
+    """What a strategy is worth to a demanding user who wants what is believed."""
     trust = LATE_TRUST if turn >= EARLY_TURNS else 0
-    rule, place = dynamics.ACCEPTANCES["reasonable"], STRATEGIES.index(strategy)
+    rule, place = dynamics.ACCEPTANCES["goal_fit"], STRATEGIES.index(strategy)
     return sum(
         p * dynamics.worth(fits(intention, trust)[place], KINDNESS[strategy], rule)
         for intention, p in belief.items()

@@ -71,7 +71,7 @@ def become(run: RunFolder, config: RunConfig, events: str | None) -> NoReturn:
     arguments = ["--events", events] if events else []
     command = _command(run.path, arguments)
     sys.stdout.flush()
-    os.execve(command[0], command, _environment(config, gpu))
+    os.execve(command[0], command, environment(config, gpu))
 
 
 def _supervise(run: RunFolder, config: RunConfig, gpu: str) -> int:
@@ -80,20 +80,20 @@ def _supervise(run: RunFolder, config: RunConfig, gpu: str) -> int:
     with run.log.open("ab") as log:
         child = subprocess.Popen(
             command,
-            env=_environment(config, gpu),
+            env=environment(config, gpu),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        return _wait(child, lambda: stops.stop_runs(run.path.parent), config.trainer.grace_s)
+        return wait(child, lambda: stops.stop_runs(run.path.parent), config.trainer.grace_s)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)  # what it started and left behind
 
 
-def _wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: float) -> int:
+def wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: float) -> int:
     """Wait for the child's end; once `stopping()`, tell it to stop and give it time to do so."""
     deadline: float | None = None
     while True:
@@ -150,7 +150,8 @@ def _command(run_dir: Path, arguments: list[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments]
 
 
-def _environment(config: RunConfig, gpu: str) -> dict[str, str]:
+def environment(config: RunConfig, gpu: str) -> dict[str, str]:
+    """The environment of a run's process."""
     threads = str(config.trainer.threads)
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, launch, ledger, progress, stops
+from harness import devices, launch, ledger, progress, start_model, stops
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
 from harness.records import folder
@@ -32,8 +32,10 @@ def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
         if rows:
             dirs = [Path(str(row.dir)) for row in rows]
             configs = [ledger.config_of(row) for row in rows]
-            with stops.on_signals(root, dirs), _watched(known, dirs, configs):
-                _launch(known, dirs, configs, stop_on_failure)
+            with stops.on_signals(root, dirs):
+                if start_model.prepare(configs, root):
+                    with _watched(known, dirs, configs):
+                        _launch(known, dirs, configs, stop_on_failure)
         known = ledger.refresh(known)
         return known, _exit_code(root, known)
 

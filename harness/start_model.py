@@ -1,0 +1,41 @@
+"""Have the start model of policy=tiny built once, before the runs that would each wait for it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import run, stops
+from harness.config import RunConfig
+
+
+def prepare(configs: Sequence[RunConfig], sweep: Path) -> bool:
+    """Build what is not in the cache yet; False if that failed or the sweep is to stop.
+
+    A child does it, at the threads a run has: the model must not depend on who built it.
+    """
+    distinct = {json.dumps(dataclasses.asdict(c.policy)): c for c in configs if _is_tiny(c)}
+    return all(_build(policy, config, sweep) for policy, config in distinct.items())
+
+
+def _is_tiny(config: RunConfig) -> bool:
+    return config.policy.kind == "tiny"
+
+
+def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
+    command = [sys.executable, "-P", "-m", "harness.train.warm_start", policy]
+    child = subprocess.Popen(
+        command,
+        env=run.environment(config, gpu=""),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    code = run.wait(child, lambda: stops.stop_runs(sweep), grace_s=0)
+    if code and not stops.stop_runs(sweep):
+        print(f"harness: the start model was not built: exit code {code}", file=sys.stderr)
+    return code == 0

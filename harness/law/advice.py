@@ -19,20 +19,24 @@ def what_would_decide(analysis: Analysis) -> list[str]:
     counts = Counter(reason for run in open_runs for reason in run.reasons or ())
     said = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
     said += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
-    return said + _commands(open_runs, counts)
+    return said + _commands(open_runs[0], counts)
 
 
-def _commands(runs: list[RunResult], counts: Counter[str]) -> list[str]:
-    if counts["too_few_steps"] or counts["identification_range"]:
-        said = [f"More steps would decide. In a minute or so: {LONGER}"]
-        steps = _steps(runs[0])
-        if steps is not None:
-            said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
-        return said
-    return ["More seeds would decide: add seed=1,2,3,4,5 to the sweep."]
+def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
+    """What to add to a sweep of runs like `run`, and the sweep that is sure to be long enough."""
+    if not counts["too_few_steps"] and not counts["identification_range"]:
+        return ["More seeds would decide: add seed=1,2,3,4,5 to the sweep."]
+    said = [f"More steps would decide. In a minute or so: {LONGER}"]
+    steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
+    if steps is not None:
+        said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
+    if every is not None and every > 1 and counts["identification_range"]:
+        denser = max(1, every // 5)
+        said.append(f"Where H falls fast, evaluate more often: add trainer.eval_every={denser}.")
+    return said
 
 
-def _steps(run: RunResult) -> int | None:
+def _trainer(run: RunResult, key: str) -> int | None:
     trainer = (run.config or {}).get("trainer")
-    steps = trainer.get("steps") if isinstance(trainer, dict) else None
-    return steps if isinstance(steps, int) else None
+    value = trainer.get(key) if isinstance(trainer, dict) else None
+    return value if isinstance(value, int) else None

@@ -14,6 +14,8 @@ from harness.law.results import Floats
 Mask = NDArray[np.bool_]
 Reasons = NDArray[np.object_]
 NO_EVALUATION = "no_evaluation"
+LARGEST = 1e100
+"""Of a step or a reward: the square of a larger one is no number any more."""
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
 
@@ -77,6 +79,8 @@ def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
     _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
     reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = "out_of_range"
+    for name in ("step", reward):
+        reasons[np.abs(table.columns[name]) > LARGEST] = "out_of_range"
     _mark(reasons, table.faults[entropy], "missing_entropy")
     _mark(reasons, table.faults["step"], "missing_step")
     return reasons

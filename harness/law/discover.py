@@ -33,7 +33,7 @@ class Discovery:
 
 
 class _Walk:
-    """One walk: remembers the folders seen, so that a loop of links ends."""
+    """One walk from a named path: remembers the folders seen, so that a loop of links ends."""
 
     def __init__(self) -> None:
         self.seen: set[tuple[int, int]] = set()
@@ -46,7 +46,7 @@ class _Walk:
             return
         found = list(self.below(path, depth=0, in_run=False))
         yield from found
-        if not found and not self.skipped:
+        if not found:
             rule = "a run holds run.json or metrics.jsonl; no such folder at or below this one"
             yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
 
@@ -84,12 +84,14 @@ class _Walk:
 
 def discover(paths: Sequence[Path]) -> Discovery:
     """Every run at or below `paths`; a path that does not exist is a run with a problem."""
-    walk = _Walk()
-    runs: dict[str, Found] = {}
+    runs: dict[Path, Found] = {}
+    skipped: dict[str, dict[str, str]] = {}
     for path in paths:
+        walk = _Walk()
         for found in walk.named(path):
-            runs.setdefault(str(Path(found.run).resolve()), found)
-    return Discovery(tuple(runs.values()), tuple(walk.skipped))
+            runs.setdefault(Path(found.run).resolve(), found)
+        skipped |= {entry["path"]: entry for entry in walk.skipped}
+    return Discovery(tuple(runs.values()), tuple(skipped.values()))
 
 
 def _entered(name: str) -> bool:

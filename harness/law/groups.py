@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,9 +95,14 @@ def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
         runs=[r.run for r in runs],
         a=over([r.a for r in runs]),
         ceiling=over([r.ceiling for r in runs]),
-        onset=over([r.onset for r in runs]),
+        onset=_within_the_run(over([r.onset for r in runs])),
         gain=over([r.gain for r in runs]),
     )
+
+
+def _within_the_run(onset: Pooled) -> Pooled:
+    """Few seeds give an interval that reaches before the first step; no onset lies there."""
+    return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
 
 
 def pooled(values: Sequence[float], censored: int) -> Pooled:

@@ -22,6 +22,8 @@ SPENT = 0.10
 SPENT_FROM, SPENT_TO = 0.125, 0.08
 PROFILE_DROP = 8.0
 """Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
+LEAST_START_NATS = 1e-6
+"""A run that starts below it has no entropy to lose."""
 LOWEST_SHARE = 1e-3
 """log H is floored at this share of the initial H: below it, nothing more is lost."""
 
@@ -51,7 +53,7 @@ def course(steps: Floats, entropy: Floats) -> Course | None:
     label = binning.labels(n, bins)
     h = binning.medians(entropy, label)
     start = float(np.median(h[: max(1, round(0.02 * bins))]))
-    if start <= 0:
+    if start < LEAST_START_NATS:
         return None
     log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
     headroom = np.expm1(h) / np.expm1(start)

@@ -26,7 +26,7 @@ REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
     "wrong_sign": "reward falls as entropy falls: a is below 0",
     "no_relation": "exp(H) moves and the reward does not follow",
-    "identification_range": "H covers too narrow a range to tell a from 0",
+    "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
     "reward_falls_while_entropy_falls": "reward rises and then falls, while H goes on falling",
     "entropy_rises": "H rises again after its trough",

@@ -181,6 +181,28 @@ def test_damage_anywhere_equals_those_rows_left_out(tmp_path: Path, data: st.Dat
     assert results[0] == results[1]
 
 
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-(10**18), 10**18) | st.integers(1, 50),
+            st.floats(0, 20) | st.sampled_from([0.0, 1e-300, 1.0]),
+            st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([0.5, 1e-300]),
+        ),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_whatever_the_rows_hold_the_answer_is_json(tmp_path: Path, rows: list[Any]) -> None:
+    keys = ("step", "entropy", "reward")
+    synthetic.write_rows(tmp_path, [dict(zip(keys, row, strict=True)) for row in rows])
+    strict(analyse([tmp_path]).to_json())
+
+
 def test_groups_are_runs_alike_in_all_but_the_seed(tmp_path: Path) -> None:
     for level in ("easy", "hard"):
         for seed in (1, 2, 3):

@@ -100,4 +100,5 @@ def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
 
 def test_a_run_named_twice_is_one_run(tmp_path: Path) -> None:
     run = synthetic.write_rows(tmp_path / "run", ROWS)
-    assert len(discover([tmp_path, run, run]).runs) == 1
+    for paths in ([tmp_path, run, run], [tmp_path, tmp_path], [run, tmp_path]):
+        assert names(discover(paths), tmp_path) == ["run"]

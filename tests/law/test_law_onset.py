@@ -13,7 +13,7 @@ from harness.law.results import Onset
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 
-RUNS = 100
+RUNS = 60
 
 
 def find(log: Log) -> Onset | None:

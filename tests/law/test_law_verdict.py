@@ -17,7 +17,7 @@ from harness.law.results import Interval, Onset, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 
-RUNS = 60
+RUNS = 40
 Make = Callable[[int, int, Noise], Log]
 
 

@@ -27,8 +27,6 @@ class Spread:
     cov_ab: float
     n_eff: float
     """n / tau: how many independent points the run is worth."""
-    misfit: float
-    """Jackknife standard error of the ceiling / the AR(1) one: far above 1 where R drifts."""
 
 
 def half_width(interval: Interval) -> float:
@@ -50,9 +48,7 @@ def spread(line: Line) -> Spread | None:
     wider = jack if t_jack**2 * jack[0, 0] >= t_sandwich**2 * sandwich[0, 0] else sandwich
     values = (line.a, line.b, line.ceiling)
     a, b, c = (Interval(v, v - w, v + w) for v, w in zip(values, map(float, widths), strict=True))
-    errors = _errors(jack)[2], _errors(sandwich)[2]
-    misfit = float(errors[0] / errors[1]) if errors[1] > 0 else 1.0
-    return Spread(a, b, c, float(wider[0, 1]), n / tau, misfit)
+    return Spread(a, b, c, float(wider[0, 1]), n / tau)
 
 
 def _errors(covariance: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 from harness.law import clean, gates, landmarks, onset, reading, regime, rivals, verdict
 from harness.law.clean import Cleaned, Points
 from harness.law.discover import Found
+from harness.law.estimate import LeastSquares, Line
 from harness.law.gates import Fitted
 from harness.law.identity import Identity
 from harness.law.onset import Course
@@ -152,9 +154,14 @@ def _estimates(fitted: Fitted) -> dict[str, Any]:
         "ceiling": spread.ceiling if spread else None,
         "cov_ab": spread.cov_ab if spread else None,
         "identified": gates.identified(fitted),
-        "reliability": ols.a / line.a if ols and line and line.a else None,
+        "reliability": _reliability(ols, line) if ols and line else None,
         "ols": {"a": ols.a, "b": ols.b, "r2": ols.r2} if ols else None,
     }
+
+
+def _reliability(ols: LeastSquares, line: Line) -> float | None:
+    ratio = ols.a / line.a if line.a else math.inf
+    return ratio if math.isfinite(ratio) else None
 
 
 def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, Any]:

@@ -61,13 +61,14 @@ def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: b
     breaks half way is what makes the interval wide.
     """
     verdict = _by_interval(fitted)
-    if len(fitted.points) >= FEWEST_POINTS and fitted.line is not None:
+    many = len(fitted.points) >= FEWEST_POINTS
+    if many and fitted.line is not None:
         shape = breaks.binned(fitted.points)
         verdict = _by_break(verdict, fitted, shape, found)
         if breaks.falls_after_rise(shape) and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
         verdict = replace(verdict, skill=out_of_time_skill(fitted.points))
-    if run is not None:
+    if many and run is not None:
         verdict = _by_rise(verdict, run)
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))

@@ -152,7 +152,7 @@ def test_any_short_or_lumpy_run_has_an_answer(n: int, seed: int, digits: int) ->
     entropy, reward = np.round(rng.uniform(0, 20, (2, n)), digits)
     fitted = gates.fit(Points(np.arange(1.0, n + 1), entropy, reward))
     if fitted.spread is not None:
-        numbers = [fitted.spread.cov_ab, fitted.spread.n_eff, fitted.spread.misfit]
+        numbers = [fitted.spread.cov_ab, fitted.spread.n_eff]
         for i in (fitted.spread.a, fitted.spread.b, fitted.spread.ceiling):
             assert i.low <= i.value <= i.high
             numbers += [i.low, i.high]

@@ -7,7 +7,7 @@ never sees emotion, intention or anything else a person could not hear.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -56,16 +56,14 @@ def hold(
     simulator: UserSimulator,
     speaker: Speaker,
     keys: Sequence[ConversationKey],
-    poll: Callable[[], None] = lambda: None,
 ) -> list[Conversation]:
-    """Hold one conversation per key to its end. `poll` is called once a turn and may raise."""
+    """Hold one conversation per key to its end."""
     openings = simulator.open(keys)
     current = list(openings)
     exchanges: list[list[Exchange]] = [[] for _ in keys]
     live = list(range(len(keys)))
     speaker.begin(len(keys))
     while live:
-        poll()
         replies = speaker.speak(live, [current[i].text for i in live])
         answers = simulator.answer([current[i] for i in live], replies)
         for i, reply, answer in zip(live, replies, answers, strict=True):

@@ -6,7 +6,7 @@ What is measured is the users' own final emotion / 100, never what was reported 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,9 +39,7 @@ def keys() -> list[ConversationKey]:
     return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(USERS)]
 
 
-def evaluate(
-    config: RunConfig, speaker: Speaker, poll: Callable[[], None] = lambda: None
-) -> dict[str, float]:
+def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
     """eval/reward, its standard error, and eval/LEVEL/reward, from one batch of conversations.
 
     `speaker` must draw from a generator of its own, seeded by SEED, so that an evaluation
@@ -53,7 +51,7 @@ def evaluate(
     if own not in named:
         levels.append(config.difficulty)
     side_by_side = SideBySide([make(config.simulator, level) for level in levels], USERS)
-    held = hold(side_by_side, speaker, keys() * len(levels), poll)
+    held = hold(side_by_side, speaker, keys() * len(levels))
     finals = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), USERS)
     mine = finals[named.index(own) if own in named else -1]
     return {

@@ -34,8 +34,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def test_a_run_says_what_it_does_and_leaves_everything(tmp_path: Path) -> None:
     run = make_run(tmp_path, config())
-    code, events, _ = finish(run)
+    code, events, err = finish(run)
     assert code == 0
+    assert "step 1  H 1.903  R 0." in err
     steps = [{"event": "step", "step": n} for n in range(1, STEPS + 1)]
     assert [e for e in events if e["event"] == "step"] == steps
     assert events[0] == {"event": "start", "step": 0}

@@ -26,6 +26,11 @@ class Schedule:
     strategies: tuple[str, ...]
 
 
+def value(game: Game, strategies: Sequence[str]) -> float:
+    """Mean final emotion / 100 of one schedule, a strategy for every turn."""
+    return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
+
+
 def best_cycle(game: Game, length: int) -> Schedule:
     """The best repetition of `length` strategies; length 1 is the best constant."""
     cycles = list(itertools.product(range(COUNT), repeat=length))

@@ -5,20 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from harness.simulator.words import sentences
 
 _FEELING = re.compile(r"\bI (?:feel|am)(?: (?:so|very|less|still a bit|not as))? (\w+)")
+_NOTHING = ("There is not much", "I do not know what else")
 _NOT_FEELINGS = frozenset({"not", "alone", "married", "a", "the", "sure", "here"})
 _NEEDS = (
-    ("not_at_fault", r"fault|blame|did something wrong|brought it on"),
+    ("not_at_fault", r"fault|blame|something wrong|brought it on"),
     ("praise", r"did well|try very hard|how much i do"),
-    ("venting", r"listen to me|let it all out|off my chest|so much inside"),
-    ("deep_empathy", r"feel this with me|how deep it goes|how it feels|kind words"),
-    ("dialectic", r"both sides|every side|another side|turn(?:ing)? it over"),
-    ("growth", r"learn from this|understand myself|why i am like|not the first time"),
+    ("venting", r"just listen|let it (?:all )?out|off my chest|so much inside"),
+    ("deep_empathy", r"this with me|how deep it goes|how it feels|kind words"),
+    ("dialectic", r"sides?\b|turning it over"),
+    ("growth", r"learn from|understand myself|why i am like|not the first time"),
     ("motives", r"why they|what they think|makes no sense"),
-    ("advice", r"what i can do|advice|what to do next|go on like this"),
+    ("advice", r"what i can do|advice|what to do next|go on like this|next step"),
 )
 _NEED_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _NEEDS)
 _GLAD = re.compile(r"\b(?:thank|yes|good|right|exactly|kind|helps a little)\b|^that helps")
@@ -42,25 +44,32 @@ class Heard:
 
 def listen(turns: Sequence[str]) -> Heard:
     """What the user's turns, the opening first, say."""
-    facts: list[str] = []
-    feelings: list[str] = []
-    need, felt = None, list[bool]()
-    for turn in turns:
-        before = len(feelings)
-        for line in sentences(turn)[1:]:
-            found = _need(line)
-            feeling = _FEELING.search(line)
-            if found:
-                need = found
-            elif feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
-                feelings.append(feeling.group(1))
-            elif not line.startswith(("There is not much", "I do not know what else")):
-                facts.append(line)
-        felt.append(len(feelings) > before)
-    ways = tuple(map(direction, turns[1:]))
-    return Heard(tuple(facts), tuple(feelings), tuple(felt[1:]), need, ways)
+    lines = [_lines(turn) for turn in turns]
+    told = {
+        kind: tuple(value for turn in lines for k, value in turn if k == kind)
+        for kind in ("fact", "feeling", "need")
+    }
+    felt = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
+    need = told["need"][-1] if told["need"] else None
+    return Heard(told["fact"], told["feeling"], felt, need, tuple(map(direction, turns[1:])))
 
 
+@lru_cache(maxsize=16384)
+def _lines(turn: str) -> tuple[tuple[str, str], ...]:
+    """(kind, value) of each line after the first, which is the topic or a reaction."""
+    return tuple(map(_line, sentences(turn)[1:]))
+
+
+def _line(line: str) -> tuple[str, str]:
+    need, feeling = _need(line), _FEELING.search(line)
+    if need:
+        return "need", need
+    if feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
+        return "feeling", feeling.group(1)
+    return ("nothing" if line.startswith(_NOTHING) else "fact"), line
+
+
+@lru_cache(maxsize=1024)
 def direction(turn: str) -> int:
     """How the user's first sentence takes the last reply: 1, 0 or -1."""
     first = (sentences(turn) or [""])[0].lower()

@@ -24,26 +24,90 @@ FEELING = (
 SILENT = ("I do not know what else to say.", "There is not much more to say.")
 NEED = {
     "free": {
-        "praise": ("I want someone to see what I did well.", "Please tell me I did well."),
-        "not_at_fault": ("Please tell me it is not my fault.", "I need to hear I am not to blame."),
-        "venting": ("Please just listen to me.", "I only want to let it all out."),
-        "deep_empathy": ("I want someone to feel this with me.", "Please see how deep it goes."),
-        "advice": ("Please tell me what I can do.", "I need advice that works."),
-        "dialectic": ("Help me look at both sides.", "I want to see this from every side."),
-        "growth": ("Help me learn from this.", "I want to understand myself better."),
-        "motives": ("Tell me why they did it.", "I want to know why they act like that."),
+        "praise": (
+            "I want someone to see what I did well.",
+            "Please tell me I did well.",
+            "I want to hear that I did well.",
+        ),
+        "not_at_fault": (
+            "Please tell me it is not my fault.",
+            "I need to hear I am not to blame.",
+            "Please say that I am not to blame.",
+        ),
+        "venting": (
+            "Please just listen to me.",
+            "I only want to let it all out.",
+            "Please let me get it off my chest.",
+        ),
+        "deep_empathy": (
+            "I want someone to feel this with me.",
+            "Please see how deep it goes.",
+            "I want someone to go through this with me.",
+        ),
+        "advice": (
+            "Please tell me what I can do.",
+            "I need advice that works.",
+            "Please give me some advice.",
+        ),
+        "dialectic": (
+            "Help me look at both sides.",
+            "I want to see this from every side.",
+            "Please show me the other side of it.",
+        ),
+        "growth": (
+            "Help me learn from this.",
+            "I want to understand myself better.",
+            "Help me see why I am like this.",
+        ),
+        "motives": (
+            "Tell me why they did it.",
+            "I want to know why they act like that.",
+            "I want to understand why they did it.",
+        ),
     },
     "hint": {
-        "praise": ("I did try very hard.", "Nobody sees how much I do."),
-        "not_at_fault": ("Maybe I did something wrong.", "Others say I brought it on myself."),
-        "venting": ("I have to get it off my chest.", "There is so much inside me."),
-        "deep_empathy": ("Nobody knows how it feels.", "Kind words do not reach me."),
-        "advice": ("I do not know what to do next.", "It can not go on like this."),
-        "dialectic": ("Perhaps there is another side to it.", "I keep turning it over in my head."),
-        "growth": ("I wonder why I am like this.", "It is not the first time for me."),
-        "motives": ("I can not see what they think.", "It makes no sense to me what they did."),
+        "praise": (
+            "I did try very hard.",
+            "Nobody sees how much I do.",
+            "I try very hard every day.",
+        ),
+        "not_at_fault": (
+            "Maybe I did something wrong.",
+            "Others say I brought it on myself.",
+            "Perhaps I am to blame.",
+        ),
+        "venting": (
+            "I have to get it off my chest.",
+            "There is so much inside me.",
+            "I need to let it out.",
+        ),
+        "deep_empathy": (
+            "Nobody knows how it feels.",
+            "Kind words do not reach me.",
+            "Nobody knows how deep it goes.",
+        ),
+        "advice": (
+            "I do not know what to do next.",
+            "It can not go on like this.",
+            "I do not know the next step.",
+        ),
+        "dialectic": (
+            "Perhaps there is another side to it.",
+            "I keep turning it over in my head.",
+            "I wonder about the other side of it.",
+        ),
+        "growth": (
+            "I wonder why I am like this.",
+            "It is not the first time for me.",
+            "I wonder what I can learn from it.",
+        ),
+        "motives": (
+            "I can not see what they think.",
+            "It makes no sense to me what they did.",
+            "I wonder why they do it.",
+        ),
     },
-}  # fmt: skip
+}
 
 
 def band(emotion: int) -> int:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,9 @@ def level(name: str) -> DifficultyConfig:
     return DifficultyConfig(**yaml.safe_load((CONF / f"{name}.yaml").read_text()))
 
 
-def finals(difficulty: DifficultyConfig, name: str, count: int = 240) -> float:
+@functools.cache
+def finals(level_name: str, name: str, count: int = 200) -> float:
+    difficulty = level(level_name)
     keys = [key(group=n, seed=11) for n in range(count)]
     talks = reference.talk(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)
     return float(np.mean([talk[-1].emotion for talk in talks]))
@@ -63,7 +66,7 @@ def test_the_factory_makes_it() -> None:
 
 @pytest.mark.parametrize("name", LEVELS)
 def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
-    scores = {policy: finals(level(name), policy) for policy in reference.REFERENCES}
+    scores = {policy: finals(name, policy) for policy in reference.REFERENCES}
     best = max(scores, key=lambda policy: scores[policy])
     assert best == "attentive"
     assert scores["attentive"] > 10 + max(v for k, v in scores.items() if k != "attentive")
@@ -76,7 +79,7 @@ def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
 
 def test_a_harder_level_helps_no_policy() -> None:
     for policy in reference.REFERENCES:
-        easy, medium, hard = (finals(level(name), policy) for name in LEVELS)
+        easy, medium, hard = (finals(name, policy) for name in LEVELS)
         assert easy + 2 > medium > hard - 2, policy
 
 

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import pytest
+
+from harness.simulator import voice
+from harness.simulator.listening import direction, listen
+from harness.simulator.reading import read
+from harness.simulator.recognise import recognise
+from harness.simulator.reference import turned
+from harness.simulator.reference_phrases import DISMISSIVE, PHRASES
+
+
+@pytest.mark.parametrize("lines", ["free", "hint"])
+def test_a_listener_hears_every_need_as_what_it_is(lines: str) -> None:
+    for intention, said in voice.NEED[lines].items():
+        assert {listen([f"I see. {line}"]).need for line in said} == {intention}
+
+
+def test_a_listener_tells_reactions_apart() -> None:
+    assert {direction(line) for lines in voice.RISE.values() for line in lines} == {1}
+    assert {direction(line) for lines in voice.FALL.values() for line in lines} == {-1}
+    assert {direction(line) for line in voice.FLAT} == {0}
+
+
+def test_a_listener_keeps_facts_and_feelings_apart() -> None:
+    heard = listen(["It is about my dog. My dog died on Friday. I feel so sad.", "Yes. I am here."])
+    assert heard.facts[0] == "My dog died on Friday."
+    assert heard.feelings == ("sad",)
+    assert heard.need is None
+
+
+def test_a_fact_is_turned_to_the_one_who_told_it() -> None:
+    assert turned("My boss shouted at me.") == "your boss shouted at you"
+    assert turned("I was on a trip with my sister.") == "you were on a trip with your sister"
+
+
+@pytest.mark.parametrize("strategy", PHRASES)
+def test_each_phrase_carries_its_strategy(strategy: str) -> None:
+    for phrase in PHRASES[strategy]:
+        said = phrase.format(f="you failed the exam twice", e="ashamed")
+        assert recognise(said) == (strategy,), said
+
+
+def test_hurtful_replies_are_heard_as_such() -> None:
+    assert all(read(text).hurts and not read(text).strategies for text in DISMISSIVE)

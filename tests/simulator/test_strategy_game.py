@@ -1,0 +1,87 @@
+"""The exact values against brute force, and against conversations in text."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from harness.config import STRATEGIES, DifficultyConfig
+from harness.simulator import blind, optimum
+from harness.simulator.reference import spoken_schedule, talk
+from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.strategy_game import Game
+from tests.simulator.contract import key
+from tests.simulator.test_scripted import level
+
+SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])
+PREDICTION_ERROR = 0.03
+"""Largest error allowed for the game's prediction of a spoken schedule, beyond sampling error."""
+
+
+def test_values_are_shares() -> None:
+    game = Game(level("hard"))
+    assert np.all((game.rise > 0) & (game.rise < 1))
+    assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)
+    assert np.all((game.last_turn >= 0) & (game.last_turn <= 1))
+
+
+def test_spread_is_the_adjoint_of_expect() -> None:
+    game = Game(SHORT)
+    r = np.random.default_rng(0)
+    after, mass = r.random((2, 5, 2, 21, 4))
+    for strategy, rises in itertools.product((0, 5), (True, False)):
+        forward = game.spread(mass, strategy, rises) * after
+        backward = mass * game.expect(after, strategy, rises)
+        assert forward.sum() == pytest.approx(backward.sum(), rel=1e-5)
+
+
+def test_the_best_schedule_is_the_best_of_all() -> None:
+    game = Game(SHORT)
+    found = blind.best_schedule(game)
+    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    assert found.value == pytest.approx(max(values), abs=1e-5)
+    assert blind.value(game, found.strategies) == pytest.approx(found.value, abs=1e-5)
+
+
+def test_chance_is_the_mean_over_all_schedules() -> None:
+    game = Game(SHORT)
+    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    assert optimum.uniform(game) == pytest.approx(np.mean(values), abs=1e-5)
+
+
+def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
+    alone = [
+        blind.best_schedule(Game(dataclasses.replace(SHORT, intentions=[i]))).value
+        for i in SHORT.intentions
+    ]
+    together = blind.best_schedule(Game(SHORT)).value
+    assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
+
+
+def test_a_talk_too_long_to_search_says_so() -> None:
+    with pytest.raises(ValueError, match=r"difficulty.turn_cap must be at most 6 .* got 7"):
+        blind.best_schedule(Game(DifficultyConfig(turn_cap=7)))
+
+
+@pytest.mark.parametrize("name", ["easy", "medium", "hard"])
+@pytest.mark.parametrize("schedule", [("question",), ("reflect", "affirm"), ("restate", "inform")])
+def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
+    played = tuple(itertools.islice(itertools.cycle(schedule), 6))
+    predicted = blind.value(Game(level(name)), played)
+    keys = [key(group=n, seed=31) for n in range(500)]
+    talks = talk(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
+    finals = np.array([t[-1].emotion for t in talks]) / 100
+    error = 2.6 * finals.std() / len(finals) ** 0.5
+    assert abs(predicted - finals.mean()) < PREDICTION_ERROR + error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["medium", "hard"])
+def test_listening_pays_where_it_should(name: str) -> None:
+    game = Game(level(name))
+    chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
+    assert blind.best_schedule(game).value - chance < 0.6 * (ceiling - chance)
+    assert blind.best_cycle(game, 1).value < chance + 0.1

@@ -5,16 +5,14 @@ imports what it runs, so that `harness --help` is as quick as Python itself allo
 from __future__ import annotations
 
 import json
-import os
 import sys
-import traceback
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, StorageError
+from harness.errors import ConfigError
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -88,16 +86,16 @@ def sweep(
         _dry_run(plan, as_json)
         return
     needs.check(configs)
-    from harness import ledger, listing
+    from harness import endings, ledger, listing
     from harness import sweep as sweeps
 
     made = ledger.create(plan, words)
-    _say(f"{len(made.runs)} runs in {made.dir}")
+    endings.say(f"{len(made.runs)} runs in {made.dir}")
     known, code = sweeps.execute(Path(str(made.dir)), on_failure is OnFailure.STOP)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):
-        _say(line)
+        endings.say(line)
     raise typer.Exit(code)
 
 
@@ -193,7 +191,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _dry_run(plan: Any, as_json: bool) -> None:
-    from harness import ledger, listing, needs
+    from harness import endings, ledger, listing, needs
 
     planned = ledger.planned(plan)
     if as_json:
@@ -203,56 +201,22 @@ def _dry_run(plan: Any, as_json: bool) -> None:
     try:
         needs.check(point.config for point in plan.points)
     except ConfigError as error:
-        _say(f"note: {error}")
+        endings.say(f"note: {error}")
 
 
 def _print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 
-def _say(text: str) -> None:
-    """One line on stderr; what a terminal would obey is shown instead."""
-    line = " ".join(str(text).split())
-    print(
-        "harness:", "".join(c if c.isprintable() else repr(c)[1:-1] for c in line), file=sys.stderr
-    )
-
-
 def main() -> None:
     """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
-    for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    from harness import endings
+
     words = sys.argv[1:]
+    endings.prepare_streams()
     try:
         code = app(args=[word for word in words if word != "--debug"], standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        code = _exit_code(error)
-        if "--debug" in words:
-            traceback.print_exc()
+        code = endings.explain(error, traceback="--debug" in words)
     sys.exit(code or 0)
-
-
-def _exit_code(error: BaseException) -> int:
-    """Say what went wrong, in one line, and with which code the command ends."""
-    if isinstance(error, BrokenPipeError):  # whoever read our output has left
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return EXIT_INTERRUPTED_TWICE
-    if isinstance(error, HarnessError):
-        _say(str(error))
-        return error.exit_code
-    if isinstance(error, typer.TyperException):
-        return _usage_error(error)
-    if isinstance(error, OSError):
-        _say(f"{error.filename or 'output'}: {error.strerror or error}")
-        return StorageError.exit_code
-    _say(f"a bug: {type(error).__name__}: {error}; the same command with --debug shows where")
-    return 1
-
-
-def _usage_error(error: Any) -> int:
-    if error.format_message():  # it is empty where no command was given, and help was shown
-        _say(f"{error.format_message()} See `harness --help`.")
-    return ConfigError.exit_code

@@ -150,7 +150,7 @@ def _parse(overrides: Sequence[str]) -> list[Word]:
 
 def _word(text: str, parser: OverridesParser) -> Word:
     text = text.strip()
-    if "=" not in text and not text.startswith("~"):
+    if not text.isprintable() or ("=" not in text and not text.startswith("~")):
         raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
     try:
         (override,) = parser.parse_overrides([text])

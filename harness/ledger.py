@@ -6,6 +6,7 @@ is its one writer. After a kill it is out of date at most: reading goes by the r
 
 from __future__ import annotations
 
+import contextlib
 import random
 import string
 import time
@@ -89,12 +90,10 @@ def _new_folder(parent: Path) -> Path:
     try:
         parent.mkdir(parents=True, exist_ok=True)
         while True:
-            ending = "".join(random.choices(string.ascii_lowercase + string.digits, k=2))
-            root = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{ending}"
-            if not root.exists():
+            tail = "".join(random.choices(string.ascii_lowercase + string.digits, k=2))
+            root = parent / f"{time.strftime('%Y%m%d-%H%M%S')}-{tail}"
+            with contextlib.suppress(FileExistsError):
                 root.mkdir()
                 return root
-    except FileExistsError:
-        return _new_folder(parent)
     except OSError as error:
         raise FolderError(f"{parent}: {error.strerror or error}") from error

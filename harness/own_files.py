@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import keys, places
+from harness import checks, keys, places
 from harness.errors import ConfigError
 from harness.keys import Word
 
@@ -60,10 +60,23 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     for key in values:
         if key not in allowed:
             raise ConfigError(f"{file}: {keys.no_such_key(key)}")
+    _check_defaults(file, values.get("defaults"))
     params = _params(file, values.get("hydra") or {})
-    words = parse([f"{key}={value}" for key, value in params.items()])
-    keys.check(words)
+    try:
+        words = parse([f"{key}={value}" for key, value in params.items()])
+        keys.check(words)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: {error}") from error
     return words
+
+
+def _check_defaults(file: Path, defaults: Any) -> None:
+    """The options that a sweep file chooses, as in `- override /policy: tabular`."""
+    for entry in defaults if isinstance(defaults, list) else ():
+        for key, name in entry.items() if isinstance(entry, dict) else ():
+            group = str(key).removeprefix("override ").removeprefix("/")
+            if group in keys.groups():
+                checks.one_of(f"{file}: {group}", str(name), places.options(group))
 
 
 def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
@@ -74,7 +87,8 @@ def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
             raise ConfigError(
                 f"{file}: hydra.{key}: only hydra.sweeper and hydra.launcher may be set"
             )
-    params = (parts.get("sweeper") or {}).get("params") or {}
+    sweeper = parts.get("sweeper") or {}
+    params = sweeper.get("params") or {} if isinstance(sweeper, dict) else None
     if not isinstance(params, dict):
         raise ConfigError(f"{file}: hydra.sweeper.params must be a mapping of keys to values")
     return params

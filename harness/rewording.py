@@ -1,7 +1,7 @@
 """One line a user can act on, from what Hydra and OmegaConf raise.
 
-They keep the useful half of a message in `__cause__`, the place in another exception, and the
-input in an attribute; what they raise for bad input is not always one of their own classes.
+They keep the useful half of a message in the exception that came before, the place in another,
+and the input in an attribute; what they raise is not always one of their own classes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def reword(error: BaseException) -> str:
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
-        error = error.__cause__
+        error = error.__cause__ or error.__context__
 
 
 def _missing_option(error: BaseException) -> str | None:

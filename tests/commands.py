@@ -1,0 +1,79 @@
+"""The harness command as a user runs it: a process of its own, in a folder of its own."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000")
+"""A run that takes milliseconds a step."""
+BUDGET_S = 60
+T = TypeVar("T")
+
+
+def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`harness WORDS` to its end."""
+    return subprocess.run(
+        command(*words),
+        cwd=cwd,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+        timeout=BUDGET_S,
+        check=False,
+    )
+
+
+def started(*words: str, cwd: Path) -> subprocess.Popen[str]:
+    """`harness WORDS`, left running."""
+    return subprocess.Popen(
+        command(*words), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def command(*words: str) -> list[str]:
+    return [sys.executable, "-P", "-m", "harness", *words]
+
+
+def until(found: Callable[[], T], what: str) -> T:
+    """What `found` returns once it is not None or False."""
+    deadline = time.monotonic() + BUDGET_S
+    while time.monotonic() < deadline:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"waited {BUDGET_S} s for {what}")
+
+
+def only_sweep(cwd: Path) -> Path:
+    (root,) = (cwd / "runs").iterdir()
+    return root
+
+
+def ledger(root: Path) -> list[dict[str, object]]:
+    return json.loads((root / "sweep.json").read_text())["runs"]
+
+
+def rows(run: Path) -> int:
+    """Steps that are on disk."""
+    path = run / "metrics.jsonl"
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def alive(marker: str) -> list[str]:
+    """Command lines of live processes that mention `marker`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            state = (path.parent / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            continue
+        if marker in line and state != "Z" and str(os.getpid()) != path.parent.name:
+            found.append(line)
+    return found

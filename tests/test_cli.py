@@ -1,0 +1,208 @@
+"""The command line as a user meets it: one line and an exit code, JSON, help, tracebacks."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import cli
+from tests.commands import TABULAR, command, harness
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """`harness WORDS` in this process: exit code, stdout, stderr."""
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["harness", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        said = capsys.readouterr()
+        return int(ended.value.code or 0), said.out, said.err
+
+    return run
+
+
+WRONG = {
+    "no such command": (["swep"], "No such command 'swep'. Did you mean 'sweep'?"),
+    "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
+    "option without value": (["train", "--dir"], "Option '--dir' requires an argument."),
+    "missing option": (["train", "seed=1"], "Missing option '--dir'."),
+    "bad choice": (["sweep", "--on-failure", "retry"], "'retry' is not one of 'continue', 'stop'"),
+    "bad events": (["train", "--dir", "d", "--events", "xml"], "xml"),
+    "bad figures": (["fit-entropy-law", "x", "--figures", "some"], "some"),
+    "no path": (["fit-entropy-law"], "Missing argument 'PATH...'"),
+    "wrong key": (["sweep", "sed=1"], "sed=1: no such key; nearest: seed"),
+    "wrong key of a run": (["train", "sed=1", "--dir", "d"], "sed=1: no such key; nearest: seed"),
+    "two points for one run": (
+        ["train", "seed=1,2", "--dir", "d"],
+        "seed: train does one run, got 2 values; use `harness sweep`",
+    ),
+    "one swept point for one run": (
+        ["train", "seed=choice(1)", "--dir", "d"],
+        "seed: train does one run, got 1 values; use `harness sweep`",
+    ),
+    "a file with a question": (["sweep", "+sweeps=none"], "sweeps must be one of"),
+    "a control character": (["sweep", "seed=\x1b[31m"], "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name, run):
+    words, said = WRONG[name]
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.startswith("harness: ")
+    assert err.count("\n") == 1
+    assert err.strip().isprintable()
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["sweep", "difficulty=easy,medium,hard", "seed=range(1,30)", "algorithm.group_size=1"],
+        ["sweep", "difficulty=easy,medium,hard", "seed=1,2,1"],
+        ["sweep", "+typo=1"],
+    ],
+    ids=["range", "duplicate", "typo"],
+)
+def test_a_wrong_sweep_ends_soon_however_large(words, tmp_path):
+    began = time.monotonic()
+    done = harness(*words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert time.monotonic() - began < 10  # 2 s on an idle machine; planning all takes longer
+    assert not list(tmp_path.iterdir())
+
+
+def test_debug_shows_the_traceback_wherever_it_stands(run):
+    code, _, err = run("sweep", "--debug", "sed=1")
+    assert code == 2
+    assert "Traceback" in err
+    assert err.splitlines()[-1].startswith("harness: sed=1")
+    assert "Traceback" not in run("sweep", "sed=1")[2]
+
+
+def test_help_lists_every_command_and_quotes_ranges(run):
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in ("sweep", "train", "resume", "status", "fit-entropy-law", "doctor"):
+        assert command in out
+    assert "'range(1,4)'" in run("sweep", "--help")[1]
+
+
+def test_a_dry_run_shows_the_runs_and_creates_nothing(run):
+    code, out, err = run("sweep", "difficulty=easy,hard", "policy=tabular", "--dry-run")
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].split() == ["0-easy-seed1", "difficulty=easy", "policy=tabular"]
+    assert out.splitlines()[-1] == "2 runs; swept: difficulty (2)"
+    assert not list(Path().iterdir())
+
+
+def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run):
+    code, out, err = run("sweep", "difficulty=easy,hard", "seed=range(1,3)", "--dry-run", "--json")
+    assert (code, err) == (0, "")
+    value = json.loads(out)
+    assert (value["schema"], value["dir"]) == (1, None)
+    assert value["axes"] == {"difficulty": ["easy", "hard"], "seed": [1, 2]}
+    assert value["runs"][3] == {
+        "name": "3-hard-seed2",
+        "dir": None,
+        "overrides": ["difficulty=hard", "seed=2"],
+        "status": "planned",
+        "reason": None,
+        "exit_code": None,
+    }
+
+
+def test_without_axes_a_sweep_is_one_run(run):
+    value = json.loads(run("sweep", "--dry-run", "--json")[1])
+    assert value["axes"] == {}
+    assert [row["name"] for row in value["runs"]] == ["0-medium-seed1"]
+
+
+def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run, monkeypatch):
+    monkeypatch.setattr("harness.needs.FOR_LANGUAGE_MODELS", ("torch_is_not_here",))
+    for words in (["sweep", "policy=tiny"], ["train", "policy=tiny", "--dir", "d"]):
+        code, out, err = run(*words)
+        assert (code, out) == (2, "")
+        assert "policy.kind: tiny needs torch_is_not_here: pip install" in err
+        assert "policy=tabular" in err
+        assert err.count("\n") == 1
+    code, _, err = run("sweep", "policy=tiny", "--dry-run")
+    assert code == 0
+    assert "note: policy.kind: tiny needs torch_is_not_here" in err
+    assert not list(Path().iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_73(run):
+    Path("runs").write_text("a file where the folder should be")
+    code, _, err = run("sweep", "policy=tabular")
+    assert code == 73
+    assert "runs: File exists" in err or "Not a directory" in err
+    Path("file").write_text("")
+    assert run("train", "policy=tabular", "--dir", "file/run")[0] == 73
+
+
+def test_a_folder_with_somebodys_files_is_refused(run):
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("keep me")
+    code, _, err = run("train", "policy=tabular", "--dir", "mine")
+    assert code == 2
+    assert "found 'notes.txt'" in err
+    assert [path.name for path in Path("mine").iterdir()] == ["notes.txt"]
+
+
+def test_status_and_resume_of_nothing_are_65(run):
+    Path("empty").mkdir()
+    for words in (["status", "empty"], ["resume", "empty"], ["resume", "nowhere"]):
+        code, out, err = run(*words)
+        assert (code, out) == (65, "")
+        assert "no run.json" in err
+
+
+def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run):
+    Path("empty").mkdir()
+    code, out, err = run("fit-entropy-law", "empty", "nowhere", "--json")
+    assert code == 65
+    assert [r["error"]["class"] for r in json.loads(out)["runs"]] == ["missing_file"] * 2
+    assert "no run could be read, so nothing was written" in err
+    assert not list(Path("empty").iterdir())
+
+
+def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
+    words = " ".join(f"'{word}'" for word in command("sweep", "seed=1,2", "--dry-run"))
+    script = f"set -o pipefail; {words} | true"
+    done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_run_and_its_law_from_the_command_line(tmp_path):
+    trained = harness(
+        "train", *TABULAR, "trainer.steps=6", "--dir", "d/one", "--events", "jsonl", cwd=tmp_path
+    )
+    events = [json.loads(line) for line in trained.stdout.splitlines()]
+    assert trained.returncode == 0
+    assert events[0] == {"event": "start", "step": 0}
+    assert [e["step"] for e in events if e["event"] == "step"] == [1, 2, 3, 4, 5, 6]
+    assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
+
+    again = harness("train", *TABULAR, "--dir", "d/one", cwd=tmp_path)
+    assert again.returncode == 2
+    assert "already holds a run" in again.stderr
+
+    law = harness("fit-entropy-law", "d", "--json", cwd=tmp_path, LC_ALL="C")
+    assert law.returncode == 0
+    (fitted,) = json.loads(law.stdout)["runs"]
+    assert fitted["status"] == "ok"
+    assert law.stderr.splitlines()[-1] == "harness: results in d/law"
+    assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "d/law").iterdir()}

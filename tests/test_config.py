@@ -1,0 +1,173 @@
+"""conf/ and sweeps/: every option composes, a user's own file comes first, a user's word last."""
+
+from pathlib import Path
+
+import pytest
+
+from harness import keys, launch, places
+from harness.config import LevelsConfig, RunConfig
+from harness.errors import ConfigError
+
+OPTIONS = [(group, name) for group in keys.groups() for name in places.options(group)]
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def config(*words: str) -> RunConfig:
+    (point,) = launch.plan(words).points
+    return point.config
+
+
+def write(path: str, text: str) -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_text(text)
+
+
+@pytest.mark.parametrize(("group", "name"), OPTIONS, ids=[f"{g}={n}" for g, n in OPTIONS])
+def test_every_option_composes_and_carries_its_own_name(group, name):
+    assert getattr(config(f"{group}={name}"), group).name == name
+
+
+@pytest.mark.parametrize("name", places.sweep_names())
+def test_every_sweep_file_composes_and_opens_with_its_question(name):
+    assert len(launch.plan([f"+sweeps={name}", "seed=1"]).points) > 1
+    question = places.sweep_file(name).read_text().splitlines()[1]
+    assert question.startswith("# ")
+    assert "?" in question
+
+
+def test_every_group_has_an_option_and_every_option_file_is_short():
+    for group in keys.groups():
+        assert places.options(group)
+    for file in (places.shipped() / "conf").rglob("*.yaml"):
+        assert len(file.read_text().splitlines()) <= 24, file
+
+
+def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level():
+    default = config()
+    assert (default.policy.kind, default.difficulty.name, default.seed) == ("tiny", "medium", 1)
+
+
+def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins():
+    assert config("policy=tabular").algorithm.learning_rate == 16.0
+    assert config("policy=tabular", "algorithm.learning_rate=2").algorithm.learning_rate == 2.0
+    assert config("algorithm.learning_rate=2", "policy=tabular").algorithm.learning_rate == 2.0
+
+
+def test_a_sweep_over_rungs_gives_each_its_own_settings():
+    tabular, tiny = (p.config for p in launch.plan(["policy=tabular,tiny"]).points)
+    assert (tabular.trainer.steps, tiny.trainer.steps) == (300, 100)
+    assert tabular.algorithm.learning_rate != tiny.algorithm.learning_rate
+
+
+def test_the_levels_for_evaluation_are_the_same_whatever_is_swept():
+    plan = launch.plan(["difficulty=easy,hard", "difficulty.turn_cap=9"])
+    levels = {repr(point.config.levels) for point in plan.points}
+    assert len(levels) == 1
+    held: LevelsConfig = plan.points[0].config.levels
+    assert [held.easy.name, held.medium.name, held.hard.name] == ["easy", "medium", "hard"]
+    shared = {(d.start_emotion, d.stop_below, d.turn_cap) for d in (held.easy, held.hard)}
+    assert len(shared) == 1
+
+
+def test_an_own_difficulty_is_one_file_in_the_current_folder():
+    write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")
+    assert config("difficulty=stoic").difficulty.threshold == 2.5
+    names = [p.config.difficulty.name for p in launch.plan(["difficulty=glob(*)"]).points]
+    assert names == ["easy", "hard", "medium", "stoic"]
+
+
+def test_an_own_file_comes_before_the_shipped_one_of_the_same_name():
+    write("conf/difficulty/easy.yaml", "name: easy\nthreshold: -1.5\n")
+    assert config("difficulty=easy").difficulty.threshold == -1.5
+    assert config().levels.easy.threshold == -1.5
+
+
+def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name():
+    header = "# @package _global_\n# Mine?\nhydra: {sweeper: {params: {seed: '8,9'}}}\n"
+    write("sweeps/seeds.yaml", header)
+    write("sweeps/mine.yaml", header.replace("8,9", "5,6,7"))
+    assert launch.plan(["+sweeps=seeds"]).axes == {"seed": (8, 9)}
+    assert launch.plan(["+sweeps=mine"]).axes == {"seed": (5, 6, 7)}
+    assert len(launch.plan(["+sweeps=difficulty_ladder", "seed=1"]).points) == 3
+
+
+def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher():
+    write(
+        "sweeps/mine.yaml",
+        "# @package _global_\n# Mine?\ndefaults:\n  - override /policy: tabular\n"
+        "  - override /hydra/launcher: basic\ntrainer: {steps: 7}\n"
+        "hydra: {sweeper: {params: {seed: '1,2'}}}\n",
+    )
+    points = launch.plan(["+sweeps=mine"]).points
+    assert {(p.config.policy.kind, p.config.trainer.steps) for p in points} == {("tabular", 7)}
+    assert launch.plan(["+sweeps=mine", "trainer.steps=9"]).points[0].config.trainer.steps == 9
+
+
+BROKEN = {
+    "unreadable": (b"\xff\xfe\x00", "must be UTF-8"),
+    "not_yaml": (b"# @package _global_\nseed: [1\n", "must be YAML"),
+    "a_list": (b"# @package _global_\n- 1\n", "must be a mapping"),
+    "no_header": (b"seed: 3\n", "must begin with `# @package _global_`"),
+    "own_hydra": (b"# @package _global_\nhydra: {run: {dir: x}}\n", "only hydra.sweeper and"),
+    "typo": (b"# @package _global_\ntrainr: {steps: 3}\n", "nearest: trainer"),
+    "deep_typo": (b"# @package _global_\ntrainer: {step: 3}\n", "nearest: trainer.steps"),
+    "bad_axis": (b"# @package _global_\nhydra: {sweeper: {params: {sed: '1,2'}}}\n", "sed=1,2"),
+    "bad_params": (b"# @package _global_\nhydra: {sweeper: {params: [1]}}\n", "must be a mapping"),
+    "bad_sweeper": (b"# @package _global_\nhydra: {sweeper: 3}\n", "must be a mapping"),
+    "bad_option": (
+        b"# @package _global_\ndefaults: [{override /policy: tabulr}]\n",
+        "policy must be one of tabular, tiny",
+    ),
+    "bombs": (
+        b"# @package _global_\na: &a [1]\nb: [" + b", ".join([b"*a"] * 101) + b"]\n",
+        "at most 100 aliases",
+    ),
+    "long": (b"# @package _global_\n" + b"#" * 1_000_001, "at most 1,000,000 bytes"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
+    content, said = BROKEN[name]
+    Path("sweeps").mkdir()
+    Path("sweeps", f"{name}.yaml").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        launch.plan([f"+sweeps={name}"])
+    assert said in str(caught.value)
+    assert f"{name}.yaml" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: [mine\n", "mine.yaml:2: must be YAML"),
+        ("name: mine\nthreshhold: 1\n", "nearest: difficulty.threshold"),
+        ("name: mine\nturn_cap: many\n", "difficulty.turn_cap must be a whole number, got 'many'"),
+        ("name: mine\nturn_cap: 99\n", "difficulty.turn_cap must lie between 1 and 20, got 99"),
+        ("name: ../../mine\n", "difficulty.name must be at most 32 letters"),
+        ("name: ${oc.env:HOME}\n", "not to a resolver"),
+    ],
+)
+def test_a_broken_own_option_is_named_with_what_is_wrong(text, said):
+    write("conf/difficulty/mine.yaml", text)
+    with pytest.raises(ConfigError) as caught:
+        launch.plan(["difficulty=mine"])
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_another_programs_config_is_not_taken_for_ours():
+    write("conf/config.yaml", "defaults: [_self_]\nlr: 3\n")
+    with pytest.raises(ConfigError, match=r"conf/config.yaml: would replace harness's own"):
+        launch.plan([])
+
+
+def test_an_own_config_that_begins_with_the_schema_is_taken():
+    shipped = (places.shipped() / "conf" / "config.yaml").read_text()
+    write("conf/config.yaml", shipped.replace("seed: 1", "seed: 41"))
+    assert config().seed == 41

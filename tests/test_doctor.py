@@ -1,0 +1,76 @@
+"""harness doctor: what it looks at, and that each problem comes with what to do."""
+
+import importlib.metadata
+import json
+
+import pytest
+
+from harness import doctor, places
+from harness.doctor import Finding
+
+REQUIRES = [
+    "numpy>=1",
+    "hydra-core>=99",
+    "not-there>=2",
+    "torch-not-there>=2; extra == 'train'",
+    "ruff; extra == 'dev'",
+]
+
+
+def named(findings: list[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in findings}
+
+
+def test_this_machine_is_looked_at_from_python_to_conf(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = named(doctor.examine())
+    assert {"python", "numpy", "cores", "memory", "gpus", "runs folder"} <= set(found)
+    assert found["python"].status == "ok"
+    assert "levels easy, hard, medium" in found["conf and sweeps"].found
+    assert not list(tmp_path.iterdir())
+
+
+def test_packages_against_what_the_distribution_asks_for(monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRES)
+    found = named(doctor.examine())
+    assert found["numpy"].status == "ok"
+    assert found["hydra-core"].status == "problem"
+    assert found["hydra-core"].found.endswith("is outside >=99")
+    assert found["hydra-core"].advice == "pip install 'hydra-core>=99'"
+    assert found["not-there"].advice == "pip install 'not-there>=2'"
+    assert found["extra train"].status == "note"
+    assert found["extra train"].advice == f"for it, {places.install_command('train')}"
+    assert "ruff" not in found
+    assert doctor.exit_code(list(found.values())) == 3
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
+    (tmp_path / "runs").write_text("a file where the folder should be")
+    monkeypatch.chdir(tmp_path)
+    finding = named(doctor.examine())["runs folder"]
+    assert (finding.status, finding.advice) == (
+        "problem",
+        "run harness in a folder you may write to",
+    )
+
+
+@pytest.mark.parametrize(("free_gb", "status"), [(64.0, "ok"), (2.5, "note"), (0.5, "problem")])
+def test_memory_is_held_against_what_the_runs_take(free_gb, status, monkeypatch):
+    monkeypatch.setattr(doctor, "_available_gb", lambda: free_gb)
+    monkeypatch.setattr("harness.devices.cores", lambda: 2)
+    finding = named(doctor.examine())["memory"]
+    assert finding.status == status
+    assert (finding.advice is None) == (status == "ok")
+
+
+def test_lines_and_json_say_the_same():
+    findings = [Finding("torch", "problem", "is not installed", "pip install torch")]
+    assert doctor.line(findings[0]).split(maxsplit=2) == [
+        "problem",
+        "torch",
+        "is not installed: pip install torch",
+    ]
+    value = json.loads(json.dumps(doctor.to_json(findings)))
+    assert value["schema"] == 1
+    assert value["findings"][0]["advice"] == "pip install torch"
+    assert doctor.exit_code([Finding("a", "note", "b")]) == 0

@@ -1,0 +1,246 @@
+"""The Hydra boundary: its override grammar, every sentence about a wrong word, its launchers."""
+
+import logging
+from pathlib import Path
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import launch
+from harness.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+GRAMMAR = {
+    "nothing": ([], [("medium", 1)], {}),
+    "list": (
+        ["difficulty=easy,hard"],
+        [("easy", 1), ("hard", 1)],
+        {"difficulty": ("easy", "hard")},
+    ),
+    "product": (
+        ["difficulty=easy,hard", "seed=1,2"],
+        [("easy", 1), ("easy", 2), ("hard", 1), ("hard", 2)],
+        {"difficulty": ("easy", "hard"), "seed": (1, 2)},
+    ),
+    "range": (["seed=range(1,4)"], [("medium", n) for n in (1, 2, 3)], {"seed": (1, 2, 3)}),
+    "choice": (
+        ["difficulty=choice(hard,easy)"],
+        [("hard", 1), ("easy", 1)],
+        {"difficulty": ("hard", "easy")},
+    ),
+    "glob": (
+        ["difficulty=glob(*,exclude=h*)"],
+        [("easy", 1), ("medium", 1)],
+        {"difficulty": ("easy", "medium")},
+    ),
+    "force": (["++seed=4"], [("medium", 4)], {}),
+    "delete": (["~seed"], [("medium", 1)], {}),
+    "sweep_file": (
+        ["+sweeps=difficulty_ladder", "seed=7"],
+        [("easy", 7), ("medium", 7), ("hard", 7)],
+        {"difficulty": ("easy", "medium", "hard")},
+    ),
+    "no_axis_left": (
+        ["+sweeps=difficulty_ladder", "seed=7", "difficulty=hard"],
+        [("hard", 7)],
+        {},
+    ),
+    "launcher": (
+        ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2", "seed=1,2"],
+        [("medium", 1), ("medium", 2)],
+        {"seed": (1, 2)},
+    ),
+    "one_value": (["seed=choice(5)"], [("medium", 5)], {"seed": (5,)}),
+}
+
+
+@pytest.mark.parametrize("name", GRAMMAR)
+def test_override_grammar(name):
+    words, points, axes = GRAMMAR[name]
+    plan = launch.plan(words)
+    assert [(p.config.difficulty.name, p.config.seed) for p in plan.points] == points
+    assert plan.axes == axes
+
+
+def test_axes_keep_their_own_types_and_order():
+    words = ["algorithm.std_floor=0.1,null,0", "algorithm.null_control=true,false"]
+    plan = launch.plan(words)
+    assert repr(dict(plan.axes)) == repr(
+        {"algorithm.std_floor": (0.1, None, 0), "algorithm.null_control": (True, False)}
+    )
+    assert plan.points[1].overrides == (
+        "algorithm.std_floor=0.1",
+        "algorithm.null_control=False",
+    )
+
+
+def test_lists_sweep_as_lists():
+    plan = launch.plan(["difficulty.intentions=[praise],[advice,venting]"])
+    assert plan.axes == {"difficulty.intentions": (["praise"], ["advice", "venting"])}
+    assert plan.names[1] == "1-medium-seed1-intentions_advice_venting_"
+
+
+def test_a_points_own_words_make_the_same_point():
+    plan = launch.plan(["+sweeps=difficulty_ladder", "seed=3,4", "trainer.eval_every=5"])
+    point = plan.points[-1]
+    (again,) = launch.plan(point.overrides).points
+    assert again.config == point.config
+
+
+def test_names_say_number_level_seed_and_what_else_is_swept():
+    plan = launch.plan(["difficulty=easy,hard", "algorithm.learning_rate=0.5,1e-3"])
+    assert plan.names == (
+        "0-easy-seed1-learning_rate0.5",
+        "1-easy-seed1-learning_rate0.001",
+        "2-hard-seed1-learning_rate0.5",
+        "3-hard-seed1-learning_rate0.001",
+    )
+
+
+def test_a_value_may_refer_to_another_key():
+    (point,) = launch.plan(["trainer.checkpoint_every=${trainer.steps}"]).points
+    assert point.config.trainer.checkpoint_every == point.config.trainer.steps
+
+
+READ = "cannot be read: a word is KEY=VALUE"
+OWN_KEYS = "of hydra's own keys only hydra/launcher"
+MISTAKES = {
+    "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
+    "trainer.step=5": "nearest: trainer.steps; allowed in trainer: name, steps, conversations",
+    "steps=5": "steps=5: no such key; nearest: trainer.steps",
+    "learnign_rate=1": "nearest: algorithm.learning_rate",
+    "+typo=1": "+typo=1: no such key; allowed: seed, difficulty",
+    "++trainer.stps=1": "nearest: trainer.steps",
+    "~nope": "~nope: no such key",
+    "+seed=1": "+seed=1: seed has a value already; drop the '+'",
+    "=5": "=5: no such key",
+    "difficulty=brutal": "difficulty must be one of easy, hard, medium, got 'brutal'",
+    "difficulty=hrad": "got 'hrad'; nearest: hard",
+    "difficulty=easy,meduim": "got 'meduim'; nearest: medium",
+    "difficulty=null": "difficulty must be one of easy, hard, medium, got 'null'",
+    "difficulty=[easy,hard]": "difficulty must be one of easy, hard, medium, got",
+    "trainer=5": "trainer must be one of default, got '5'",
+    "difficulty@levels.easy=hard": "a group has one place only; write difficulty=NAME",
+    "levels.easy.turn_cap=3": "choose the run's own with difficulty=NAME",
+    "level=easy": "choose the run's own with difficulty=NAME",
+    "seed=abc": "seed must be a whole number, got 'abc'",
+    "seed=1.5": "seed must be a whole number, got '1.5'",
+    "seed=null": "seed must be a whole number, got null",
+    "seed=": "seed must be a whole number, got ''",
+    "algorithm.null_control=maybe": "algorithm.null_control must be true or false, got 'maybe'",
+    "algorithm.learning_rate=fast": "algorithm.learning_rate must be a number, got 'fast'",
+    "algorithm.std_floor=low": "algorithm.std_floor must be a number or null, got 'low'",
+    "difficulty.intentions=praise": "difficulty.intentions must be a list of names, as in [a,b]",
+    "difficulty.intentions=[prais]": "got 'prais'; nearest: praise",
+    "seed=-1": "seed must lie between 0 and",
+    "algorithm.group_size=1": "algorithm.group_size must lie between 2 and 1024, got 1",
+    "algorithm.learning_rate=nan": "algorithm.learning_rate must lie between 0 and 10000, got nan",
+    "algorithm.learning_rate=1e999": "got inf",
+    "trainer.steps=0": "trainer.steps must lie between 1 and",
+    "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
+    "policy.kind=tinny": "policy.kind must be one of tabular, tiny, got 'tinny'; nearest: tiny",
+    "seed=range(3,1)": "seed=range(3,1): the sweep is empty",
+    "difficulty=glob(x*)": "difficulty=glob(x*): the sweep is empty",
+    "seed=1,1": "seed=1,1: the sweep must not repeat a value, got 1 twice",
+    "seed=range(0,5000)": "a sweep must have at most 1000 runs, got 1001 or more",
+    "seed=interval(0,1)": "the sweeper takes a,b,c, choice(), range() and glob() only",
+    "seed=range(1,": READ,
+    "seed=1,": READ,
+    "seed": READ,
+    "easy": READ,
+    "--x=1": READ,
+    "difficulty=easy=hard": READ,
+    "seed=[1": READ,
+    "": READ,
+    "+sweeps=difficulty_ladder,seeds": "name one sweep file at a time",
+    "+sweeps=difficulty_laddr": "nearest: difficulty_ladder",
+    "+sweeps=../conf/config": "sweeps must be one of difficulty_ladder, seeds, smoke, got",
+    "+sweeps=null": "sweeps must be one of difficulty_ladder, seeds, smoke, got 'null'",
+    "sweeps=seeds": "write +sweeps=NAME to name a sweep file",
+    "hydra.run.dir=x": OWN_KEYS,
+    "hydra.sweep.dir=/tmp/x": OWN_KEYS,
+    "hydra.job.env_set.A=1": OWN_KEYS,
+    "hydra.callbacks.x._target_=os.system": OWN_KEYS,
+    "hydra.launcher._target_=os.system": OWN_KEYS,
+    "hydra.searchpath=[x]": OWN_KEYS,
+    "hydra=1": OWN_KEYS,
+    "hydra.sweeper.params={seed:1}": "write the axis itself, KEY=a,b",
+    "hydra/launcher=nope": "hydra/launcher must be one of basic, joblib, local",
+    "hydra/launcher=slurm": "hydra/launcher=submitit_slurm needs a plugin: pip install",
+    "hydra.launcher.nope=1": "hydra.launcher.nope: the launcher has no such setting",
+    "hydra.launcher.n_jobs=many": "hydra.launcher.n_jobs",
+    "hydra/sweeper=optuna": "hydra/sweeper must be one of basic",
+    "difficulty.name=../../x": "since it names the run's folder, got '../../x'",
+    "difficulty.name=/etc/x": "since it names the run's folder, got '/etc/x'",
+    "difficulty.name=-rf": "since it names the run's folder, got '-rf'",
+    "difficulty.name=''": "since it names the run's folder, got ''",
+    "difficulty.name=${oc.env:HOME}": "a value may refer to other keys, not to a resolver",
+    "difficulty.name=${nope}": "Interpolation key 'nope' not found",
+    "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",
+    "~trainer.steps": "trainer.steps: TrainerConfig (DictConfig) does not support deletion",
+    "~difficulty=hard": "Could not delete 'difficulty=hard'",
+}
+
+
+@pytest.mark.parametrize("word", MISTAKES, ids=lambda word: word or "empty")
+def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
+    with pytest.raises(ConfigError) as caught:
+        launch.plan([word])
+    assert MISTAKES[word] in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not GlobalHydra.instance().is_initialized()
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["seed=1", "seed=2"], "seed=2: seed is set twice, first by seed=1"),
+        (["seed=1,2", "++seed=3"], "++seed=3: seed is set twice, first by seed=1,2"),
+        (["+sweeps=seeds", "+sweeps=smoke"], "sweeps is set twice"),
+        (["seed=range(0,100)", "trainer.steps=range(1,100)"], "at most 1000 runs, got 9900"),
+    ],
+)
+def test_words_that_are_wrong_together(words, said):
+    with pytest.raises(ConfigError) as caught:
+        launch.plan(words)
+    assert said in str(caught.value)
+
+
+def test_two_names_for_one_run_are_refused():
+    Path("conf/difficulty").mkdir(parents=True)
+    for name in ("one", "two"):
+        Path(f"conf/difficulty/{name}.yaml").write_text("name: same\n")
+    with pytest.raises(ConfigError, match=r"runs 0 and 1 of the sweep are the same: .*=two"):
+        launch.plan(["difficulty=one,two"])
+
+
+KEYS = st.sampled_from(["seed", "difficulty", "trainer.steps", "hydra.job", "+sweeps", "~seed", ""])
+VALUES = st.text("abc012,.[]{}()'\"$:=\\ \x1bé\n", max_size=12)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.builds("{}={}".format, KEYS, VALUES) | VALUES, min_size=1, max_size=3))
+def test_no_words_end_in_anything_but_a_plan_or_one_line(words):
+    try:
+        names = launch.plan(words).names
+    except ConfigError as error:
+        names = (str(error),)
+    assert len(names) == len(set(names)) > 0
+    assert all(name.isprintable() and name for name in names)
+
+
+def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were():
+    before, where = list(logging.getLogger().handlers), Path.cwd()
+    launch.plan(["seed=1,2"])
+    assert logging.getLogger().handlers == before
+    assert Path.cwd() == where
+    assert not list(Path().iterdir())
+    assert not GlobalHydra.instance().is_initialized()

@@ -6,32 +6,84 @@ python benchmarks/listening.py [CONVERSATIONS]
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import yaml
 
-from harness.config import LEVELS, DifficultyConfig
+from harness.config import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator import blind, optimum
-from harness.simulator.protocol import ConversationKey
-from harness.simulator.reference import REFERENCES, Reference, fixed_cycle, spoken_schedule, talk
+from harness.simulator.draws import uniforms
+from harness.simulator.listening import listen
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.simulator.reference import (
+    REFERENCES,
+    Reference,
+    attentive,
+    fixed_cycle,
+    phrase,
+    random_supporter,
+    spoken_schedule,
+    talk,
+)
 from harness.simulator.reference_phrases import FIXED
 from harness.simulator.scripted import ScriptedSimulator
 from harness.simulator.strategy_game import Game
 
 CONF = Path(__file__).parents[1] / "conf" / "difficulty"
 GROUP = 2
+Context = tuple[UserTurn, Sequence[str], Sequence[str]]
+"""A turn to be replied to, what the user said so far, what was replied."""
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 600
+    contexts = _contexts(_level("medium"), 60)
     for level in LEVELS:
-        difficulty = DifficultyConfig(**yaml.safe_load((CONF / f"{level}.yaml").read_text()))
+        difficulty = _level(level)
+        accepted = _accepted(difficulty, contexts)
+        half = 1.96 * (accepted * (1 - accepted) / (len(contexts) * len(STRATEGIES))) ** 0.5
         print(
-            f"\n{level}: final emotion, 95% interval; share of replies that helped; flagged; left\n"
+            f"\n{level}: acceptance of all strategies in fixed contexts {accepted:.3f} +-{half:.3f}"
         )
+        print(f"  {'':<52} final emotion  helped flagged left")
         _references(difficulty, count)
         _game(difficulty, count)
+
+
+def _level(name: str) -> DifficultyConfig:
+    return DifficultyConfig(**yaml.safe_load((CONF / f"{name}.yaml").read_text()))
+
+
+def _contexts(difficulty: DifficultyConfig, count: int) -> list[Context]:
+    """Where talks of a listener and of a random supporter stand before each reply."""
+    asked: list[tuple[Sequence[str], Sequence[str]]] = []
+    turns: list[UserTurn] = []
+    for reference in (attentive, random_supporter):
+        talks = talk(ScriptedSimulator(difficulty), _noting(reference, asked), _keys(count))
+        turns += [turn for t in talks for turn in t[:-1]]
+    return [(turn, *words) for turn, words in zip(turns, asked, strict=True)]
+
+
+def _noting(reference: Reference, asked: list[tuple[Sequence[str], Sequence[str]]]) -> Reference:
+    def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
+        asked.append((tuple(heard), tuple(said)))
+        return reference(heard, said, u)
+
+    return reply
+
+
+def _accepted(difficulty: DifficultyConfig, contexts: list[Context]) -> float:
+    """Share of replies that help, over every strategy in every context."""
+    simulator = ScriptedSimulator(difficulty)
+    helped = []
+    for number, (turn, heard, said) in enumerate(contexts):
+        for strategy in STRATEGIES:
+            u = uniforms("accepted", number, strategy)
+            reply = SupporterReply(phrase(strategy, listen(heard), said, u, newest=True))
+            helped.append((simulator.answer([turn], [reply])[0].change or 0) > 0)
+    return float(np.mean(helped))
 
 
 def _references(difficulty: DifficultyConfig, count: int) -> None:
@@ -63,7 +115,7 @@ def _row(difficulty: DifficultyConfig, name: str, reference: Reference, count: i
     flagged = np.mean([turn.flagged for turn in answers])
     left = np.mean([t[-1].ended == "left" for t in talks])
     print(
-        f"  {name:<52} {finals.mean():5.1f} +-{half:4.1f}  {helped:.3f}  {flagged:.3f}  {left:.3f}",
+        f"  {name:<52} {finals.mean():5.1f} +-{half:4.1f}   {helped:.3f}  {flagged:.3f} {left:.3f}",
         flush=True,
     )
 

@@ -1,4 +1,7 @@
-"""A reply as the user takes it in: everything that depends on its text alone, computed once."""
+"""A reply as the user takes it in: everything that depends on its text alone, computed once.
+
+Texts vary more than sentences, so what is costly is remembered sentence by sentence.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from functools import lru_cache
 
 from harness.simulator import surface
 from harness.simulator.people import EVERYONE
-from harness.simulator.recognise import dismisses, recognise
+from harness.simulator.recognise import dismisses, strategy_of
 from harness.simulator.words import FUNCTION_WORDS, content, sentences, stem, words
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
@@ -16,7 +19,7 @@ FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
 COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
 PICK_UP_SHARE = 0.6
-"""Share of a fact's content words that a reply must take up to speak of it."""
+"""Share of a fact's content words that a sentence must take up to speak of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +41,32 @@ class Reading:
 def read(text: str) -> Reading:
     """The reading of `text`; it never fails, whatever the text."""
     text = text[: surface.MAX_CHARACTERS + 1]
-    stems = frozenset(map(stem, words(text)))
-    parts = sentences(text)
+    parts = [_read_sentence(part) for part in sentences(text)]
     return Reading(
-        strategies=recognise(text),
+        strategies=tuple(s for part in parts for s in part.strategies),
+        stems=frozenset().union(*(part.stems for part in parts)),
+        feelings=frozenset().union(*(part.feelings for part in parts)),
+        facts=frozenset().union(*(part.facts for part in parts)),
+        sentences=frozenset().union(*(part.sentences for part in parts)),
+        word_count=sum(part.word_count for part in parts),
+        hurts=any(part.hurts for part in parts),
+        fault=surface.fault(text),
+    )
+
+
+@lru_cache(maxsize=65536)
+def _read_sentence(sentence: str) -> Reading:
+    found = words(sentence)
+    stems, strategy = frozenset(map(stem, found)), strategy_of(sentence)
+    return Reading(
+        strategies=(strategy,) if strategy else (),
         stems=stems,
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
         facts=frozenset(_facts(stems)),
-        sentences=frozenset(" ".join(words(part)) for part in parts),
-        word_count=len(words(text)),
-        hurts=any(map(dismisses, parts)),
-        fault=surface.fault(text),
+        sentences=frozenset((" ".join(found),)),
+        word_count=len(found),
+        hurts=dismisses(sentence),
+        fault=None,
     )
 
 

@@ -1,11 +1,12 @@
 """The harness command as a user runs it: a process of its own, in a folder of its own."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -28,11 +29,15 @@ def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedP
     )
 
 
-def started(*words: str, cwd: Path) -> subprocess.Popen[str]:
-    """`harness WORDS`, left running."""
-    return subprocess.Popen(
-        command(*words), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+@contextlib.contextmanager
+def started(*words: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    """`harness WORDS` while it runs; ended on the way out if it still does."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(*words), cwd=cwd, stdout=pipe, stderr=pipe, text=True) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
 
 
 def command(*words: str) -> list[str]:

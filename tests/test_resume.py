@@ -1,0 +1,160 @@
+"""Continuing: a run by itself, a finished one, a held one, a sweep that moved."""
+
+import json
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import ledger, plans, resume, run, stops
+from harness.config import RunConfig, TrainerConfig
+from harness.errors import ConfigError, DataError
+from harness.plans import Point
+from harness.records import folder, held
+from harness.records.folder import RunFolder, RunStatus
+from tests.commands import TABULAR, harness, rows, started, until
+
+SHORT = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10")
+
+
+def put(path: Path, status: RunStatus) -> RunFolder:
+    made = RunFolder(path)
+    path.mkdir(parents=True, exist_ok=True)
+    folder.create(made, RunConfig())
+    folder.write_status(made, status)
+    return made
+
+
+def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> Path:
+    monkeypatch.chdir(where)
+    points = [Point((f"seed={n}",), {"seed": n}, RunConfig(seed=n)) for n in range(seeds)]
+    return Path(str(ledger.create(plans.build(points, ["seed"]), ["seed=range(3)"]).dir))
+
+
+def test_a_stopped_run_goes_on_to_the_same_numbers(tmp_path):
+    assert harness("train", *SHORT, "--dir", "whole", cwd=tmp_path).returncode == 0
+    with started("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
+        until(lambda: rows(tmp_path / "cut") > 5, "some steps")
+        train.send_signal(signal.SIGINT)
+        train.communicate(timeout=60)
+    resumed = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
+    assert (train.returncode, resumed.returncode) in ((75, 0), (0, 0))
+    cut, whole = ((tmp_path / n / "metrics.jsonl").read_bytes() for n in ("cut", "whole"))
+    assert cut == whole
+
+    again = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
+    assert again.returncode == 0
+    assert [json.loads(line) for line in again.stdout.splitlines()] == [
+        {"event": "resume", "step": 40},
+        {"event": "end", "status": "done", "exit_code": 0},
+    ]
+
+
+def test_a_held_folder_is_75_and_names_the_process(tmp_path):
+    with started("train", *TABULAR, "trainer.steps=100000", "--dir", "d", cwd=tmp_path) as train:
+        until(lambda: rows(tmp_path / "d") > 0, "a step")
+        for words in (("resume", "d"), ("train", *TABULAR, "--dir", "d")):
+            done = harness(*words, cwd=tmp_path)
+            assert done.returncode == 75
+            assert f"held by process {train.pid} on " in done.stderr
+    assert "continue with `harness resume d`" in harness("status", "d", cwd=tmp_path).stdout
+
+
+def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
+    root = make_sweep(monkeypatch, tmp_path)
+    for path in root.glob("[0-9]*"):
+        folder.write_status(RunFolder(path), RunStatus("done", exit_code=0, last_step=100))
+    assert resume.resume(root, "jsonl") == 0
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["status"] for event in events] == ["done"] * 4
+
+
+def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, monkeypatch):
+    root = make_sweep(monkeypatch, tmp_path)
+    folder.write_status(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
+    folder.write_status(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
+    moved = tmp_path / "elsewhere"
+    shutil.move(root, moved)
+    (moved / "0-medium-seed0" / "run.json").unlink()
+    known = ledger.read(moved)
+    assert [row.status for row in known.runs] == ["planned", "done", "failed"]
+    assert known.runs[2].reason == "its process is gone without a word"
+    assert [row.dir for row in known.runs] == [str(moved / row.name) for row in known.runs]
+    assert [row.name for row in ledger.unfinished(known)] == ["0-medium-seed0", "2-medium-seed2"]
+
+
+def test_a_run_that_another_process_executes_is_left_to_it(tmp_path, monkeypatch):
+    root = make_sweep(monkeypatch, tmp_path)
+    busy = RunFolder(root / "0-medium-seed0")
+    folder.write_status(busy, RunStatus("running"))
+    with folder.hold(busy):
+        known = ledger.read(root)
+        assert known.runs[0].status == "running"
+        assert "0-medium-seed0" not in [row.name for row in ledger.unfinished(known)]
+        with pytest.raises(Exception, match=r"held by process \d+ on "):
+            run.refuse_if_held(busy)
+    assert held.holder(busy) is None
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "cannot be read"),
+        ('{"runs": [{"name": 1}], "dir": null, "axes": {}}', "cannot be read"),
+    ],
+)
+def test_a_damaged_sweep_file_is_data_error(tmp_path, content, said):
+    (tmp_path / "sweep.json").write_text(content)
+    with pytest.raises(DataError, match=said):
+        resume.resume(tmp_path, None)
+
+
+def test_a_damaged_run_is_said_to_be_damaged(tmp_path):
+    made = put(tmp_path / "run", RunStatus("stopped"))
+    made.config.write_text("seed: [")
+    with pytest.raises(DataError, match=r"config.yaml: cannot be read as YAML"):
+        resume.resume(made.path, None)
+    made.config.write_text("schema: 1\nsed: 3\n")
+    with pytest.raises(ConfigError, match=r"config.yaml: unknown key 'sed'"):
+        resume.resume(made.path, None)
+    made.status.write_text("nonsense")
+    with pytest.raises(DataError, match=r"run.json: cannot be read"):
+        resume.status(made.path)
+
+
+def failing(tmp_path: Path, **trainer: int) -> RunFolder:
+    made = RunFolder(tmp_path / "sweep" / "run")
+    folder.create(made, RunConfig(trainer=TrainerConfig(**trainer)))
+    return made
+
+
+def test_a_run_that_cannot_start_is_a_row_with_its_reason(tmp_path, monkeypatch):
+    made = failing(tmp_path)
+    made.config.write_text("schema: 2\n")
+    outcome = run.execute(made.path)
+    assert (outcome.status, outcome.exit_code) == ("failed", 2)
+    assert "schema must be 1, got 2" in str(outcome.reason)
+    assert folder.read_status(made).reason == outcome.reason
+
+
+def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    outcome = run.execute(failing(tmp_path, gpus=1).path)
+    assert (outcome.status, outcome.exit_code) == ("failed", 71)
+    assert outcome.reason == "trainer.gpus: must be 0 without a visible GPU, got 1"
+
+
+def test_a_run_is_not_started_once_its_sweep_is_to_stop(tmp_path):
+    made = failing(tmp_path)
+    stops.request(made.path.parent, stops.NO_NEW_RUNS)
+    outcome = run.execute(made.path)
+    assert (outcome.status, outcome.exit_code) == ("planned", None)
+    assert not made.log.exists()
+
+
+def test_a_run_whose_folder_is_gone_is_a_row(tmp_path):
+    outcome = run.execute(tmp_path / "gone")
+    assert outcome.status == "failed"
+    assert "config.yaml" in str(outcome.reason)

@@ -1,0 +1,153 @@
+"""Sweeps of real runs: what they leave, what one run's death costs, how they are stopped."""
+
+import json
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness import ledger as ledgers
+from harness import plans
+from harness.config import RunConfig
+from harness.plans import Point
+from tests.commands import TABULAR, alive, harness, ledger, only_sweep, rows, started, until
+
+LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
+
+
+def folder_of(cwd: Path) -> Path:
+    """The folder of the sweep that has been started in `cwd`."""
+    return until(lambda: next(cwd.glob("runs/*"), None), "the sweep's folder")
+
+
+def holder(run: Path) -> int | None:
+    """The process that trains `run`, once it has written rows."""
+    path = run / ".holder"
+    return int(path.read_text().split()[0]) if path.exists() and rows(run) > 2 else None
+
+
+def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
+    words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard")
+    done = harness("sweep", *words, "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    root = only_sweep(tmp_path)
+    value = json.loads(done.stdout)
+    assert value == json.loads((root / "sweep.json").read_text())
+    assert (value["dir"], value["axes"]) == (str(root), {"difficulty": ["easy", "hard"]})
+    assert [row["name"] for row in value["runs"]] == ["0-easy-seed1", "1-hard-seed1"]
+    for row in value["runs"]:
+        run = Path(row["dir"])
+        assert (run.parent, run.name) == (root, row["name"])
+        assert (row["status"], row["exit_code"], row["reason"]) == ("done", 0, None)
+        assert json.loads((run / "run.json").read_text())["last_step"] == rows(run) == 3
+        assert "step 1" in (run / "train.log").read_text()
+    assert "next: `harness fit-entropy-law" in done.stderr
+    assert not alive(str(tmp_path))
+
+
+def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_path):
+    words = (*TABULAR, "trainer.steps=80", "trainer.checkpoint_every=10", "seed=1,2,3")
+    with started("sweep", *words, cwd=tmp_path) as sweep:
+        root = folder_of(tmp_path)
+        victim = root / "1-medium-seed2"
+        os.kill(until(lambda: holder(victim), "its process"), signal.SIGKILL)
+        _, said = sweep.communicate(timeout=60)
+    assert sweep.returncode == 3
+    assert [row["status"] for row in ledger(root)] == ["done", "failed", "done"]
+    assert ledger(root)[1]["reason"] == "killed by signal 9"
+    assert ledger(root)[1]["exit_code"] == 137
+    assert "1-medium-seed2: failed, killed by signal 9" in said
+    assert f"harness resume {root}" in said
+
+    other = root / "0-medium-seed1" / "run.json"
+    before = other.stat().st_mtime_ns
+    resumed = harness("resume", str(root), "--events", "jsonl", cwd=tmp_path)
+    assert resumed.returncode == 0
+    assert [row["status"] for row in ledger(root)] == ["done"] * 3
+    assert other.stat().st_mtime_ns == before
+    assert json.loads((victim / "run.json").read_text())["attempts"] == 2
+    assert rows(victim) == 80
+    names = ["0-medium-seed1", "1-medium-seed2", "2-medium-seed3"]
+    events = [json.loads(line) for line in resumed.stdout.splitlines()]
+    done = {"status": "done", "exit_code": 0}
+    assert events[:-1] == [{"event": "run", "name": name, **done} for name in names]
+    assert events[-1] == {"event": "end", **done}
+    assert sorted(path.name for path in root.glob("[0-9]*")) == names
+
+
+def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path):
+    with started("sweep", *TABULAR, *LONG, "seed=1,2,3", cwd=tmp_path) as sweep:
+        root = folder_of(tmp_path)
+        until(lambda: holder(root / "0-medium-seed1"), "a run")
+        sweep.send_signal(signal.SIGTERM)
+        _, said = sweep.communicate(timeout=60)
+    assert sweep.returncode == 75
+    assert "stopping the runs; Ctrl-C again to end now" in said
+    assert f"stopped; continue with `harness resume {root}`" in said
+    assert {row["status"] for row in ledger(root)} <= {"stopped", "planned"}
+    first = ledger(root)[0]
+    assert (first["status"], first["exit_code"]) == ("stopped", 75)
+    assert not alive(f"{root}/")
+
+
+def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_path):
+    with started("sweep", *TABULAR, *LONG, "seed=1,2", cwd=tmp_path) as sweep:
+        root = folder_of(tmp_path)
+        until(lambda: holder(root / "0-medium-seed1"), "a run")
+        until(lambda: holder(root / "1-medium-seed2"), "the other run")
+        sweep.kill()
+        sweep.communicate(timeout=60)
+    until(lambda: not alive(f"{root}/"), "the runs to be gone")
+    stands = harness("status", str(root), "--json", cwd=tmp_path)
+    found = {(row["status"], row["reason"]) for row in json.loads(stands.stdout)["runs"]}
+    assert found == {("failed", "its process is gone without a word")}
+    assert "continue with `harness resume" in harness("status", str(root), cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_a_second_interrupt_ends_everything_at_once(tmp_path):
+    words = ("policy=tabular", "trainer.conversations=512", *LONG, "seed=1,2")
+    with started("sweep", *words, cwd=tmp_path) as sweep:
+        root = folder_of(tmp_path)
+        until(lambda: holder(root / "0-medium-seed1"), "a run")
+        sweep.send_signal(signal.SIGINT)
+        until(lambda: (root / ".stop").exists(), "the first interrupt to be seen")
+        began = time.monotonic()
+        sweep.send_signal(signal.SIGINT)
+        sweep.communicate(timeout=60)
+    assert sweep.returncode == 130
+    assert time.monotonic() - began < 10
+    assert not alive(f"{root}/")
+
+
+@pytest.mark.slow
+def test_on_failure_stop_starts_no_further_run(tmp_path):
+    words = (*TABULAR, "trainer.steps=400", "seed=1,2,3", "hydra/launcher=basic")
+    with started("sweep", *words, "--on-failure", "stop", cwd=tmp_path) as sweep:
+        root = folder_of(tmp_path)
+        os.kill(until(lambda: holder(root / "0-medium-seed1"), "its process"), signal.SIGKILL)
+        sweep.communicate(timeout=60)
+    assert sweep.returncode == 3
+    assert [row["status"] for row in ledger(root)] == ["failed", "planned", "planned"]
+
+
+def test_sweeps_that_start_in_the_same_second_have_folders_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = plans.build([Point((), {}, RunConfig())], [])
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: ledgers.create(plan, []).dir, range(24)))
+    assert len(set(made)) == len(list((tmp_path / "runs").iterdir())) == 24
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib", "local"])
+def test_every_launcher_runs_every_point_once(launcher, tmp_path):
+    words = (*TABULAR, "trainer.steps=2", "seed=range(1,6)", f"hydra/launcher={launcher}")
+    assert harness("sweep", *words, cwd=tmp_path).returncode == 0
+    root = only_sweep(tmp_path)
+    assert [row["status"] for row in ledger(root)] == ["done"] * 5
+    attempts = [json.loads(p.read_text())["attempts"] for p in root.glob("*/run.json")]
+    assert attempts == [1] * 5

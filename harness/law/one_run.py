@@ -71,7 +71,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, choice.entropy, reward, course)
-    return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned.points))
+    return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned))
 
 
 def _headline(table: Table, choice: Choice) -> str:
@@ -198,9 +198,20 @@ def _silent_share(table: Table) -> float | None:
     return max((float(c.mean()) for c in finite if len(c)), default=None)
 
 
-def _series(run: Found, who: Identity, points: Points) -> RunSeries:
+def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:
     level = who.level or "other logs"
     panel = f"{level}, null control" if who.null_control else level
     known = who.level is not None and who.seed is not None
     label = f"{panel}, seed {who.seed}" if known else Path(run.run).name or run.run
-    return RunSeries(run.run, label, panel, who.seed, points.steps, points.entropy, points.reward)
+    points = cleaned.points
+    return RunSeries(
+        run=run.run,
+        label=label,
+        level=panel,
+        seed=who.seed,
+        steps=points.steps,
+        entropy=points.entropy,
+        reward=points.reward,
+        course_steps=cleaned.steps,
+        course_entropy=cleaned.entropy,
+    )

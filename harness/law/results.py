@@ -130,7 +130,7 @@ class GroupResult:
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
-    """The cleaned points a run was fitted on, for drawing. All arrays have shape (n_valid,)."""
+    """The cleaned points a run was fitted on, for drawing; shape (n_valid,) unless said."""
 
     run: str
     label: str
@@ -141,6 +141,9 @@ class RunSeries:
     steps: Floats
     entropy: Floats
     reward: Floats
+    course_steps: Floats
+    """Every step with a valid H, evaluated or not, shape (n_course,)."""
+    course_entropy: Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,15 +30,17 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
     """One column a level: H above, R below."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
-    points = [trace.points for panel in panels for trace in panel.traces]
+    traces = [trace for panel in panels for trace in panel.traces]
     shared = frame(
-        [p.steps for p in points], [p.entropy for p in points], [p.reward for p in points]
+        [trace.course.steps for trace in traces],
+        [trace.course.entropy for trace in traces],
+        [trace.points.reward for trace in traces],
     )
     for position, (panel, pair) in enumerate(zip(panels, grid.panels, strict=True)):
         top, bottom = pair
         for trace in panel.traces:
-            _line(top, trace, trace.points.entropy)
-            _line(bottom, trace, trace.points.reward)
+            _line(top, trace, trace.course.steps, trace.course.entropy)
+            _line(bottom, trace, trace.points.steps, trace.points.reward)
         for axes in pair:
             _onsets(axes, [trace for trace in panel.traces if trace.onset is not None])
         dress(top, bottom, shared, names, grid.leftmost(position))
@@ -68,9 +70,9 @@ def dress(
         bottom.set_ylabel(names.reward)
 
 
-def _line(axes: Axes, trace: Trace, values: Floats) -> None:
+def _line(axes: Axes, trace: Trace, steps: Floats, values: Floats) -> None:
     axes.plot(
-        trace.points.steps, values, "-", marker=canvas.marker(trace.slot),
+        steps, values, "-", marker=canvas.marker(trace.slot),
         color=canvas.colour(trace.slot), lw=1.2, ms=2.6, mew=0, alpha=0.85,
     )  # fmt: skip
 
@@ -106,9 +108,10 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
             same = {"level": panel.level, "run": trace.run}
-            points = trace.points
-            for step, h, r in zip(points.steps, points.entropy, points.reward, strict=True):
-                yield {**same, "kind": "point", "step": step, "entropy": h, "reward": r}
+            for step, h in zip(trace.course.steps, trace.course.entropy, strict=True):
+                yield {**same, "kind": "entropy", "step": step, "entropy": h}
+            for step, r in zip(trace.points.steps, trace.points.reward, strict=True):
+                yield {**same, "kind": "reward", "step": step, "reward": r}
             if trace.onset is not None:
                 onset = trace.onset
                 yield {

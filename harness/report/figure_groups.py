@@ -48,18 +48,16 @@ def draw_curves(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
     grid = canvas.grid(f"{figure_curves.HEADING}: {MEDIANS}", titles, 2, figure_curves.ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
     shared = figure_curves.frame(
-        [p.steps for p in pools],
-        [values for p in pools for values in (p.entropy.low, p.entropy.high)],
+        [p.course.at for p in pools],
+        [values for p in pools for values in (p.course.low, p.course.high)],
         [values for p in pools for values in (p.reward.low, p.reward.high)],
     )
     for position, (panel, (top, bottom)) in enumerate(zip(panels, grid.panels, strict=True)):
         for pool in panel.pools:
             colour = canvas.colour(pool.slot)
-            for axes, values in ((top, pool.entropy), (bottom, pool.reward)):
-                axes.fill_between(
-                    pool.steps, values.low, values.high, color=colour, alpha=0.2, lw=0
-                )
-                axes.plot(pool.steps, values.median, "-", color=colour)
+            for axes, values in ((top, pool.course), (bottom, pool.reward)):
+                axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
+                axes.plot(values.at, values.median, "-", color=colour)
                 _onsets(axes, pool)
         figure_curves.dress(top, bottom, shared, names, grid.leftmost(position))
     entries = _entries(panels)
@@ -76,8 +74,8 @@ def _law(axes: Axes, pool: Pool, shared: Frame) -> None:
         alpha=0.6, mew=0, zorder=2,
     )  # fmt: skip
     if pool.curve is not None:
-        shown = pool.curve_entropy >= shared.left
-        h, curve = pool.curve_entropy[shown], pool.curve
+        curve, shown = pool.curve, pool.curve.at >= shared.left
+        h = curve.at[shown]
         axes.fill_between(h, curve.low[shown], curve.high[shown], color=colour, alpha=0.18, lw=0)
         axes.plot(h, curve.median[shown], "-", color=colour, zorder=3)
 
@@ -111,7 +109,7 @@ def _law_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
         for pool in panel.pools:
             same = {"level": panel.level, "group": pool.legend}
             for step, h, r, low, high in zip(
-                pool.steps, pool.entropy.median, pool.reward.median, pool.reward.low,
+                pool.reward.at, pool.entropy.median, pool.reward.median, pool.reward.low,
                 pool.reward.high, strict=True,
             ):  # fmt: skip
                 yield {
@@ -126,7 +124,7 @@ def _law_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
                 }  # fmt: skip
             if pool.curve is not None:
                 for h, r, low, high in zip(
-                    pool.curve_entropy, pool.curve.median, pool.curve.low, pool.curve.high,
+                    pool.curve.at, pool.curve.median, pool.curve.low, pool.curve.high,
                     strict=True,
                 ):  # fmt: skip
                     yield {
@@ -139,9 +137,9 @@ def _curve_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
             same = {"level": panel.level, "group": pool.legend}
-            for quantity, values in (("entropy", pool.entropy), ("reward", pool.reward)):
+            for quantity, values in (("entropy", pool.course), ("reward", pool.reward)):
                 for step, value, low, high in zip(
-                    pool.steps, values.median, values.low, values.high, strict=True
+                    values.at, values.median, values.low, values.high, strict=True
                 ):
                     yield {
                         **same, "quantity": quantity, "step": step, "value": value, "low": low,

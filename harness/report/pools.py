@@ -19,8 +19,9 @@ MOST_GROUPS = 7
 
 @dataclass(frozen=True)
 class Middle:
-    """Median and band over runs. All arrays have one shape."""
+    """Median and band over runs, at steps (or values of H) that any run has."""
 
+    at: Floats
     median: Floats
     low: Floats
     high: Floats
@@ -33,11 +34,11 @@ class Pool:
     legend: str
     slot: int
     runs: tuple[str, ...]
-    steps: Floats
-    """Middle of each time bin, shape (bins,)."""
+    course: Middle
+    """H against the middle of each time bin, also where R was not measured."""
     entropy: Middle
+    """H in the bins of `reward`."""
     reward: Middle
-    curve_entropy: Floats
     curve: Middle | None
     """The fitted curves of the runs whose a is identified; None if there are none."""
     identified: int
@@ -99,11 +100,14 @@ def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[
 def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult]) -> Pool:
     series = [analysis.series[run.run] for run in runs]
     edges = np.linspace(
-        min(s.steps.min() for s in series), max(s.steps.max() for s in series), STEP_BINS + 1
+        min(s.course_steps.min() for s in series),
+        max(s.course_steps.max() for s in series),
+        STEP_BINS + 1,
     )
+    course = np.array([_on_grid(s.course_steps, s.course_entropy, edges) for s in series])
     entropy = np.array([_on_grid(s.steps, s.entropy, edges) for s in series])
     reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
-    seen = np.isfinite(entropy).any(axis=0)
+    middles = (edges[1:] + edges[:-1]) / 2
     grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), traces.CURVE_POINTS)
     curves = _identified_curves(runs, grid)
     ceilings = [r.ceiling.value for r in runs if r.ceiling and findings.ceiling_identified(r)]
@@ -111,11 +115,10 @@ def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult])
         legend,
         slot,
         tuple(run.run for run in runs),
-        ((edges[1:] + edges[:-1]) / 2)[seen],
-        _middle(entropy[:, seen]),
-        _middle(reward[:, seen]),
-        grid,
-        _middle(curves) if len(curves) else None,
+        _middle(middles, course),
+        _middle(middles, entropy),
+        _middle(middles, reward),
+        _middle(grid, curves) if len(curves) else None,
         len(curves),
         _spread(ceilings),
         len(ceilings),
@@ -151,7 +154,8 @@ def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def _middle(values: Floats) -> Middle:
-    """Over axis 0, leaving NaN out. `values` has shape (runs, points)."""
-    median, low, high = np.nanquantile(values, [0.5, LOW, HIGH], axis=0)
-    return Middle(median, low, high)
+def _middle(at: Floats, values: Floats) -> Middle:
+    """Over axis 0, leaving NaN out, where any run has a value. `values`: (runs, len(at))."""
+    seen = np.isfinite(values).any(axis=0)
+    median, low, high = np.nanquantile(values[:, seen], [0.5, LOW, HIGH], axis=0)
+    return Middle(at[seen], median, low, high)

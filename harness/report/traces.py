@@ -32,6 +32,14 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Course:
+    """H at every step it was measured, also where R was not. Shape (bins,), as Points."""
+
+    steps: Floats
+    entropy: Floats
+
+
+@dataclass(frozen=True)
 class Curve:
     """R = -a*exp(H) + b with its pointwise 95% band. All arrays have shape (CURVE_POINTS,)."""
 
@@ -52,6 +60,7 @@ class Trace:
     slot: int
     """Which colour and marker; equal legends share it across panels."""
     points: Points
+    course: Course
     curve: Curve | None
     ceiling: Interval | None
     ceiling_identified: bool
@@ -99,14 +108,19 @@ def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Panel, ...]:
 
 def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
     """Means over at most `most` time bins of equal counts."""
-    n = len(series.steps)
+    return Points(*_bin_means(most, series.steps, series.entropy, series.reward))
+
+
+def course(series: RunSeries, most: int = MOST_POINTS) -> Course:
+    """The course of H, binned as the points are."""
+    return Course(*_bin_means(most, series.course_steps, series.course_entropy))
+
+
+def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
+    n = len(arrays[0])
     label = np.arange(n) * min(n, most) // max(n, 1)
     counts = np.bincount(label)
-    return Points(
-        np.bincount(label, series.steps) / counts,
-        np.bincount(label, series.entropy) / counts,
-        np.bincount(label, series.reward) / counts,
-    )
+    return [np.bincount(label, values) / counts for values in arrays]
 
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
@@ -152,6 +166,7 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:
         legend,
         slot,
         binned(series),
+        course(series),
         curve(series, run),
         run.ceiling,
         findings.ceiling_identified(run),

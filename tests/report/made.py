@@ -83,7 +83,8 @@ def fitted(
         "config": {"policy": {"kind": "tabular"}},
     }
     result = RunResult(run, "ok", None, n, {}, **{**values, **more})
-    series = RunSeries(run, run, level, seed, np.arange(1.0, n + 1), entropy, reward)
+    steps = np.arange(1.0, n + 1)
+    series = RunSeries(run, run, level, seed, steps, entropy, reward, steps, entropy)
     return result, series
 
 

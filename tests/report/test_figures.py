@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -129,10 +130,7 @@ def test_the_unit_of_entropy_is_that_of_the_policy(kinds: Sequence[str], unit: s
 
 def test_data_far_from_no_entropy_are_not_squeezed_to_show_it() -> None:
     run, series = made.fitted("r")
-    far = type(series)(
-        series.run, series.label, series.level, series.seed, series.steps,
-        series.entropy / 2 + 3, series.reward,
-    )  # fmt: skip
+    far = replace(series, entropy=series.entropy / 2 + 3)
     low, high = drawn(made.analysis([(run, far)]))["entropy_law"].figure.axes[0].get_xlim()
     assert low > 2.8
     assert np.ptp(far.entropy) > 0.8 * (high - low)

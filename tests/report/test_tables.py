@@ -77,7 +77,7 @@ def printed(analysis: Analysis, explain: bool = False, width: int = 80) -> str:
 def test_the_whole_output_at_the_width_of_a_plain_terminal() -> None:
     text = printed(study())
     assert text.startswith(GOLDEN)
-    assert "H covers too narrow a range" in text[len(GOLDEN) :]
+    assert "H moves too little" in text[len(GOLDEN) :]
 
 
 def test_a_plain_terminal_is_wide_enough_for_every_line_of_the_table() -> None:

@@ -94,7 +94,7 @@ def test_pools_take_medians_over_the_runs_of_a_group() -> None:
 
 
 def on_steps(pool: pools.Pool, steps: Floats) -> Floats:
-    return np.interp(steps, pool.steps, pool.reward.median)
+    return np.interp(steps, pool.reward.at, pool.reward.median)
 
 
 def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> None:

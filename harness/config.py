@@ -120,14 +120,14 @@ class PolicyConfig:
     temperature: float = 1.0
     max_turn_tokens: int = 32
     """Tokens the policy may say in one turn; a language model's only."""
-    hidden_size: int = 96
+    hidden_size: int = 64
     layers: int = 4
     attention_heads: int = 4
     vocabulary: int = 1200
     """Size of the byte-pair vocabulary trained on the project's own dialogues."""
     warm_start_steps: int = 900
     """Supervised steps on generated dialogues before any reinforcement learning."""
-    warm_start_learning_rate: float = 1.2e-2
+    warm_start_learning_rate: float = 1.5e-2
 
     def __post_init__(self) -> None:
         one_of("policy.kind", self.kind, POLICY_KINDS)

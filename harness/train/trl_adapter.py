@@ -175,19 +175,25 @@ def make_trainer(
     """A trainer for the whole run; `scratch` is only written to by `save`."""
     # TRL still reads this property by its older name, and the library warns at every reading.
     warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
-    groups = config.trainer.conversations // config.algorithm.group_size
-    steps = range(1, config.trainer.steps + 1)
-    rows = {
-        "prompt": [""] * (len(steps) * groups),
-        "step": [step for step in steps for _ in range(groups)],
-    }
     return ConversationTrainer(
         learner,
         config,
         model=model,
-        args=_arguments(config, scratch),
-        train_dataset=Dataset.from_dict(rows),
+        args=arguments(config, scratch),
+        train_dataset=dataset(config),
         processing_class=tokenizer,
+    )
+
+
+def dataset(config: RunConfig) -> Dataset:
+    """One row a step and group, in order and read once; the words come from the conversations."""
+    groups = config.trainer.conversations // config.algorithm.group_size
+    steps = range(1, config.trainer.steps + 1)
+    return Dataset.from_dict(
+        {
+            "prompt": [""] * (len(steps) * groups),
+            "step": [step for step in steps for _ in range(groups)],
+        }
     )
 
 
@@ -196,7 +202,7 @@ def resume_point(checkpoint: Path | None) -> str | None:
     return None if checkpoint is None else str(checkpoint / CHECKPOINT)
 
 
-def _arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
+def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
     """Every option that could matter, whatever the library's defaults become."""
     algorithm, trainer = config.algorithm, config.trainer
     return GRPOConfig(

@@ -1,0 +1,128 @@
+"""What the loss and the measures of a language model are, against their definitions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import Qwen3Config, Qwen3ForCausalLM
+
+from harness.train.language_loss import (
+    LossBatch,
+    accumulate_gradient,
+    own_entropies,
+    own_log_probabilities,
+)
+from harness.train.losses import clipped_loss
+from harness.train.scoring import entropies
+from harness.train.token_rows import by_length
+
+WORDS = 24
+
+
+@pytest.fixture
+def model() -> Any:
+    torch.manual_seed(3)
+    made = Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=WORDS, hidden_size=16, intermediate_size=32, num_hidden_layers=2,
+            num_attention_heads=2, num_key_value_heads=1, head_dim=8, tie_word_embeddings=True,
+        )
+    ).eval()  # fmt: skip
+    with torch.no_grad():
+        made.get_input_embeddings().weight.mul_(10)
+    return made
+
+
+def batch(old: bool = False) -> LossBatch:
+    """Eleven conversations of different lengths, some tokens the policy's own."""
+    draws = np.random.default_rng(1)
+    ids = [draws.integers(0, WORDS, n).tolist() for n in draws.integers(5, 40, 11)]
+    own = [[bool(n > 2 and draws.random() < 0.5) for n in range(len(row))] for row in ids]
+    own = [[*row[:-1], True] for row in own]
+    logps = [torch.from_numpy(draws.normal(-2.5, 1, sum(row))).float() for row in own]
+    return LossBatch(ids, own, draws.normal(0, 1, 11).tolist(), logps if old else None)
+
+
+def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
+    """Log-probabilities of each conversation's own tokens, one conversation at a time."""
+    found = []
+    for ids, own in zip(given.ids, given.own, strict=True):
+        logits = model(input_ids=torch.tensor([ids])).logits[0, :-1] / temperature
+        logp = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
+        found.append(logp[torch.tensor(own[1:])])
+    return found
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1.6])
+def test_padding_and_order_do_not_change_a_log_probability(model: Any, temperature: float) -> None:
+    given_batch = batch()
+    found = own_log_probabilities(model, given_batch.ids, given_batch.own, temperature)
+    wanted = alone(model, given_batch, temperature)
+    torch.testing.assert_close(torch.cat(found), torch.cat(wanted).detach(), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(model: Any, old: bool) -> None:
+    given_batch = batch(old)
+    result = accumulate_gradient(model, given_batch, 0.2, 0.3, 1.6)
+    found = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    logp = torch.cat(alone(model, given_batch, 1.6))
+    before = logp.detach() if given_batch.old_logp is None else torch.cat(given_batch.old_logp)
+    advantage = np.repeat(given_batch.advantage, [sum(row) for row in given_batch.own])
+    by_hand = clipped_loss(
+        logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3
+    )
+    # d loss / d weights = sum over tokens of d loss / d logp * d logp / d weights.
+    torch.autograd.backward((logp * torch.from_numpy(by_hand.gradient).float()).sum())
+    assert result.value == pytest.approx(by_hand.value, abs=1e-5)
+    assert (result.low_share, result.high_share) == (by_hand.low_share, by_hand.high_share)
+    assert (by_hand.low_share > 0.05) == old
+    for mine, parameter in zip(found, model.parameters(), strict=True):
+        torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_scores_come_back_in_the_order_of_the_conversations(model: Any) -> None:
+    given_batch = batch()
+    result = accumulate_gradient(model, given_batch, 0.2, 0.2, 1.6)
+    for row, logp in zip(result.scored, alone(model, given_batch, 1.6), strict=True):
+        torch.testing.assert_close(row.logp, logp.detach(), atol=1e-5, rtol=0)
+    hot = own_entropies(model, given_batch.ids, given_batch.own, 1.6)
+    cold = own_entropies(model, given_batch.ids, given_batch.own, 1.0)
+    for row, at_t, at_1 in zip(result.scored, hot, cold, strict=True):
+        torch.testing.assert_close(row.entropy_nats, at_t)
+        torch.testing.assert_close(row.entropy_t1_nats, at_1)
+    assert torch.cat(hot).mean() > torch.cat(cold).mean() + 0.1
+
+
+@given(
+    st.lists(st.lists(st.floats(-60, 60), min_size=3, max_size=3), min_size=1, max_size=5),
+    st.floats(0.3, 3.0),
+)
+def test_entropy_is_that_of_the_distribution(rows: list[list[float]], temperature: float) -> None:
+    z = torch.tensor(rows, dtype=torch.float64)
+    p = torch.softmax(z / temperature, -1).numpy()
+    wanted = -(p * np.log(np.where(p > 0, p, 1))).sum(-1)
+    np.testing.assert_allclose(entropies(z.float(), temperature), wanted, atol=2e-5)
+
+
+def test_entropy_near_collapse_keeps_its_digits_in_fp32() -> None:
+    """H of a nearly certain choice among 150,000 words, with logits far from 0."""
+    z = torch.full((1, 150_000), 980.0, dtype=torch.float64)
+    z[0, 7] += 20.0
+    p = torch.softmax(z, -1)
+    wanted = float(-(p * p.log()).sum())
+    assert 0 < wanted < 0.01
+    assert float(entropies(z.float(), 1.0)[0]) == pytest.approx(wanted, rel=1e-3)
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=60), st.integers(1, 9))
+def test_grouping_by_length_is_a_partition_in_order(lengths: list[int], size: int) -> None:
+    groups = by_length(lengths, size)
+    flat = [i for group in groups for i in group]
+    assert sorted(flat) == list(range(len(lengths)))
+    assert [lengths[i] for i in flat] == sorted(lengths)
+    assert all(len(group) == size for group in groups[:-1])

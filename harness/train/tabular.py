@@ -19,13 +19,9 @@ from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey
 from harness.train import evaluate, probe
-from harness.train.advantages import (
-    FloatArray,
-    group_relative,
-    permuted_within_groups,
-)
+from harness.train.advantages import FloatArray
+from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
 from harness.train.conversation import Conversation, hold
 from harness.train.losses import clipped_loss
 from harness.train.measure import (
@@ -37,9 +33,6 @@ from harness.train.measure import (
 )
 from harness.train.session import Session
 from harness.train.tabular_speaker import Acts, TabularSpeaker
-
-_SPEECH, _PERMUTATION = 1, 2
-"""Streams of random numbers within a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +126,7 @@ def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
     held, acts = _batch(policy, config, step)
     talked = time.monotonic()
     rewards = np.array([c.reward for c in held])
-    advantages = _advantages(rewards, config, step)
+    advantages = advantages_of(rewards, config, step)
     trace = _trace(policy, acts, advantages, temperature)
     looked = _yardsticks(policy, config) if evaluate.due(step, config) else {}
     measured = time.monotonic()
@@ -169,24 +162,10 @@ def _check_finite(done: Update, session: Session, step: int) -> None:
 
 def _batch(policy: TabularPolicy, config: RunConfig, step: int) -> tuple[list[Conversation], Acts]:
     """The conversations of step `step`, and what the policy did in them."""
-    size = config.algorithm.group_size
-    keys = [
-        ConversationKey(config.seed, step, n // size, n % size)
-        for n in range(config.trainer.conversations)
-    ]
-    draws = np.random.default_rng([config.seed, step, _SPEECH])
+    draws = draws_of(config, step, SPEECH)
     speaker = TabularSpeaker(policy, config.policy.temperature, draws)
-    held = hold(make(config.simulator, config.difficulty), speaker, keys)
+    held = hold(make(config.simulator, config.difficulty), speaker, keys_of(config, step))
     return held, speaker.acts()
-
-
-def _advantages(rewards: FloatArray, config: RunConfig, step: int) -> FloatArray:
-    algorithm = config.algorithm
-    advantages = group_relative(rewards, algorithm.group_size, algorithm.std_floor)
-    if not algorithm.null_control:
-        return advantages
-    draws = np.random.default_rng([config.seed, step, _PERMUTATION])
-    return permuted_within_groups(advantages, algorithm.group_size, draws)
 
 
 def _trace(

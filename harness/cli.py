@@ -4,7 +4,6 @@ imports what it runs, so that `harness --help` is as quick as Python itself allo
 
 from __future__ import annotations
 
-import json
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -18,6 +17,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # rich takes longer to load than all else that --help needs
     help="Sweep the difficulty of a simulated user; see where policy entropy collapses and why.",
     epilog="Any command takes --debug, which shows the traceback behind an error message.",
 )
@@ -25,7 +25,7 @@ app = typer.Typer(
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[KEY=VALUE]...",
+        metavar="KEY=VALUE",
         show_default=False,
         help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
     ),
@@ -76,7 +76,10 @@ def sweep(
         OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
     ] = OnFailure.CONTINUE,
 ) -> None:
-    """Launch one run per point: harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'"""
+    """Launch one run per point.
+
+    harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
+    """
     from harness import launch, needs
 
     words = overrides or []
@@ -105,7 +108,10 @@ def train(
     overrides: Overrides = None,
     events: EventsOption = None,
 ) -> None:
-    """Do one run in the foreground: harness train difficulty=hard --dir runs/one"""
+    """Do one run in the foreground.
+
+    harness train difficulty=hard --dir runs/one
+    """
     from harness import launch, needs, run
     from harness.records import folder as folders
     from harness.records.folder import RunFolder
@@ -129,7 +135,7 @@ def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder or a sweep's.")],
     events: EventsOption = None,
 ) -> None:
-    """Continue a run, or those runs of a sweep that are not done."""
+    """Continue a run, or a sweep's unfinished runs."""
     from harness import resume as resuming
 
     raise typer.Exit(resuming.resume(folder, events))
@@ -153,7 +159,7 @@ def status(
 
 @app.command("fit-entropy-law")
 def fit_entropy_law(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Runs, sweeps, or logs.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Runs, sweeps, or logs.")],
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")
@@ -170,7 +176,10 @@ def fit_entropy_law(
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
 ) -> None:
-    """Fit R = -a exp(H) + b to every run at or below PATH, and say what holds."""
+    """Fit the law R = -a exp(H) + b.
+
+    To every run at or below PATH, with intervals, onset of collapse and verdict.
+    """
     from harness import fitting
 
     wanted = fitting.Wanted(tuple(paths), out, reward, entropy, figures.value, pool_unlike)
@@ -179,7 +188,10 @@ def fit_entropy_law(
 
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
-    """Check Python, packages, devices, memory and folders; say what to do about each problem."""
+    """Check that this machine is ready.
+
+    Python, packages, devices, memory, folders; each problem comes with what to do.
+    """
     from harness import doctor as doctors
 
     findings = doctors.examine()
@@ -205,6 +217,8 @@ def _dry_run(plan: Any, as_json: bool) -> None:
 
 
 def _print_json(value: Any) -> None:
+    import json
+
     typer.echo(json.dumps(value, indent=1, allow_nan=False))
 
 

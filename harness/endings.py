@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-import traceback as tracebacks
 from typing import Any
 
 import typer
@@ -32,7 +31,7 @@ def say(text: str) -> None:
 def explain(error: BaseException, traceback: bool) -> int:
     """Say what went wrong, and return the exit code of the command that raised `error`."""
     if traceback:
-        tracebacks.print_exception(error)
+        sys.excepthook(type(error), error, error.__traceback__)
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes a SystemExit of the former
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)  # whoever read our output has left
         return 0

@@ -39,7 +39,7 @@ WRONG = {
     "bad choice": (["sweep", "--on-failure", "retry"], "'retry' is not one of 'continue', 'stop'"),
     "bad events": (["train", "--dir", "d", "--events", "xml"], "xml"),
     "bad figures": (["fit-entropy-law", "x", "--figures", "some"], "some"),
-    "no path": (["fit-entropy-law"], "Missing argument 'PATH...'"),
+    "no path": (["fit-entropy-law"], "Missing argument 'PATH"),
     "wrong key": (["sweep", "sed=1"], "sed=1: no such key; nearest: seed"),
     "wrong key of a run": (["train", "sed=1", "--dir", "d"], "sed=1: no such key; nearest: seed"),
     "two points for one run": (

@@ -1,0 +1,82 @@
+"""The built wheel in an empty folder: harness as somebody has it who never saw the checkout."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+HERE = Path(sys.executable).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The harness command of a venv that has the wheel; its libraries are this venv's."""
+    root = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(root), str(CHECKOUT)]
+    subprocess.run(build, check=True, cwd=root, stdout=subprocess.DEVNULL)
+    (wheel,) = root.glob("empathy_harness-*.whl")
+    venv.create(root / "venv", with_pip=False)
+    python = root / "venv" / "bin" / "python"
+    (site,) = (root / "venv").glob("lib/python*/site-packages")
+    install = [*pip, "--python", str(python), "install", "--no-deps", str(wheel)]
+    subprocess.run(install, check=True, cwd=root, stdout=subprocess.DEVNULL)
+    (libraries,) = HERE.glob("lib/python*/site-packages")
+    (site / "libraries.pth").write_text(f"{libraries}\n")  # after it, so that the wheel comes first
+    return root / "venv" / "bin" / "harness"
+
+
+def run(command: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    return subprocess.run(
+        [str(command), *words],
+        cwd=cwd,
+        env={**environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_code_and_its_conf_come_from_the_wheel(installed, tmp_path):
+    code = "import harness.places as p; print(p.__file__, *p.conf_folders(), *p.sweep_folders())"
+    python = installed.parent / "python"
+    done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert len(done.stdout.split()) == 3, done.stderr
+    assert all(path.startswith(str(installed.parents[1])) for path in done.stdout.split())
+
+
+def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed, tmp_path):
+    ladder = ("sweep", "+sweeps=difficulty_ladder", "--dry-run", "--json")
+    planned = run(installed, *ladder, cwd=tmp_path)
+    assert planned.returncode == 0, planned.stderr
+    assert len(json.loads(planned.stdout)["runs"]) == 9
+    assert not list(tmp_path.iterdir())
+
+    words = ("policy=tabular", "trainer.steps=4", "trainer.conversations=8", "difficulty=easy,hard")
+    swept = run(installed, "sweep", *words, cwd=tmp_path)
+    assert swept.returncode == 0, swept.stderr
+    assert run(installed, "fit-entropy-law", "runs", cwd=tmp_path).returncode == 0
+    assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "runs/law").iterdir()}
+
+
+def test_an_own_difficulty_in_the_current_folder_is_found(installed, tmp_path):
+    (tmp_path / "conf" / "difficulty").mkdir(parents=True)
+    (tmp_path / "conf" / "difficulty" / "stoic.yaml").write_text("name: stoic\nthreshold: 2\n")
+    done = run(installed, "sweep", "difficulty=easy,stoic", "--dry-run", cwd=tmp_path)
+    assert "1-stoic-seed1" in done.stdout
+
+
+def test_doctor_is_content(installed, tmp_path):
+    done = run(installed, "doctor", "--json", cwd=tmp_path)
+    findings = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
+    assert findings["conf and sweeps"]["status"] == "ok"
+    assert "sweeps difficulty_ladder" in findings["conf and sweeps"]["found"]

@@ -1,5 +1,6 @@
 """The Hydra boundary: its override grammar, every sentence about a wrong word, its launchers."""
 
+import importlib.util
 import logging
 from pathlib import Path
 
@@ -173,7 +174,6 @@ MISTAKES = {
     "hydra=1": OWN_KEYS,
     "hydra.sweeper.params={seed:1}": "write the axis itself, KEY=a,b",
     "hydra/launcher=nope": "hydra/launcher must be one of basic, joblib, local",
-    "hydra/launcher=slurm": "hydra/launcher=submitit_slurm needs a plugin: pip install",
     "hydra.launcher.nope=1": "hydra.launcher.nope: the launcher has no such setting",
     "hydra.launcher.n_jobs=many": "hydra.launcher.n_jobs",
     "hydra/sweeper=optuna": "hydra/sweeper must be one of basic",
@@ -212,6 +212,15 @@ def test_words_that_are_wrong_together(words, said):
     with pytest.raises(ConfigError) as caught:
         launch.plan(words)
     assert said in str(caught.value)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("hydra_plugins.hydra_submitit_launcher") is not None,
+    reason="the extra slurm is installed",
+)
+def test_a_launcher_whose_plugin_is_missing_says_what_to_install():
+    with pytest.raises(ConfigError, match=r"needs a plugin: pip install .*slurm"):
+        launch.plan(["hydra/launcher=slurm"])
 
 
 def test_two_names_for_one_run_are_refused():

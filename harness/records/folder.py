@@ -15,6 +15,7 @@ import dataclasses
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -95,7 +96,9 @@ class RunFolder:
         return self.status.is_file()
 
 
-OWN_LEFTOVERS = {"config.yaml", "train.log", ".lock", ".holder", "events.jsonl"}
+OWN_LEFTOVER = re.compile(
+    r"config\.yaml|train\.log|events\.jsonl|\.lock|\.holder|\.(config\.yaml|run\.json)\.\d+\.tmp"
+)
 """What a start that died before run.json may have left; anything else is somebody's."""
 
 
@@ -107,11 +110,14 @@ def create(folder: RunFolder, config: RunConfig) -> None:
     """
     if folder.is_run():
         raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
-    foreign = sorted(set(_names(folder.path)) - OWN_LEFTOVERS)
+    names = sorted(_names(folder.path))
+    foreign = [name for name in names if not OWN_LEFTOVER.fullmatch(name)]
     if foreign:
         raise ConfigError(f"{folder.path}: a run needs an empty folder, found {foreign[0]!r}")
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (folder.path / name).unlink()
         text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
     except OSError as error:

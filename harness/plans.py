@@ -71,6 +71,11 @@ def _names(points: Sequence[Point], axes: Iterable[str]) -> Iterable[str]:
                 "difficulty.name must be at most 32 letters, digits, '.', '_' or '-', since it "
                 f"names the run's folder, got {level!r}"
             )
-        swept = [f"{key.split('.')[-1]}{point.values[key]}" for key in others]
+        swept = [_shown(key, point.values[key]) for key in others]
         name = "-".join([str(number), level, f"seed{point.config.seed}", *swept])
         yield re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:LONGEST_NAME]
+
+
+def _shown(key: str, value: Any) -> str:
+    """`tabular` for policy=tabular, `steps5` for trainer.steps=5."""
+    return f"{key.split('.')[-1]}{value}" if "." in key else str(value)

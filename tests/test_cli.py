@@ -206,3 +206,14 @@ def test_a_run_and_its_law_from_the_command_line(tmp_path):
     assert fitted["status"] == "ok"
     assert law.stderr.splitlines()[-1] == "harness: results in d/law"
     assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "d/law").iterdir()}
+
+
+def test_what_a_start_that_died_left_behind_is_cleared_and_nothing_else(tmp_path):
+    left = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.9.tmp")
+    (tmp_path / "d").mkdir()
+    for name in left:
+        (tmp_path / "d" / name).write_text("left behind")
+    done = harness("train", *TABULAR, "trainer.steps=1", "--dir", "d", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    texts = [p.read_text() for p in (tmp_path / "d").iterdir() if p.suffix in (".tmp", ".yaml")]
+    assert "left behind" not in texts

@@ -105,6 +105,11 @@ def test_names_say_number_level_seed_and_what_else_is_swept():
     )
 
 
+def test_a_swept_group_is_named_by_its_option():
+    names = launch.plan(["policy=tabular,tiny"]).names
+    assert names == ("0-medium-seed1-tabular", "1-medium-seed1-tiny")
+
+
 def test_a_value_may_refer_to_another_key():
     (point,) = launch.plan(["trainer.checkpoint_every=${trainer.steps}"]).points
     assert point.config.trainer.checkpoint_every == point.config.trainer.steps

@@ -164,7 +164,7 @@ def hold(folder: RunFolder) -> Iterator[None]:
     lock = FileLock(folder.lock)
     holder = folder.path / ".holder"
     try:
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=0.2)  # somebody may just be asking whether it is held
     except Timeout as error:
         with contextlib.suppress(OSError):
             raise StoppedError(

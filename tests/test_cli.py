@@ -95,8 +95,8 @@ def test_debug_shows_the_traceback_wherever_it_stands(run):
 def test_help_lists_every_command_and_quotes_ranges(run):
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("sweep", "train", "resume", "status", "fit-entropy-law", "doctor"):
-        assert command in out
+    for name in ("sweep", "train", "resume", "status", "fit-entropy-law", "doctor"):
+        assert name in out
     assert "'range(1,4)'" in run("sweep", "--help")[1]
 
 

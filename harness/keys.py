@@ -105,6 +105,8 @@ def _check_hydra(word: Word) -> None:
             f"{word.text}: of hydra's own keys only hydra/launcher, hydra.launcher.*, "
             "hydra/sweeper and hydra.sweeper.* may be set"
         )
+    if word.swept:
+        raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
     if word.key.startswith("hydra.sweeper.params"):
         raise ConfigError(f"{word.text}: write the axis itself, KEY=a,b, or put it in a sweep file")
 

@@ -29,7 +29,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, QuotedString
+from hydra.core.override_parser.types import Override, QuotedString, Sweep
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
@@ -171,9 +171,11 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         raise ConfigError(
             f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
         )
-    values = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
-    texts = override.sweep_string_iterator()
-    return tuple(itertools.islice(values, MOST)), tuple(itertools.islice(texts, MOST))
+    unquoted = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
+    values = tuple(itertools.islice(unquoted, MOST))
+    if any(isinstance(value, Sweep) for value in values):
+        raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
+    return values, tuple(itertools.islice(override.sweep_string_iterator(), MOST))
 
 
 def _is_launcher(word: Word) -> bool:

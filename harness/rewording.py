@@ -57,7 +57,7 @@ def _bad_value(error: BaseException) -> str | None:
         own = not key.startswith("hydra")
         return keys.no_such_key(key) if own else f"{key}: the launcher has no such setting"
     given = GIVEN.search(message)
-    if given:
+    if given and not key.startswith("hydra"):
         return keys.must_be(key, f"'{given[1] if given[1] is not None else given[2]}'")
     if "optional" in message.lower():
         return keys.must_be(key, "null")

@@ -1,5 +1,6 @@
 # Targets are one or two lines each; `make help` lists them. All work in a venv of their own.
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || echo python3)
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null && echo $$p && break; done)
 VENV ?= .venv
 BIN := $(abspath $(VENV))/bin
 SMOKE ?= build/smoke
@@ -16,7 +17,7 @@ setup: $(VENV)/installed  ## make the venv and install everything (once; again w
 
 # torch first and alone: with a bound and nothing else to agree with, pip may take a CPU build
 $(VENV)/installed: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=/path/to/it" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch>=2.9,<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[train,dev]"

@@ -122,7 +122,7 @@ class PolicyConfig:
     """Tokens the policy may say in one turn; a language model's only."""
     hidden_size: int = 64
     layers: int = 4
-    attention_heads: int = 4
+    attention_heads: int = 2
     vocabulary: int = 1200
     """Size of the byte-pair vocabulary trained on the project's own dialogues."""
     warm_start_steps: int = 900

@@ -34,6 +34,8 @@ CHAT_TEMPLATE = (
 )
 """One token opens a turn and one ends it: a conversation is mostly words."""
 MAX_TOKENS = 4096
+ROPE_THETA = 1000.0
+"""Conversations have hundreds of tokens, not a hundred thousand."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -88,9 +90,10 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
         intermediate_size=3 * policy.hidden_size,
         num_hidden_layers=policy.layers,
         num_attention_heads=policy.attention_heads,
-        num_key_value_heads=max(1, policy.attention_heads // 2),
+        num_key_value_heads=policy.attention_heads,
         head_dim=policy.hidden_size // policy.attention_heads,
         max_position_embeddings=MAX_TOKENS,
+        rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},
         tie_word_embeddings=True,
         use_cache=True,
         eos_token_id=tokenizer.eos_token_id,

@@ -13,6 +13,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.conversation import Conversation, hold
 from harness.train.token_rows import TokenRow
+from harness.train.vary import retold
 
 USERS = (
     DifficultyConfig(disclosure="free", acceptance="any_kindness"),
@@ -22,6 +23,8 @@ USERS = (
 """Users of all kinds, as the code has them whatever conf/ says: every run starts from one model."""
 SEED = 20_260_103
 """Of the warm start's users and replies; no run's own seed."""
+AT_ONCE = 100
+"""Dialogues with users of one kind before the next kind's turn."""
 
 
 class GrammarSpeaker:
@@ -43,29 +46,30 @@ class GrammarSpeaker:
         return replies
 
 
-def generate(count: int, batch: int) -> list[Conversation]:
-    """`count` conversations with training users of all three kinds; batch `batch` of the stream."""
+def generate(count: int) -> list[list[str]]:
+    """Dialogues with training users of all three kinds, many of them retold with other words."""
     held: list[Conversation] = []
-    for number, users in enumerate(USERS):
-        share = (count + number) // len(USERS)
-        keys = [ConversationKey(SEED, batch, len(held) + n, 0) for n in range(share)]
-        speaker = GrammarSpeaker(np.random.default_rng([SEED, batch, number]))
-        held.extend(hold(make(SimulatorConfig(), users), speaker, keys))
-    return held
+    for batch in range(-(-count // AT_ONCE)):
+        users = make(SimulatorConfig(), USERS[batch % len(USERS)])
+        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count))]
+        speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
+        held.extend(hold(users, speaker, keys))
+    draws = np.random.default_rng(SEED)
+    return [retold(texts(conversation), draws) for conversation in held]
 
 
 def texts(conversation: Conversation) -> list[str]:
-    """All that was said in it."""
+    """All that was said in it, the user first and the policy last."""
     said = [text for e in conversation.exchanges for text in (e.reply.text, e.answer.text)]
-    return [conversation.opening.text, *said]
+    return [conversation.opening.text, *said[:-1]]
 
 
-def to_row(conversation: Conversation, chat: Chat) -> TokenRow:
-    """The ids of a whole conversation; it ends with the policy's last reply."""
+def to_row(said: Sequence[str], chat: Chat) -> TokenRow:
+    """The ids of a whole dialogue; user and policy take turns, and the policy has the last word."""
     row = TokenRow()
-    row.extend(chat.opening(conversation.opening.text))
-    for number, exchange in enumerate(conversation.exchanges, start=1):
-        row.extend([*chat.words(exchange.reply.text), chat.end], turn=number)
-        if exchange.answer.ended is None:
-            row.extend(chat.following(exchange.answer.text))
+    for number, text in enumerate(said):
+        if number % 2:
+            row.extend([*chat.words(text), chat.end], turn=number // 2 + 1)
+        else:
+            row.extend(chat.following(text) if number else chat.opening(text))
     return row

@@ -27,7 +27,6 @@ from harness.records import atomic
 MOST_DIALOGUES = 3600
 """A longer warm start reads them more than once; a shorter one generates what it reads."""
 TOKENIZER_DIALOGUES = 900
-DIALOGUES_AT_ONCE = 600
 WEIGHTS_SEED = 1
 SAY_EVERY_S = 10.0
 SOURCES = (
@@ -42,6 +41,7 @@ SOURCES = (
     "train/start_card.py",
     "train/supervised.py",
     "train/token_rows.py",
+    "train/vary.py",
     "train/warm_start.py",
 )
 """Beside the simulator, the modules that shape the start model."""
@@ -97,15 +97,13 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     from harness.train.start_card import measure, summary
 
     progress = Progress(policy.warm_start_steps)
-    held = []
     wanted = min(MOST_DIALOGUES, policy.warm_start_steps * supervised.BATCH)
-    for batch in range(-(-wanted // DIALOGUES_AT_ONCE)):
-        held += dialogues.generate(DIALOGUES_AT_ONCE, batch)
-    texts = (text for c in held[:TOKENIZER_DIALOGUES] for text in dialogues.texts(c))
+    said = dialogues.generate(wanted)
+    texts = (text for dialogue in said[:TOKENIZER_DIALOGUES] for text in dialogue)
     tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
     chat = chat_of(tokenizer)
     model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
-    rows = [dialogues.to_row(c, chat) for c in held]
+    rows = [dialogues.to_row(dialogue, chat) for dialogue in said]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
     loss = supervised.fit(model, rows, steps, rate, WEIGHTS_SEED, progress.tell)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}

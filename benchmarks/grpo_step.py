@@ -1,0 +1,230 @@
+"""CPU seconds of one GRPO step: ours against stock TRL on the same conversations, token by token.
+
+    python -m benchmarks.grpo_step [rounds] [steps per round]
+
+Both sides are TRL's GRPOTrainer with `rollout_func` and `env_mask`, fp32, one thread, the start
+model of policy=tiny, 32 conversations of up to 6 turns and 32 tokens a turn. Stock TRL generates
+with the trainer's own `generate`, which reads the whole conversation anew at every turn, and uses
+the library's loss, with and without checkpointing of activations; it is made to say, id by id, what
+our side sampled in the same round, so that prompts, turns and token counts are equal. Evaluation,
+probe and start likelihoods are off. Prints a Markdown table; grpo_step.md holds a dated result.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+
+from harness.config import DifficultyConfig, RunConfig, TrainerConfig
+from harness.policy import tiny
+from harness.policy.chat import Chat, chat_of
+from harness.records import folder
+from harness.records.folder import RunFolder
+from harness.simulator.factory import make
+from harness.simulator.protocol import SupporterReply
+from harness.train import session as sessions
+from harness.train import trl_adapter, warm_start
+from harness.train.batch import keys_of
+from harness.train.conversation import hold
+from harness.train.language import LanguageRun
+
+EASY = DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness")
+Turns = list[list[list[int]]]
+"""Ids the policy said in one step, by conversation and turn."""
+
+
+class Clock(TrainerCallback):  # type: ignore[misc]
+    """CPU seconds from the start of each step to the end of it."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._began = time.process_time()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.seconds.append(time.process_time() - self._began)
+
+
+class Recorded(LanguageRun):
+    """Ours, remembering what was said."""
+
+    def talk(self, step: int) -> trl_adapter.Talk:
+        talk = super().talk(step)
+        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in talk.rows]]
+        return talk
+
+
+def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:
+    return [
+        [token for token, number in zip(ids, turn, strict=True) if number == n]
+        for n in range(1, max(turn) + 1)
+    ]
+
+
+def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns]]:
+    """CPU seconds of each step, and what was said in it."""
+    tokenizer, model = tiny.load_tokenizer(started), tiny.load_model(started)
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as scratch:
+        run = RunFolder(Path(scratch) / "run")
+        folder.create(run, config)
+        with sessions.opened(run, config, lambda event: None) as session:
+            learner = Recorded(session, model, None, chat_of(tokenizer))
+            trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
+            learner.trainer = trainer
+            trainer.add_callback(clock)
+            trainer.train()
+    return clock.seconds, learner.said
+
+
+@dataclass
+class Stock:
+    """Stock TRL's rollout: the trainer generates, we put the words into its mouth."""
+
+    config: RunConfig
+    chat: Chat
+    said: list[Turns]
+    step: int = 0
+
+    def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, Any]:
+        self.step += 1
+        speaker = StockSpeaker(trainer, self.chat, self.said[self.step - 1])
+        users = make(self.config.simulator, self.config.difficulty)
+        held = hold(users, speaker, keys_of(self.config, self.step))
+        return {
+            "prompt_ids": speaker.prompts,
+            "completion_ids": speaker.ids,
+            "logprobs": None,
+            "env_mask": speaker.mask,
+            "conversation_reward": [c.reward for c in held],
+        }
+
+
+class StockSpeaker:
+    """Speaks through the trainer's own generation, forced to the recorded ids."""
+
+    def __init__(self, trainer: Any, chat: Chat, said: Turns) -> None:
+        self._trainer, self._chat, self._said = trainer, chat, said
+
+    def begin(self, count: int) -> None:
+        self.prompts: list[list[int]] = [[] for _ in range(count)]
+        self.ids: list[list[int]] = [[] for _ in range(count)]
+        self.mask: list[list[int]] = [[] for _ in range(count)]
+        self._turn = 0
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        for i, text in zip(live, heard, strict=True):
+            if self._turn == 0:
+                self.prompts[i] = self._chat.opening(text)
+            else:
+                new = self._chat.following(text)
+                self.ids[i] += new
+                self.mask[i] += [0] * len(new)
+        wanted = [self._said[i][self._turn] for i in live]
+        outs = generate(self._trainer, [self.prompts[i] + self.ids[i] for i in live], wanted)
+        if outs != wanted:
+            raise ValueError("stock TRL did not say what was recorded")
+        self._turn += 1
+        replies = []
+        for i, out in zip(live, outs, strict=True):
+            cut = out[-1] != self._chat.end
+            self.ids[i] += [*out, *([self._chat.end] if cut else [])]
+            self.mask[i] += [1] * len(out) + [0] * cut
+            replies.append(SupporterReply(self._chat.text(out), cut))
+        return replies
+
+
+def generate(trainer: Any, ids: list[list[int]], wanted: list[list[int]]) -> list[list[int]]:
+    """The trainer's own turn, with a logits processor that leaves one choice a row."""
+    end = trainer.processing_class.eos_token_id
+    longest = max(map(len, wanted))
+    table = torch.tensor([[*row, *[end] * (longest - len(row))] for row in wanted])
+    start = max(map(len, ids))
+
+    def force(so_far: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        forced = torch.full_like(scores, -torch.inf)
+        return forced.scatter_(1, table[:, so_far.shape[1] - start, None], 0.0)
+
+    model = trainer.model
+    plain = type(model).generate
+
+    def forced_generate(*args: Any, **given: Any) -> Any:
+        return plain(model, *args, logits_processor=[force], **given)
+
+    limit = trainer._config_turn_tokens
+    trainer.generation_config.max_new_tokens = limit
+    trainer.generation_kwargs["max_new_tokens"] = limit
+    model.generate = forced_generate
+    try:
+        outs: list[list[int]] = trainer._generate_single_turn(ids, None, {}, 1)[0]
+    finally:
+        del model.generate
+    return outs
+
+
+def stock(config: RunConfig, started: Path, said: list[Turns], checkpointing: bool) -> list[float]:
+    """CPU seconds of each step of stock TRL on the recorded conversations."""
+    tokenizer, model = tiny.load_tokenizer(started), tiny.load_model(started)
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as scratch:
+        arguments = trl_adapter.arguments(config, Path(scratch))
+        arguments.activation_checkpointing = arguments.gradient_checkpointing = checkpointing
+        trainer = GRPOTrainer(
+            model=model,
+            reward_funcs=lambda conversation_reward, **_: conversation_reward,
+            args=arguments,
+            train_dataset=trl_adapter.dataset(config),
+            processing_class=tokenizer,
+            rollout_func=Stock(config, chat_of(tokenizer), said),
+            callbacks=[clock],
+        )
+        trainer._config_turn_tokens = config.policy.max_turn_tokens
+        trainer.train()
+    return clock.seconds
+
+
+def main(rounds: int, steps: int) -> None:
+    torch.set_num_threads(1)
+    # The first step of each side warms up; ours evaluates in the first and the last.
+    trainer = TrainerConfig(steps=steps + 2, eval_every=10**6, checkpoint_every=10**6)
+    config = RunConfig(difficulty=EASY, trainer=trainer)
+    started = warm_start.ensure(config.policy)
+    print("| round | tokens said | ours | stock TRL | stock, checkpointing | ratio |")
+    print("|---|---|---|---|---|---|")
+    ratios = []
+    for number in range(rounds):
+        seeded = replace(config, seed=1000 + number)
+        own, said = ours(seeded, started)
+        plain = stock(seeded, started, said, checkpointing=False)
+        saving = stock(seeded, started, said, checkpointing=True)
+        mine, theirs, theirs_saving = (
+            statistics.median(seconds[1:-1]) for seconds in (own, plain, saving)
+        )
+        tokens = statistics.mean(sum(len(t) for c in step for t in c) for step in said[1:-1])
+        ratios.append(mine / min(theirs, theirs_saving))
+        print(
+            f"| {number + 1} | {tokens:.0f} | {mine:.2f} | {theirs:.2f} | "
+            f"{theirs_saving:.2f} | {ratios[-1]:.2f} |",
+            flush=True,
+        )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"\nmedian ratio {statistics.median(ratios):.2f}; peak memory of the process {peak:.2f} GiB"
+    )
+
+
+if __name__ == "__main__":
+    numbers = [int(n) for n in sys.argv[1:]]
+    main(*(numbers + [5, 6][len(numbers) :]))

@@ -1,0 +1,170 @@
+"""A whole run of a (very small) language model: what it leaves, and that none of it is luck."""
+
+import json
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+import torch
+
+from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.records.folder import RunFolder
+from harness.train.__main__ import attempt
+from tests.train.made import LEVELS, finish, make_run, start, status, wait_for
+
+SMOKE = PolicyConfig(
+    name="tiny_smoke", hidden_size=48, layers=2, attention_heads=2, vocabulary=1200,
+    warm_start_steps=200, warm_start_learning_rate=2e-2,
+)  # fmt: skip
+STEPS = 5
+
+
+def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunConfig:
+    return RunConfig(
+        difficulty=LEVELS.easy,
+        levels=LEVELS,
+        policy=SMOKE,
+        algorithm=AlgorithmConfig(**({"group_size": 4} | dict(algorithm or {}))),
+        trainer=TrainerConfig(
+            **(
+                {"steps": STEPS, "conversations": 8, "eval_every": 3, "checkpoint_every": 2}
+                | trainer
+            )
+        ),
+    )
+
+
+def run_here(path: Path, given: RunConfig, stop_after: int | None = None) -> RunFolder:
+    """A run in this process; with `stop_after` a stop is requested when that row is durable."""
+    run = make_run(path, given)
+    go_on(run, stop_after)
+    return run
+
+
+def go_on(run: RunFolder, stop_after: int | None = None) -> int:
+    def emit(event: Mapping[str, Any]) -> None:
+        if event["event"] == "step" and event["step"] == stop_after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    return attempt(run, emit)
+
+
+def rows_of(run: RunFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """An uninterrupted run."""
+    return run_here(tmp_path_factory.mktemp("whole") / "run", config())
+
+
+def test_a_run_leaves_rows_conversations_and_checkpoints(whole: RunFolder) -> None:
+    found = status(whole)
+    assert (found["status"], found["last_step"]) == ("done", STEPS)
+    assert found["measurement"]["entropy"]["support"] == "full vocabulary"
+    assert sorted(p.name for p in whole.checkpoints.iterdir()) == ["step-00004", "step-00005"]
+    turns = pd.read_parquet(whole.conversations / "step-00001.parquet")
+    said = turns[turns["speaker"] == "policy"]
+    assert len(said) >= 8
+    assert said[["text", "entropy_nats", "advantage", "start_nll"]].notna().all(axis=None)
+    assert not said["text"].str.contains("<|", regex=False).any()
+
+
+def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
+    rows = rows_of(whole)
+    assert [r["step"] for r in rows] == list(range(1, STEPS + 1))
+    assert rows[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert 0 < abs(rows[1]["kl"]) < 1
+    for row in rows:
+        assert 0.5 < row["entropy"] < 4
+        assert row["entropy"] == row["entropy/t1"]
+        # The same tokens by another estimate: -log p of what was drawn, over few tokens.
+        assert row["text/start_nll"] == pytest.approx(row["entropy"], rel=0.4)
+        assert 0 <= row["text/grammatical"] <= 1
+        assert 0 < row["completions/max_length"] <= 32 * 6
+        assert row["grad_norm"] > 0
+        assert (row["remedy/acted"], row["sim/failed"]) == (None, 0)
+    for key in ("eval/reward", "eval/reward_se", "eval/hard/reward", "entropy/probe"):
+        assert [r["step"] for r in rows if r[key] is not None] == [1, 4, STEPS], key
+
+
+def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_path: Path) -> None:
+    run = run_here(tmp_path, config(), stop_after=3)
+    stopped = status(run)
+    assert (stopped["status"], stopped["exit_code"], stopped["last_step"]) == ("stopped", 75, 3)
+    torch.manual_seed(12345)
+    assert go_on(run) == 0
+    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+def test_evaluation_does_not_touch_the_training(whole: RunFolder, tmp_path: Path) -> None:
+    rare = run_here(tmp_path, config(eval_every=100))
+    for row, other in zip(rows_of(whole), rows_of(rare), strict=True):
+        compared = {k: v for k, v in row.items() if "eval/" not in k and k != "entropy/probe"}
+        assert compared == {k: other[k] for k in compared}
+
+
+def test_a_null_control_meets_the_same_users_and_learns_from_nothing(
+    whole: RunFolder, tmp_path: Path
+) -> None:
+    null = run_here(tmp_path, config({"null_control": True}, steps=2))
+    real, control = rows_of(whole), rows_of(null)
+    assert real[0]["reward"] == control[0]["reward"]
+    assert real[0]["entropy"] == control[0]["entropy"]
+    assert real[0]["grad_norm"] != control[0]["grad_norm"]
+    assert real[1]["entropy"] != control[1]["entropy"]
+
+
+def test_more_updates_than_one_leave_the_policy_that_spoke_and_are_clipped(
+    whole: RunFolder, tmp_path: Path
+) -> None:
+    run = run_here(tmp_path, config({"learning_rate": 0.02}, steps=2, updates_per_batch=3))
+    once, often = rows_of(whole)[0], rows_of(run)[0]
+    assert once["clip_ratio/region_mean"] == 0 < often["clip_ratio/region_mean"] < 1
+    assert once["entropy"] == often["entropy"]
+    assert once["grad_norm"] != often["grad_norm"]
+    assert len(rows_of(run)) == status(run)["last_step"] == 2
+
+
+def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
+    given = replace(config(steps=1), policy=replace(SMOKE, temperature=1.3))
+    row = rows_of(run_here(tmp_path, given))[0]
+    assert row["entropy"] > row["entropy/t1"] + 0.1
+
+
+def test_a_diverging_run_ends_70_with_its_last_row(tmp_path: Path) -> None:
+    run = make_run(tmp_path, config({"learning_rate": 1e4, "adam_epsilon": 0.0}))
+    assert go_on(run) == 70
+    found = status(run)
+    assert found["status"] == "failed"
+    assert "loss and gradient must be finite" in found["reason"]
+    assert "algorithm.learning_rate 10000; lower the rate" in found["reason"]
+    assert len(rows_of(run)) == found["last_step"] >= 1
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_in_another_process(whole: RunFolder, tmp_path: Path) -> None:
+    run = make_run(tmp_path, config())
+    child = start(run)
+    wait_for(child, "step", 3)
+    child.kill()
+    child.communicate()
+    code, events, _ = finish(run)
+    assert code == 0
+    assert events[0]["event"] == "resume"
+    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+def test_a_step_on_a_gpu_measures_the_same_entropy(tmp_path: Path) -> None:
+    here = rows_of(run_here(tmp_path / "cpu", config(steps=1)))[0]
+    there = rows_of(run_here(tmp_path / "gpu", config(steps=1, gpus=1)))[0]
+    assert there["entropy"] == pytest.approx(here["entropy"], abs=1e-3)
+    assert there["entropy/probe"] == pytest.approx(here["entropy/probe"], abs=1e-3)

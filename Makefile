@@ -28,8 +28,8 @@ sweep: setup  ## the study in small: three difficulties, then the law and its pi
 	$(BIN)/harness fit-entropy-law runs/ || test $$? -eq 3
 	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
 
-test: setup  ## the default tests
-	$(BIN)/python -m pytest -q
+test: setup  ## the default tests, on every core
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
 
 test-slow: setup  ## the tests that take minutes
 	$(BIN)/python -m pytest -q -m slow

@@ -200,7 +200,7 @@ def test_a_run_and_its_law_from_the_command_line(tmp_path):
     assert again.returncode == 2
     assert "already holds a run" in again.stderr
 
-    law = harness("fit-entropy-law", "d", "--json", cwd=tmp_path, LC_ALL="C")
+    law = harness("fit-entropy-law", "d", "--json", "--figures", "none", cwd=tmp_path)
     assert law.returncode == 0
     (fitted,) = json.loads(law.stdout)["runs"]
     assert fitted["status"] == "ok"

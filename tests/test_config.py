@@ -52,7 +52,7 @@ def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level():
 
 
 def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins():
-    assert config("policy=tabular").algorithm.learning_rate == 16.0
+    assert config("policy=tabular").algorithm.learning_rate > 1 > config().algorithm.learning_rate
     assert config("policy=tabular", "algorithm.learning_rate=2").algorithm.learning_rate == 2.0
     assert config("algorithm.learning_rate=2", "policy=tabular").algorithm.learning_rate == 2.0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import ledger as ledgers
-from harness import plans
+from harness import listing, plans, resume
 from harness.config import RunConfig
 from harness.plans import Point
 from tests.commands import TABULAR, alive, harness, ledger, only_sweep, rows, started, until
@@ -101,10 +101,9 @@ def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_
         sweep.kill()
         sweep.communicate(timeout=60)
     until(lambda: not alive(f"{root}/"), "the runs to be gone")
-    stands = harness("status", str(root), "--json", cwd=tmp_path)
-    found = {(row["status"], row["reason"]) for row in json.loads(stands.stdout)["runs"]}
+    found = {(row["status"], row["reason"]) for row in resume.status(root)["runs"]}
     assert found == {("failed", "its process is gone without a word")}
-    assert "continue with `harness resume" in harness("status", str(root), cwd=tmp_path).stdout
+    assert sum("continue with `harness resume" in line for line in listing.standing(root)) == 2
 
 
 @pytest.mark.slow

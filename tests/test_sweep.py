@@ -150,3 +150,12 @@ def test_every_launcher_runs_every_point_once(launcher, tmp_path):
     assert [row["status"] for row in ledger(root)] == ["done"] * 5
     attempts = [json.loads(p.read_text())["attempts"] for p in root.glob("*/run.json")]
     assert attempts == [1] * 5
+
+
+@pytest.mark.slow
+def test_modules_in_the_current_folder_hide_nothing(tmp_path):
+    for name in ("joblib.py", "yaml.py", "harness/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("raise SystemExit('the wrong one')")
+    done = harness("sweep", *TABULAR, "trainer.steps=1", "seed=1,2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

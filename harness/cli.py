@@ -136,9 +136,13 @@ def resume(
     events: EventsOption = None,
 ) -> None:
     """Continue a run, or a sweep's unfinished runs."""
+    from harness import endings, listing
     from harness import resume as resuming
 
-    raise typer.Exit(resuming.resume(folder, events))
+    known, code = resuming.resume(folder, events)
+    for line in listing.closing(known, code):
+        endings.say(line)
+    raise typer.Exit(code)
 
 
 @app.command()

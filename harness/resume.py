@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,12 +11,13 @@ from harness import needs, run
 from harness.errors import DataError
 from harness.records import folder, held, sweep
 from harness.records.folder import RunFolder
+from harness.records.sweep import Sweep
 
 STATUS_OF_EXIT = {0: "done", 75: "stopped"}
 
 
-def resume(path: Path, events: str | None) -> int:
-    """Continue the run (this process becomes it) or the sweep in `path`; a sweep's exit code.
+def resume(path: Path, events: str | None) -> tuple[Sweep, int]:
+    """Continue the run (this process becomes it) or the sweep in `path`: its ledger and exit code.
 
     Raises DataError if there is nothing to resume, StoppedError if a live process holds it.
     """
@@ -58,7 +58,7 @@ def crashed(path: Path) -> bool:
     return folder.read_status(where).status == "running" and held.holder(where) is None
 
 
-def _resume_sweep(path: Path, events: str | None) -> int:
+def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:
     from harness import ledger
     from harness import sweep as sweeps
 
@@ -70,13 +70,7 @@ def _resume_sweep(path: Path, events: str | None) -> int:
             ended = {"name": row.name, "status": row.status, "exit_code": row.exit_code}
             _emit({"event": "run", **ended})
         _emit({"event": "end", "status": STATUS_OF_EXIT.get(code, "failed"), "exit_code": code})
-    print(f"harness: {_summary(known)}", file=sys.stderr)
-    return code
-
-
-def _summary(known: sweep.Sweep) -> str:
-    done = sum(row.status == "done" for row in known.runs)
-    return f"{known.dir}: {done} of {len(known.runs)} runs done"
+    return known, code
 
 
 def _emit(event: Mapping[str, Any]) -> None:

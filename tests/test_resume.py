@@ -65,7 +65,8 @@ def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
         folder.write_status(RunFolder(path), RunStatus("done", exit_code=0, last_step=100))
-    assert resume.resume(root, "jsonl") == 0
+    known, code = resume.resume(root, "jsonl")
+    assert (code, {row.status for row in known.runs}) == (0, {"done"})
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event["status"] for event in events] == ["done"] * 4
 

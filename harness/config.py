@@ -125,7 +125,7 @@ class PolicyConfig:
     attention_heads: int = 2
     vocabulary: int = 1200
     """Size of the byte-pair vocabulary trained on the project's own dialogues."""
-    warm_start_steps: int = 900
+    warm_start_steps: int = 1500
     """Supervised steps on generated dialogues before any reinforcement learning."""
     warm_start_learning_rate: float = 1.5e-2
 

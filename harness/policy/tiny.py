@@ -90,7 +90,7 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
         intermediate_size=3 * policy.hidden_size,
         num_hidden_layers=policy.layers,
         num_attention_heads=policy.attention_heads,
-        num_key_value_heads=policy.attention_heads,
+        num_key_value_heads=max(1, policy.attention_heads // 2),
         head_dim=policy.hidden_size // policy.attention_heads,
         max_position_embeddings=MAX_TOKENS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},

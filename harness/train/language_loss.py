@@ -13,7 +13,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from harness.train.scoring import entropies, log_probabilities, own_logits
+from harness.train.scoring import (
+    drawn,
+    entropies,
+    log_distribution,
+    log_probabilities,
+    own_logits,
+)
 from harness.train.token_rows import by_length, padded
 
 ROWS_AT_ONCE = 8
@@ -67,7 +73,8 @@ def accumulate_gradient(
         ids = padded([batch.ids[i] for i in part], fill=0).to(model.device)
         own = padded([batch.own[i] for i in part], fill=0).bool().to(model.device)
         logits = own_logits(model, ids, own)
-        logp = log_probabilities(logits, ids[:, 1:][own[:, 1:]], temperature)
+        log_p = log_distribution(logits, temperature)
+        logp = drawn(log_p, ids[:, 1:][own[:, 1:]])
         sizes = [sum(batch.own[i]) for i in part]
         advantage = _spread([batch.advantage[i] for i in part], sizes, logp)
         old = logp.detach() if batch.old_logp is None else _join(batch.old_logp, part, logp)
@@ -75,8 +82,10 @@ def accumulate_gradient(
         torch.autograd.backward(loss / total)
         value += loss.item() / total
         low, high = low + clipped_low, high + clipped_high
-        for i, row in zip(part, _scored(logits.detach(), logp, temperature, sizes), strict=True):
-            scored[i] = row
+        hot = entropies(log_p.detach())
+        cold = hot if temperature == 1 else entropies(log_distribution(logits.detach(), 1.0))
+        for i, *row in zip(part, *_by_size((logp.detach(), hot, cold), sizes), strict=True):
+            scored[i] = Scored(*row)
     found = [row for row in scored if row is not None]
     return LossResult(value, found, low / total, high / total)
 
@@ -94,7 +103,7 @@ def own_entropies(
     model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
 ) -> list[Tensor]:
     """At each of a conversation's own tokens, in nats."""
-    return _by_row(model, ids, own, lambda z, tokens: entropies(z, temperature))
+    return _by_row(model, ids, own, lambda z, tokens: entropies(log_distribution(z, temperature)))
 
 
 def _by_row(
@@ -125,12 +134,9 @@ def _clipped(
     return loss, int(low), int(high)
 
 
-def _scored(logits: Tensor, logp: Tensor, temperature: float, sizes: list[int]) -> list[Scored]:
-    at_temperature = entropies(logits, temperature)
-    at_1 = at_temperature if temperature == 1 else entropies(logits, 1.0)
-    columns = (logp.detach(), at_temperature, at_1)
-    parts = zip(*(torch.split(column, sizes) for column in columns), strict=True)
-    return [Scored(*part) for part in parts]
+def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:
+    """Each column cut into the tokens of each conversation."""
+    return [torch.split(column, sizes) for column in columns]
 
 
 def _spread(values: Sequence[float], sizes: list[int], like: Tensor) -> Tensor:

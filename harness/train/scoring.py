@@ -7,9 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS_AT_ONCE = 4096
-"""Tokens whose distributions over the vocabulary are held at once outside the training graph."""
-
 
 def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
     """fp32 logits at which each own token was drawn, shape (own tokens, vocabulary).
@@ -24,25 +21,29 @@ def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
     return logits.float()
 
 
+def log_distribution(logits: Tensor, temperature: float) -> Tensor:
+    """Log of softmax(logits / temperature), shifted by its maximum first; shape of `logits`."""
+    scaled = logits if temperature == 1 else logits / temperature
+    return torch.log_softmax(scaled, dim=-1)
+
+
+def drawn(log_p: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probability of the tokens that were drawn, shape (tokens,)."""
+    return log_p.gather(-1, tokens[:, None])[:, 0]
+
+
 def log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
     """Of the tokens drawn at `temperature`; shape (tokens,)."""
-    scaled = logits if temperature == 1 else logits / temperature
-    return -torch.nn.functional.cross_entropy(scaled, tokens, reduction="none")
+    return drawn(log_distribution(logits, temperature), tokens)
 
 
 @torch.no_grad()
-def entropies(logits: Tensor, temperature: float) -> Tensor:
-    """Shannon entropy in nats of softmax(logits / temperature), shape (tokens,).
+def entropies(log_p: Tensor) -> Tensor:
+    """Shannon entropy in nats of each row of log-probabilities, shape (tokens,).
 
-    log(sum exp z) - sum p z with z shifted by its maximum, in rows: without the shift the two
-    terms are large and near collapse their difference is lost to rounding.
+    log(sum exp z) - sum exp(z) z / sum exp z with z = log p. In exact arithmetic the sums are 1;
+    in fp32 over a large vocabulary they are not quite, and near collapse that would be 1% of H.
     """
-    parts = [_entropies(rows / temperature) for rows in torch.split(logits, ROWS_AT_ONCE)]
-    return torch.cat(parts) if parts else logits.new_zeros(0)
-
-
-def _entropies(z: Tensor) -> Tensor:
-    z = z - z.amax(dim=-1, keepdim=True)
-    weights = z.exp()
+    weights = log_p.exp()
     total = weights.sum(dim=-1)
-    return total.log() - (weights * z).sum(dim=-1) / total
+    return total.log() - (weights * log_p).sum(dim=-1) / total

@@ -164,7 +164,7 @@ class AlgorithmConfig:
     name: str = "grpo"
     group_size: int = 8
     """Conversations that share a user and an opening; the baseline is their mean."""
-    learning_rate: float = 4e-3
+    learning_rate: float = 2e-3
     std_floor: float | None = 0.10
     """Least standard deviation advantages are divided by; 0 = plain division, null = none."""
     null_control: bool = False

@@ -20,6 +20,7 @@ from harness.simulator.protocol import (
     UserSimulator,
     UserTurn,
 )
+from harness.train.advantages import FloatArray
 from harness.train.conversation import Speaker, hold
 
 USERS = 64
@@ -40,7 +41,17 @@ def keys() -> list[ConversationKey]:
 
 
 def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
-    """eval/reward, its standard error, and eval/LEVEL/reward, from one batch of conversations.
+    """eval/reward, its standard error, and eval/LEVEL/reward, from one batch of conversations."""
+    mine, named = finals(config, speaker)
+    return {
+        "eval/reward": float(mine.mean()),
+        "eval/reward_se": float(mine.std(ddof=1) / math.sqrt(USERS)),
+        **{f"eval/{name}/reward": float(final.mean()) for name, final in named.items()},
+    }
+
+
+def finals(config: RunConfig, speaker: Speaker) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Final emotion / 100 of each user, shape (USERS,): at the run's own level, and at each named.
 
     `speaker` must draw from a generator of its own, seeded by SEED, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
@@ -52,16 +63,9 @@ def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
         levels.append(config.difficulty)
     side_by_side = SideBySide([make(config.simulator, level) for level in levels], USERS)
     held = hold(side_by_side, speaker, keys() * len(levels))
-    finals = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), USERS)
-    mine = finals[named.index(own) if own in named else -1]
-    return {
-        "eval/reward": float(mine.mean()),
-        "eval/reward_se": float(mine.std(ddof=1) / math.sqrt(USERS)),
-        **{
-            f"eval/{name}/reward": float(final.mean())
-            for name, final in zip(LEVELS, finals, strict=False)
-        },
-    }
+    found = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), USERS)
+    mine = found[named.index(own) if own in named else -1]
+    return mine, dict(zip(LEVELS, found, strict=False))
 
 
 class SideBySide:

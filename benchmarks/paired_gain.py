@@ -1,0 +1,61 @@
+"""What a language model won on held-out users, pairing each user with itself.
+
+    harness sweep difficulty=easy,medium,hard seed=1,2,3
+    python -m benchmarks.paired_gain runs/SWEEP...
+
+Holds the evaluation again with the start model and with the last checkpoint, and prints one
+Markdown row a run: means, and the mean difference by user with its 95% t interval. The 64 users and
+all draws are the same on both sides, which `eval/reward_se` cannot know.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from harness.policy import tiny
+from harness.policy.chat import chat_of
+from harness.records import checkpoints, folder
+from harness.records.folder import RunFolder
+from harness.train import evaluate, warm_start
+from harness.train.advantages import FloatArray
+from harness.train.speaker import LanguageSpeaker
+from harness.train.trl_adapter import CHECKPOINT
+
+
+def main() -> None:
+    print("| level | seed | control | start -> end | paired gain, 95% |\n|" + "---|" * 5)
+    for sweep in sys.argv[1:]:
+        for path in sorted(Path(sweep).glob("*/run.json")):
+            print(_row(RunFolder(path.parent)), flush=True)
+
+
+def _row(run: RunFolder) -> str:
+    config = folder.read_config(run)
+    newest, _ = checkpoints.newest(run.checkpoints)
+    if newest is None:
+        raise SystemExit(f"{run.path}: has no checkpoint that verifies")
+    started = warm_start.ensure(config.policy)
+    before, after = (_finals(config, at, started) for at in (started, newest.path / CHECKPOINT))
+    won = after - before
+    half = float(stats.t.ppf(0.975, len(won) - 1)) * won.std(ddof=1) / np.sqrt(len(won))
+    control = "null" if config.algorithm.null_control else ""
+    means = f"{before.mean():.3f} -> {after.mean():.3f}"
+    interval = f"{won.mean():+.3f} [{won.mean() - half:+.3f}, {won.mean() + half:+.3f}]"
+    return f"| {config.difficulty.name} | {config.seed} | {control} | {means} | {interval} |"
+
+
+def _finals(config: Any, weights: Path, started: Path) -> FloatArray:
+    tokenizer = tiny.load_tokenizer(started)
+    model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
+    draws = np.random.default_rng(evaluate.SEED)
+    speaker = LanguageSpeaker(model, chat_of(tokenizer), config.policy, draws, start)
+    return evaluate.finals(config, speaker)[0]
+
+
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,7 @@
     config.yaml      the resolved RunConfig          run.json         status, measurement card
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
-    train.log        the child's output
+    train.log        the child's output, in a sweep
 
 A folder is a run once run.json is there; it is renamed into place after config.yaml.
 """

@@ -10,12 +10,11 @@ import contextlib
 import random
 import string
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.config import RunConfig
-from harness.errors import DataError, FolderError
+from harness.errors import DataError, FolderError, HarnessError
 from harness.plans import Plan
 from harness.records import folder, held, sweep
 from harness.records.folder import RunFolder
@@ -67,14 +66,30 @@ def unfinished(known: Sweep) -> list[LedgerRow]:
     return [row for row in rows if held.holder(RunFolder(Path(str(row.dir)))) is None]
 
 
-def config_of(row: LedgerRow) -> RunConfig:
-    """Raises DataError or ConfigError if the run's config.yaml cannot be used."""
-    return folder.read_config(RunFolder(Path(str(row.dir))))
+def mark_failed(known: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
+    """The same sweep, written, with the runs of these names failed for these reasons."""
+    rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in known.runs]
+    now = replace(known, runs=rows)
+    if errors:
+        sweep.write(Path(str(now.dir)), now)
+    return now
+
+
+def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
+    now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
+    run = RunFolder(Path(str(row.dir)))
+    with contextlib.suppress(DataError):  # no run.json, or a damaged one: the row alone says it
+        status = folder.read_status(run)
+        ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
+        folder.write_status(run, ended)
+    return now
 
 
 def _as_it_stands(row: LedgerRow) -> LedgerRow:
     run = RunFolder(Path(str(row.dir)))
     if not run.is_run():
+        if row.status == "failed":  # it keeps its reason until it has been made anew
+            return row
         return replace(row, status="planned", reason=None, exit_code=None)
     try:
         now = folder.read_status(run)

@@ -59,11 +59,8 @@ def crashed(path: Path) -> bool:
 
 
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:
-    from harness import ledger
     from harness import sweep as sweeps
 
-    waiting = ledger.unfinished(ledger.read(path))
-    needs.check(ledger.config_of(row) for row in waiting)
     known, code = sweeps.execute(path.resolve())
     if events:
         for row in known.runs:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, launch, ledger, progress, start_model, stops
+from harness import devices, launch, ledger, needs, progress, start_model, stops
 from harness.config import RunConfig
-from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
+from harness.errors import EXIT_PARTIAL, DataError, HarnessError, StoppedError, StorageError
 from harness.records import folder
 from harness.records.folder import RunFolder
-from harness.records.sweep import Sweep
+from harness.records.sweep import LedgerRow, Sweep
 
 LOOK_EVERY_S = 1.0
 
@@ -23,21 +23,44 @@ LOOK_EVERY_S = 1.0
 def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
     """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
 
-    Raises StoppedError if another process executes this sweep.
+    Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
     with folder.hold(RunFolder(root)):
         stops.clear(root)
         known = ledger.refresh(ledger.read(root))
-        rows = ledger.unfinished(known)
-        if rows:
-            dirs = [Path(str(row.dir)) for row in rows]
-            configs = [ledger.config_of(row) for row in rows]
+        known, ready = _ready(known)
+        needs.check(ready.values())
+        if ready:
+            dirs, configs = list(ready), list(ready.values())
             with stops.on_signals(root, dirs):
                 if start_model.prepare(configs, root):
                     with _watched(known, dirs, configs):
                         _launch(known, dirs, configs, stop_on_failure)
         known = ledger.refresh(known)
         return known, _exit_code(root, known)
+
+
+def _ready(known: Sweep) -> tuple[Sweep, dict[Path, RunConfig]]:
+    """The unfinished runs that can be executed; each of the others is a failed row."""
+    ready: dict[Path, RunConfig] = {}
+    unusable: dict[str, HarnessError] = {}
+    for row in ledger.unfinished(known):
+        path = Path(str(row.dir))
+        try:
+            ready[path] = _config_of(row, RunFolder(path))
+        except HarnessError as error:
+            unusable[row.name] = error
+    return ledger.mark_failed(known, unusable), ready
+
+
+def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
+    """The run's config; a run that is missing is first planned anew from its words."""
+    if not where.is_run():
+        points = launch.plan(row.overrides).points
+        if len(points) != 1:
+            raise DataError(f"{where.path}: its words must make one run, got {len(points)}")
+        folder.create(where, points[0].config)
+    return folder.read_config(where)
 
 
 def _launch(

@@ -13,7 +13,7 @@ from harness.errors import ConfigError, DataError
 from harness.plans import Point
 from harness.records import folder, held
 from harness.records.folder import RunFolder, RunStatus
-from tests.commands import TABULAR, harness, rows, started, until
+from tests.commands import TABULAR, harness, only_sweep, rows, started, until
 
 SHORT = (*TABULAR, "trainer.steps=300", "trainer.checkpoint_every=1000")
 
@@ -83,6 +83,37 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, mo
     assert known.runs[2].reason == "its process is gone without a word"
     assert [row.dir for row in known.runs] == [str(moved / row.name) for row in known.runs]
     assert [row.name for row in ledger.unfinished(known)] == ["0-medium-seed0", "2-medium-seed2"]
+
+
+def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path):
+    words = (*TABULAR, "trainer.steps=3", "difficulty=easy", "seed=1,2")
+    assert harness("sweep", *words, cwd=tmp_path).returncode == 0
+    root = only_sweep(tmp_path)
+    lost = root / "1-easy-seed2"
+    before = (lost / "config.yaml").read_bytes(), (lost / "metrics.jsonl").read_bytes()
+    shutil.rmtree(lost)
+    resumed = harness("resume", str(root), cwd=tmp_path)
+    assert resumed.returncode == 0, resumed.stderr
+    assert ((lost / "config.yaml").read_bytes(), (lost / "metrics.jsonl").read_bytes()) == before
+    assert resume.status(root)["runs"][1]["status"] == "done"
+
+
+def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
+    words = (*TABULAR, "trainer.steps=3", "seed=1,2,3")
+    assert harness("sweep", *words, cwd=tmp_path).returncode == 0
+    root = only_sweep(tmp_path)
+    damaged, blocked, healthy = (root / f"{n}-medium-seed{n + 1}" for n in range(3))
+    for path in (damaged, healthy):
+        folder.write_status(RunFolder(path), RunStatus("stopped", exit_code=75))
+    (damaged / "config.yaml").write_text("schema: 2\n")
+    shutil.rmtree(blocked)
+    blocked.write_text("a file where the folder should be")
+    assert harness("resume", str(root), cwd=tmp_path).returncode == 3
+    runs = resume.status(root)["runs"]
+    assert [row["status"] for row in runs] == ["failed", "failed", "done"]
+    assert [row["exit_code"] for row in runs] == [2, 73, 0]
+    assert "schema must be 1, got 2" in runs[0]["reason"]
+    assert str(blocked) in runs[1]["reason"]
 
 
 def test_a_run_that_another_process_executes_is_left_to_it(tmp_path, monkeypatch):

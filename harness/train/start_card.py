@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,8 @@ CONVERSATIONS = 32
 
 
 def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
-    """H, mix of strategies, and shares of replies recognised, covered, cut and flagged."""
+    """H at temperature 1, mix of strategies, and shares of replies that are this or that."""
+    policy = replace(policy, temperature=1.0)
     held: list[Conversation] = []
     spoken: list[Transcript] = []
     for number, users in enumerate(USERS):
@@ -81,7 +83,7 @@ def _replies(held: Sequence[Conversation]) -> dict[str, float]:
 
 
 def _likelihood(spoken: Sequence[Transcript]) -> dict[str, Any]:
-    """Mean negative log-likelihood a token, by reply, at temperature 1 where that is sampled."""
+    """Mean negative log-likelihood a token, by reply."""
     means = []
     for transcript in spoken:
         turns = np.array([turn for turn in transcript.row.turn if turn])

@@ -107,7 +107,8 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
     loss = supervised.fit(model, rows, steps, rate, WEIGHTS_SEED, progress.tell)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
-    scratch = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    # The lock is ours: a scratch folder of this name is what a killed build left behind.
+    scratch = folder.with_name(f".{folder.name}.tmp")
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
     tiny.save(scratch, model, tokenizer)

@@ -6,10 +6,11 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_type_hints
 
 from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError
+from harness.records import shape
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:
@@ -18,36 +19,44 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:
-    """The inverse of `to_dict`. Raises ConfigError for an unknown schema or key, or a bad value."""
+    """The inverse of `to_dict`.
+
+    Raises ConfigError, naming the file `where` and the dotted key, for another schema, an unknown
+    or a missing key, a value of another type, or one out of its range.
+    """
     given = dict(values)
     schema = given.pop("schema", None)
     if schema != SCHEMA:
         raise ConfigError(f"{where}: schema must be {SCHEMA}, got {schema!r}")
-    config: RunConfig = _build(RunConfig, given, where)
+    config: RunConfig = _build(RunConfig, given, where, "")
     return config
 
 
-def _build(cls: type[Any], values: Mapping[str, Any], where: str) -> Any:
-    parts = {f.name: f for f in dataclasses.fields(cls)}
+def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
+    parts = [f.name for f in dataclasses.fields(cls)]
+    unknown = [name for name in values if name not in parts] if isinstance(values, dict) else []
+    if unknown:
+        at = f"{where}: {key}" if key else where
+        raise ConfigError(f"{at}: unknown key {unknown[0]!r}; allowed: {', '.join(parts)}")
+    problem = shape.problem(cls, values, key)
+    if problem:
+        raise ConfigError(f"{where}: {problem}")
     kinds = _part_types(cls)
-    for key in values:
-        if key not in parts:
-            raise ConfigError(f"{where}: unknown key {key!r}; allowed: {', '.join(parts)}")
-    return cls(
-        **{
-            key: _build(kinds[key], value, f"{where}: {key}") if key in kinds else value
-            for key, value in values.items()
-        }
-    )
+    built = {
+        name: _build(kinds[name], value, where, shape.dotted(key, name)) if name in kinds else value
+        for name, value in values.items()
+    }
+    try:
+        return cls(**built)
+    except ConfigError as error:  # a level says `difficulty.clamp`, wherever it stands
+        at = where if str(error).startswith(key) else f"{where}: {key}"
+        raise ConfigError(f"{at}: {error}") from error
 
 
 def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
     """Which fields of a config class are config classes themselves."""
-    return {
-        f.name: f.default_factory  # type: ignore[misc]
-        for f in dataclasses.fields(cls)
-        if dataclasses.is_dataclass(f.default_factory)
-    }
+    kinds: dict[str, type[Any]] = get_type_hints(cls)
+    return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}
 
 
 def config_hash(config: RunConfig) -> str:

@@ -28,7 +28,7 @@ from filelock import FileLock, Timeout
 
 from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file
+from harness.records import atomic, config_file, plain_file, shape
 
 STATUSES = ("planned", "running", "done", "failed", "stopped")
 
@@ -132,23 +132,27 @@ def create(folder: RunFolder, config: RunConfig) -> None:
 
 def read_config(folder: RunFolder) -> RunConfig:
     """Raises DataError if config.yaml is missing or is not YAML, ConfigError if it is not valid."""
-    try:
-        values = yaml.safe_load(folder.config.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise DataError(f"{folder.config}: cannot be read as YAML: {_one_line(error)}") from error
+    values = plain_file.yaml_values(folder.config)
     if not isinstance(values, dict):
         raise DataError(f"{folder.config}: must hold a mapping, got {type(values).__name__}")
     return config_file.from_dict(values, where=str(folder.config))
 
 
 def read_status(folder: RunFolder) -> RunStatus:
-    """Raises DataError if run.json is missing or malformed."""
+    """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
+    found = plain_file.text(folder.status)
     try:
-        values = json.loads(folder.status.read_text(encoding="utf-8"))
-        known = {f.name for f in dataclasses.fields(RunStatus)}
-        return RunStatus(**{k: v for k, v in values.items() if k in known})
-    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise DataError(f"{folder.status}: cannot be read: {_one_line(error)}") from error
+        values = json.loads(found)
+    except (ValueError, RecursionError) as error:
+        why = plain_file.one_line(error)
+        raise DataError(f"{folder.status}: cannot be read: {why}") from error
+    problem = shape.problem(RunStatus, values)
+    if problem:
+        raise DataError(f"{folder.status}: cannot be read: {problem}")
+    if values["status"] not in STATUSES:
+        rule = f"status must be one of {', '.join(STATUSES)}, got {values['status']!r}"
+        raise DataError(f"{folder.status}: cannot be read: {rule}")
+    return RunStatus(**{f.name: values[f.name] for f in dataclasses.fields(RunStatus)})
 
 
 def write_status(folder: RunFolder, status: RunStatus) -> None:
@@ -206,7 +210,3 @@ def _git_revision() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,10 @@ from typing import Any
 
 from harness.config import SCHEMA
 from harness.errors import DataError
-from harness.records import atomic
+from harness.records import atomic, plain_file, shape
 
 FILE = "sweep.json"
+RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,26 @@ def write(folder: Path, sweep: Sweep) -> None:
 def read(folder: Path) -> Sweep:
     """Raises DataError if sweep.json is missing or malformed."""
     path = folder / FILE
+    found = plain_file.text(path)
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        runs = tuple(LedgerRow(**row) for row in values["runs"])
-        return Sweep(values["dir"], values["axes"], runs, values.get("command", ()))
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise DataError(f"{path}: cannot be read: {' '.join(str(error).split())}") from error
+        values = json.loads(found)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
+    problem = shape.problem(Sweep, values) or _bad_run(values["runs"])
+    if problem:
+        raise DataError(f"{path}: cannot be read: {problem}")
+    parts = [f.name for f in dataclasses.fields(LedgerRow)]
+    runs = tuple(LedgerRow(**{name: row[name] for name in parts}) for row in values["runs"])
+    return Sweep(values["dir"], values["axes"], runs, values["command"])
+
+
+def _bad_run(rows: Sequence[Any]) -> str | None:
+    """What is wrong with the first row that is no LedgerRow, or whose name is no folder's."""
+    for number, row in enumerate(rows):
+        problem = shape.problem(LedgerRow, row, f"runs[{number}]")
+        if problem:
+            return problem
+        if not RUN_NAME.fullmatch(row["name"]):
+            rule = "must be at most 96 letters, digits, '.', '_' or '-', since it names a folder"
+            return f"runs[{number}].name {rule} in the sweep's, got {row['name']!r}"
+    return None

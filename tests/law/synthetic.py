@@ -21,6 +21,8 @@ from scipy import signal
 
 from harness.config import AlgorithmConfig, DifficultyConfig, RunConfig
 from harness.records import config_file
+from harness.records import folder as folders
+from harness.records.folder import RunFolder, RunStatus
 
 Floats = NDArray[np.float64]
 
@@ -195,11 +197,7 @@ def write_run(
     )
     text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
-    record = {
-        "schema": 1,
-        "status": status,
-        "config_hash": config_file.config_hash(config),
-        "measurement": measurement or {"entropy_over": "own tokens"},
-    }
-    (folder / "run.json").write_text(json.dumps(record), encoding="utf-8")
+    card = measurement or {"entropy_over": "own tokens"}
+    record = RunStatus(status=status, config_hash=config_file.config_hash(config), measurement=card)
+    folders.write_status(RunFolder(folder), record)
     return folder

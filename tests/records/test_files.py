@@ -74,6 +74,29 @@ def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> N
         sweep.read(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"name": 5}, r"runs\[0\].name must be text, got 5"),
+        ({"name": "../../t1"}, r"runs\[0\].name must be at most 96 letters, .*, got '../../t1'"),
+        ({"name": "\0"}, r"runs\[0\].name must be at most 96 letters, .*, got '\\x00'"),
+        ({"name": ""}, r"runs\[0\].name must be at most 96 letters, .*, got ''"),
+        ({"name": ".."}, r"runs\[0\].name must be at most 96 letters, .*, got '..'"),
+        ({"overrides": "seed=1"}, r"runs\[0\].overrides must be a list of text, got 'seed=1'"),
+        ({"dir": 3}, r"runs\[0\].dir must be text or null, got 3"),
+    ],
+)
+def test_a_changed_row_of_a_ledger_is_named(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    sweep.write(tmp_path, Sweep(None, {}, [LedgerRow("0-easy", None, ["seed=1"])]))
+    saved = json.loads((tmp_path / "sweep.json").read_text())
+    saved["runs"][0] |= change
+    (tmp_path / "sweep.json").write_text(json.dumps(saved))
+    with pytest.raises(DataError, match=rf"sweep.json: cannot be read: {sentence}"):
+        sweep.read(tmp_path)
+
+
 def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:
     turns = [
         TurnRecord(0, 0, 0, "user", "Hello.", None, None, 40, None, None, None, None, None),

@@ -1,18 +1,23 @@
 """The run folder: when it is a run, who holds it, and what is read back."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
+from functools import reduce
 from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
 from harness.records import folder
-from harness.records.config_file import config_hash
+from harness.records.config_file import config_hash, to_dict
 from harness.records.folder import RunFolder, RunStatus
+from tests.records.bombs import alias_bomb
 
 
 def test_a_created_folder_is_a_planned_run_with_its_config(tmp_path: Path) -> None:
@@ -70,7 +75,10 @@ def test_a_file_in_the_way_of_the_folder(tmp_path: Path) -> None:
         ("- 1", DataError, "must hold a mapping, got list"),
         ("schema: 9", ConfigError, "schema must be 1, got 9"),
         ("schema: 1\nseeed: 1", ConfigError, "unknown key 'seeed'"),
-        ("schema: 1\npolicy: {temperature: 0}", ConfigError, "policy.temperature must lie between"),
+        ("schema: 1", ConfigError, r"config.yaml: seed must be there, .*; it is missing"),
+        ("schema: " + "[" * 3000, DataError, "must be nested at most 50 deep"),
+        ("schema: !!int ''", DataError, "cannot be read as YAML"),
+        ("schema: 2024-99-99", DataError, "cannot be read as YAML: month must be in 1..12"),
     ],
 )
 def test_a_config_that_cannot_be_read_says_why(
@@ -81,10 +89,97 @@ def test_a_config_that_cannot_be_read_says_why(
         folder.read_config(RunFolder(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("difficulty", 7, "difficulty must be a mapping of names to values, got 7"),
+        ("trainer", None, "trainer must be a mapping of names to values, got None"),
+        ("levels.hard", [1], r"levels.hard must be a mapping of names to values, got \[1\]"),
+        ("difficulty.intentions", 3, "difficulty.intentions must be a list of text, got 3"),
+        ("difficulty.intentions", [3], r"difficulty.intentions must be a list of text, got \[3\]"),
+        ("difficulty.name", ["a"], r"difficulty.name must be text, got \['a'\]"),
+        ("seed", [1], r"seed must be a whole number below 2\^63, got \[1\]"),
+        ("seed", True, r"seed must be a whole number below 2\^63, got True"),
+        ("seed", 10**400, r"seed must be a whole number below 2\^63, got 1000"),
+        ("seed", date(2024, 1, 1), r"seed must be a whole number .*, got .*date\(2024, 1, 1\)"),
+        ("trainer.steps", "abc", r"trainer.steps must be a whole number below 2\^63, got 'abc'"),
+        ("algorithm.learning_rate", "8", "algorithm.learning_rate must be a number, got '8'"),
+        ("algorithm.std_floor", "8", "algorithm.std_floor must be a number or null, got '8'"),
+        ("algorithm.null_control", 1, "algorithm.null_control must be true or false, got 1"),
+        ("policy.temperature", 0, "policy.temperature must lie between 0.05 and 10, got 0"),
+        ("levels.easy.clamp", 7, "levels.easy: difficulty.clamp must be 5, 10, 15 or 20, got 7"),
+    ],
+)
+def test_a_changed_value_is_named_with_its_file_its_key_and_its_rule(
+    tmp_path: Path, key: str, value: object, sentence: str
+) -> None:
+    values = to_dict(RunConfig())
+    *parts, last = key.split(".")
+    reduce(lambda part, name: part[name], parts, values)[last] = value
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=rf"/config.yaml: {sentence}"):
+        folder.read_config(RunFolder(tmp_path))
+
+
+def test_a_key_taken_out_is_missing_and_no_default_takes_its_place(tmp_path: Path) -> None:
+    values = to_dict(RunConfig())
+    del values["levels"]["hard"]["clamp"]
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
+    with pytest.raises(ConfigError, match=r"config.yaml: levels.hard.clamp must be there, since"):
+        folder.read_config(RunFolder(tmp_path))
+
+
+def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:
+    values = to_dict(RunConfig())
+    values["policy"]["temperature"] = 2
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
+    assert folder.read_config(RunFolder(tmp_path)).policy.temperature == 2
+
+
+def test_aliases_that_repeat_each_other_are_refused_before_they_are_followed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config.yaml").write_text(alias_bomb())
+    with pytest.raises(DataError, match=r"config.yaml: .* must have at most 10 aliases, got more"):
+        folder.read_config(RunFolder(tmp_path))
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.yaml")
+    with pytest.raises(DataError, match=r"config.yaml: .* must be a regular file, and is not"):
+        folder.read_config(RunFolder(tmp_path))
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"status": 1', "[" * 100_000])
 def test_a_status_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(DataError, match=r"run.json: cannot be read"):
+        folder.read_status(RunFolder(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"status": 5}, "status must be text, got 5"),
+        ({"status": "weird"}, "status must be one of planned, running, .*, got 'weird'"),
+        ({"last_step": "x"}, r"last_step must be a whole number below 2\^63, got 'x'"),
+        ({"exit_code": "0"}, r"exit_code must be a whole number below 2\^63 or null, got '0'"),
+        ({"measurement": []}, r"measurement must be a mapping of names to values, got \[\]"),
+        ({"versions": {"numpy": 2}}, "versions must be a mapping of names to values, got"),
+    ],
+)
+def test_a_changed_status_is_named_with_its_key_and_its_rule(
+    tmp_path: Path, change: dict[str, object], sentence: str
+) -> None:
+    run = RunFolder(tmp_path)
+    run.status.write_text(json.dumps(RunStatus().to_json() | change))
+    with pytest.raises(DataError, match=rf"run.json: cannot be read: {sentence}"):
+        folder.read_status(run)
+
+
+def test_a_status_without_its_keys_is_no_status(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text("{}")
+    with pytest.raises(DataError, match=r"run.json: cannot be read: status must be there, since"):
         folder.read_status(RunFolder(tmp_path))
 
 

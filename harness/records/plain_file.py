@@ -1,0 +1,68 @@
+"""Small files that anybody may have written over: read whole, within limits, never for ever."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from harness.errors import DataError
+
+LARGEST_BYTES = 64 * 2**20
+LARGEST_YAML_BYTES = 1_000_000
+MOST_ALIASES = 10
+"""Ten aliases repeat a text about 40 times at most, 81 of them some 4e8 times."""
+DEEPEST = 50
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG_ERRORS = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+"""What `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99 raise, besides YAMLError."""
+
+
+def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
+    """The text of a regular file. Raises DataError, naming the file, for anything else."""
+    try:
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise DataError(f"{path}: cannot be read: must be a regular file, and is not")
+        if status.st_size > largest_bytes:
+            rule = f"must be at most {largest_bytes:,} bytes, got {status.st_size:,}"
+            raise DataError(f"{path}: cannot be read: {rule}")
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        rule = f"must be UTF-8, byte {error.start} is not"
+        raise DataError(f"{path}: cannot be read: {rule}") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or one_line(error)
+        raise DataError(f"{path}: cannot be read: {why}") from error
+
+
+def yaml_values(path: Path) -> Any:
+    """What the YAML in `path` says. Raises DataError, naming the file, if that is not safe."""
+    found = text(path, LARGEST_YAML_BYTES)
+    try:
+        _refuse_bombs(path, found)
+        return yaml.load(found, _Loader)
+    except (yaml.YAMLError, *_TAG_ERRORS) as error:
+        raise DataError(f"{path}: cannot be read as YAML: {one_line(error)}") from error
+
+
+def _refuse_bombs(path: Path, found: str) -> None:
+    """Events are counted before any value is made: making values of a bomb does not end."""
+    aliases = depth = 0
+    for event in yaml.parse(found, _Loader):
+        aliases += isinstance(event, yaml.AliasEvent)
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if aliases > MOST_ALIASES:
+            rule = f"must have at most {MOST_ALIASES} aliases, got more"
+            raise DataError(f"{path}: cannot be read as YAML: {rule}")
+        if depth > DEEPEST:
+            rule = f"must be nested at most {DEEPEST} deep, got deeper"
+            raise DataError(f"{path}: cannot be read as YAML: {rule}")
+
+
+def one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,74 @@
+"""Whether values read from a file have the keys and the types that a dataclass states."""
+
+from __future__ import annotations
+
+import dataclasses
+import reprlib
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+LARGEST_INT = 2**63 - 1
+"""A longer whole number is no count, and no float holds it."""
+
+NAMES = {
+    str: "text",
+    int: "a whole number below 2^63",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "null",
+    list: "a list of",
+    Sequence: "a list of",
+}
+
+
+def problem(cls: type[Any], values: Any, key: str = "") -> str | None:
+    """The first key of dataclass `cls` that is missing or of another type, None if all fit.
+
+    `values` stands at the dotted `key`; keys that `cls` does not have are not looked at.
+    """
+    if not isinstance(values, dict):
+        return f"{key or 'it'} must be a mapping of names to values, got {reprlib.repr(values)}"
+    kinds = get_type_hints(cls)
+    for part in dataclasses.fields(cls):
+        where, kind = dotted(key, part.name), kinds[part.name]
+        if part.name not in values:
+            return f"{where} must be there, since the file is written with every key; it is missing"
+        if not fits(values[part.name], kind):
+            given = reprlib.repr(values[part.name])
+            return f"{where} must be {described(kind)}, got {given}"
+    return None
+
+
+def dotted(key: str, name: str) -> str:
+    return f"{key}.{name}" if key else name
+
+
+def fits(value: Any, kind: Any) -> bool:
+    """An int fits where a float is wanted; a bool is no int; a dataclass is a mapping."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return any(fits(value, one) for one in inner)
+    if origin in (list, Sequence):
+        return isinstance(value, list) and _all_fit(value, inner[0])
+    if origin is Mapping:
+        return isinstance(value, dict) and _all_fit(value.values(), inner[1])
+    if dataclasses.is_dataclass(kind):
+        return isinstance(value, dict)
+    if isinstance(value, int) and kind in (int, float):
+        return not isinstance(value, bool) and abs(value) <= LARGEST_INT
+    return kind is Any or isinstance(value, kind)
+
+
+def described(kind: Any) -> str:
+    """`a number or null` for float | None."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return " or ".join(described(one) for one in inner)
+    if origin in (list, Sequence):
+        return f"{NAMES[origin]} {described(inner[0])}"
+    return NAMES.get(kind, "a mapping of names to values")
+
+
+def _all_fit(values: Iterable[Any], kind: Any) -> bool:
+    return all(fits(value, kind) for value in values)

@@ -116,13 +116,7 @@ def train(
     from harness.records import folder as folders
     from harness.records.folder import RunFolder
 
-    plan = launch.plan(overrides or [])
-    if plan.axes:
-        raise ConfigError(
-            f"{next(iter(plan.axes))}: train does one run, got {len(plan.points)} values; "
-            "use `harness sweep`"
-        )
-    config = plan.points[0].config
+    config = launch.point(overrides or []).config
     where = RunFolder(folder.resolve())
     run.refuse_if_held(where)
     needs.check([config])

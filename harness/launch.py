@@ -1,4 +1,4 @@
-"""The only file that speaks to Hydra: words in, a checked plan out; a list of folders in, runs out.
+"""Hydra, which only grammar.py speaks to as well: words to a checked plan, folders to runs.
 
 `hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
 it. The public `initialize_config_dir` sets up the same machinery as a context manager; the object
@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import itertools
 import json
+import math
 import os
 import re
 import signal
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +28,6 @@ from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, QuotedString, Sweep
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
@@ -37,34 +35,42 @@ from omegaconf import DictConfig, OmegaConf
 from harness import keys, own_files, places, plans, process, run, stops
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
+from harness.grammar import parse
 from harness.keys import Word
 from harness.plans import Plan, Point
 from harness.rewording import reword
 from harness.run import RunOutcome
 
 RESOLVER = re.compile(r"\$\{\s*[\w.]+\s*:")
-GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
-MOST = keys.MOST_RUNS + 1
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
 def plan(overrides: Sequence[str]) -> Plan:
     """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
-    try:
-        with _hydra():
-            words = _parse(overrides)
-            keys.check(words)
-            from_file = own_files.check(words, _parse)
-            merged = list({w.key: w for w in [*from_file, *words]}.values())
-            axes = [w.key for w in merged if w.swept]
-            points = [_first_point(merged)]  # before all, since each takes a tenth of a second
-            if axes:
-                points = _all_points([w.text for w in words if not _is_launcher(w)])
-            return plans.build(points, axes)
-    except HarnessError:
-        raise
-    except Exception as error:  # Hydra also lets plain ValueError, TypeError and YAMLError through
-        raise ConfigError(reword(error)) from error
+    with _composing():
+        words = _read(overrides)
+        axes = [w for w in words if w.swept]
+        points = [_first_point(words)]
+        if axes:
+            # before all points, of which each takes a tenth of a second; the short axes first
+            for axis in sorted(axes, key=lambda w: len(w.values)):
+                _check_axis(axis, words)
+            points = _all_points([w.text for w in parse(overrides) if not _is_launcher(w)])
+        return plans.build(points, [w.key for w in axes])
+
+
+def point(overrides: Sequence[str]) -> Point:
+    """The one point that the words make. Raises ConfigError, also if they make a sweep."""
+    with _composing():
+        words = _read(overrides)
+        axes = [w for w in words if w.swept]
+        if axes:
+            count = math.prod(len(w.values) for w in axes)
+            raise ConfigError(
+                f"{axes[0].key}: train does one run, got {count} values; use `harness sweep`"
+            )
+        (only,) = plans.build([_first_point(words)], []).points
+        return only
 
 
 def launch(
@@ -79,7 +85,7 @@ def launch(
         numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
         names = [str(path) for path in dirs]
         task = functools.partial(_execute, names, os.getpid(), stop_on_failure)
-        where = _where(_parse(overrides))
+        where = _where(parse(overrides))
         return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
 
 
@@ -92,9 +98,48 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     return [job.return_value for batch in batches for job in batch]
 
 
+@contextlib.contextmanager
+def _composing() -> Iterator[None]:
+    """Hydra at work; whatever it raises becomes one line."""
+    try:
+        with _hydra():
+            yield
+    except HarnessError:
+        raise
+    except Exception as error:  # Hydra also lets plain ValueError, TypeError and YAMLError through
+        raise ConfigError(reword(error)) from error
+
+
+def _read(overrides: Sequence[str]) -> list[Word]:
+    """The words, and before them those of the sweep file that are not said again."""
+    words = parse(overrides)
+    keys.check(words)
+    from_file = own_files.check(words, parse)
+    return list({w.key: w for w in [*from_file, *words]}.values())
+
+
+def _check_axis(axis: Word, words: Sequence[Word]) -> None:
+    """Check each value of the axis with the others at their first: their sum, not their product."""
+    others = [_at(w, 0) for w in words if w is not axis]
+    if axis.key in keys.groups():
+        for number in range(1, len(axis.values)):
+            _to_run_config(OmegaConf.to_container(compose("config", [*others, _at(axis, number)])))
+        return
+    typed = _typed(OmegaConf.to_container(compose("config", [*others, _at(axis, 0)])))
+    part = axis.key.rpartition(".")[0]
+    for value in axis.values[1:]:
+        OmegaConf.update(typed, axis.key, value, merge=False)
+        OmegaConf.to_object(OmegaConf.select(typed, part) if part else typed)
+
+
+def _at(word: Word, number: int) -> str:
+    """The word at one value of its axis."""
+    return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
+
+
 def _first_point(words: Sequence[Word]) -> Point:
     """The point with the first value of each axis; the launcher's settings are checked as well."""
-    texts = [f"{w.prefix}{w.key}={w.texts[0]}" if w.swept else w.text for w in words]
+    texts = [_at(w, 0) for w in words]
     composed = OmegaConf.to_container(compose("config", texts))
     ours = [
         (w, text) for w, text in zip(words, texts, strict=True) if not w.key.startswith("hydra")
@@ -112,7 +157,7 @@ def _all_points(overrides: Sequence[str]) -> list[Point]:
 
 def _compose(cfg: DictConfig) -> tuple[tuple[str, ...], dict[str, Any], Any]:
     """The task of a plan: a point's words, their values, and its config in plain values."""
-    words = _parse(HydraConfig.get().overrides.task)
+    words = parse(HydraConfig.get().overrides.task)
     values = {word.key: word.values[0] for word in words}
     return tuple(word.text for word in words), values, OmegaConf.to_container(cfg)
 
@@ -134,49 +179,16 @@ def _execute(
 
 def _to_run_config(values: Any) -> RunConfig:
     """The typed form of a composed config: unknown keys are refused and every range is checked."""
-    found = RESOLVER.search(json.dumps(values, default=str))
-    if found:
-        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
-    built = OmegaConf.to_object(OmegaConf.merge(_schema(), values))
+    built = OmegaConf.to_object(_typed(values))
     assert isinstance(built, RunConfig)
     return built
 
 
-def _parse(overrides: Sequence[str]) -> list[Word]:
-    """Words as Hydra's grammar has them. Raises ConfigError for one that it has not."""
-    hydra = GlobalHydra.instance().hydra
-    parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
-    return [_word(text, parser) for text in overrides]
-
-
-def _word(text: str, parser: OverridesParser) -> Word:
-    text = text.strip()
-    if not text.isprintable() or ("=" not in text and not text.startswith("~")):
-        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
-    try:
-        (override,) = parser.parse_overrides([text])
-    except Exception as error:
-        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}") from error
-    key = override.get_key_element()
-    prefix = key[: len(key) - len(key.lstrip("+~"))]
-    values, texts = _values(override)
-    swept = override.is_sweep_override()
-    return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
-
-
-def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The values of a word, and how its grammar writes each."""
-    if not override.is_sweep_override():
-        return (override.value(),), (override.get_value_element_as_str(),)
-    if not override.is_discrete_sweep():
-        raise ConfigError(
-            f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
-        )
-    unquoted = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
-    values = tuple(itertools.islice(unquoted, MOST))
-    if any(isinstance(value, Sweep) for value in values):
-        raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
-    return values, tuple(itertools.islice(override.sweep_string_iterator(), MOST))
+def _typed(values: Any) -> Any:
+    found = RESOLVER.search(json.dumps(values, default=str))
+    if found:
+        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
+    return OmegaConf.merge(_schema(), values)
 
 
 def _is_launcher(word: Word) -> bool:

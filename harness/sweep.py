@@ -12,7 +12,7 @@ from rich.console import Console
 
 from harness import devices, launch, ledger, needs, progress, start_model, stops
 from harness.config import RunConfig
-from harness.errors import EXIT_PARTIAL, DataError, HarnessError, StoppedError, StorageError
+from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.records.sweep import LedgerRow, Sweep
@@ -56,10 +56,7 @@ def _ready(known: Sweep) -> tuple[Sweep, dict[Path, RunConfig]]:
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     """The run's config; a run that is missing is first planned anew from its words."""
     if not where.is_run():
-        points = launch.plan(row.overrides).points
-        if len(points) != 1:
-            raise DataError(f"{where.path}: its words must make one run, got {len(points)}")
-        folder.create(where, points[0].config)
+        folder.create(where, launch.point(row.overrides).config)
     return folder.read_config(where)
 
 

@@ -73,8 +73,11 @@ def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name, run):
         ["sweep", "difficulty=easy,medium,hard", "seed=range(1,30)", "algorithm.group_size=1"],
         ["sweep", "difficulty=easy,medium,hard", "seed=1,2,1"],
         ["sweep", "+typo=1"],
+        ["sweep", "seed=range(1,300)", "trainer.steps=5,0"],
+        ["sweep", "difficulty=easy,hard", "seed=range(-3,300)", "trainer.steps=5,6"],
+        ["train", "seed=range(1,300)", "--dir", "d"],
     ],
-    ids=["range", "duplicate", "typo"],
+    ids=["range", "duplicate", "typo", "second of a second axis", "long axis", "train"],
 )
 def test_a_wrong_sweep_ends_soon_however_large(words, tmp_path):
     began = time.monotonic()

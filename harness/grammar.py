@@ -1,0 +1,55 @@
+"""Words as Hydra's override grammar reads them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, QuotedString, Sweep
+
+from harness import keys
+from harness.errors import ConfigError
+from harness.keys import Word
+
+GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
+MOST = keys.MOST_RUNS + 1
+
+
+def parse(overrides: Sequence[str]) -> list[Word]:
+    """Words as Hydra's grammar has them. Raises ConfigError for one that it has not."""
+    hydra = GlobalHydra.instance().hydra
+    parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
+    return [_word(text, parser) for text in overrides]
+
+
+def _word(text: str, parser: OverridesParser) -> Word:
+    text = text.strip()
+    if not text.isprintable() or ("=" not in text and not text.startswith("~")):
+        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
+    try:
+        (override,) = parser.parse_overrides([text])
+    except Exception as error:
+        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}") from error
+    key = override.get_key_element()
+    prefix = key[: len(key) - len(key.lstrip("+~"))]
+    values, texts = _values(override)
+    swept = override.is_sweep_override()
+    return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
+
+
+def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
+    """The values of a word, and how its grammar writes each."""
+    if not override.is_sweep_override():
+        return (override.value(),), (override.get_value_element_as_str(),)
+    if not override.is_discrete_sweep():
+        raise ConfigError(
+            f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
+        )
+    unquoted = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
+    values = tuple(itertools.islice(unquoted, MOST))
+    if any(isinstance(value, Sweep) for value in values):
+        raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
+    return values, tuple(itertools.islice(override.sweep_string_iterator(), MOST))

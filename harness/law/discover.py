@@ -54,7 +54,7 @@ class _Walk:
         try:
             if not self._first_visit(folder):
                 return
-            names = {entry.name: entry.is_dir() for entry in os.scandir(folder)}
+            names = {entry.name: _is_folder(entry) for entry in os.scandir(folder)}
         except OSError as error:
             message = f"{folder}: cannot be listed: {error.strerror or error}"
             yield Found(str(folder), folder, None, ReadProblem("unreadable", message))
@@ -84,14 +84,22 @@ class _Walk:
 
 def discover(paths: Sequence[Path]) -> Discovery:
     """Every run at or below `paths`; a path that does not exist is a run with a problem."""
-    runs: dict[Path, Found] = {}
+    runs: dict[str, Found] = {}
     skipped: dict[str, dict[str, str]] = {}
     for path in paths:
         walk = _Walk()
         for found in walk.named(path):
-            runs.setdefault(Path(found.run).resolve(), found)
+            runs.setdefault(os.path.realpath(found.run), found)
         skipped |= {entry["path"]: entry for entry in walk.skipped}
     return Discovery(tuple(runs.values()), tuple(skipped.values()))
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """Of an entry that cannot be told, such as a link to itself: no."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def _entered(name: str) -> bool:

@@ -98,6 +98,21 @@ def test_links_are_followed_once_and_never_in_a_circle(tmp_path: Path) -> None:
     assert names(discover([tmp_path / "runs"]), tmp_path) == ["runs/one"]
 
 
+def test_a_link_to_itself_hides_no_run_beside_it(tmp_path: Path) -> None:
+    run = synthetic.write_rows(tmp_path / "loop" / "run", ROWS)
+    (tmp_path / "loop" / "self").symlink_to("self")
+    (run / "self").symlink_to("self")
+    found = discover([tmp_path / "loop"])
+    assert (names(found, tmp_path), problems(found)) == (["loop/run"], {})
+
+
+def test_a_named_link_to_itself_is_a_path_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "self").symlink_to("self")
+    (found,) = discover([tmp_path / "self"]).runs
+    assert found.problem is not None
+    assert "a path must exist, and this one does not" in found.problem.message
+
+
 def test_a_run_named_twice_is_one_run(tmp_path: Path) -> None:
     run = synthetic.write_rows(tmp_path / "run", ROWS)
     for paths in ([tmp_path, run, run], [tmp_path, tmp_path], [run, tmp_path]):

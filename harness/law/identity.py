@@ -12,13 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.errors import DataError
 from harness.records import folder as folders
+from harness.records import plain_file
 from harness.records.folder import RunFolder
-
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -67,8 +64,8 @@ def read(folder: Path | None) -> Identity:
 
 
 def _config(run: RunFolder) -> Mapping[str, Any] | None:
-    with contextlib.suppress(OSError, ValueError, yaml.YAMLError, RecursionError):
-        values = yaml.load(run.config.read_text(encoding="utf-8"), _Loader)
+    with contextlib.suppress(DataError, RecursionError):  # an alias of itself has no end
+        values = plain_file.yaml_values(run.config)
         if isinstance(values, dict):
             config: Mapping[str, Any] = _json(values)
             return config

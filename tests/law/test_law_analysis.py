@@ -17,6 +17,7 @@ from harness.law.analysis import analyse
 from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, Analysis, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import LOW
+from tests.records.bombs import alias_bomb
 
 RUN_KEYS = [
     "run",
@@ -146,6 +147,18 @@ def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
         {"path": str(tmp_path / "a"), "reason": "repeat"},
         {"path": str(tmp_path / "c"), "reason": "repeat"},
     ]
+
+
+@pytest.mark.parametrize("config", [alias_bomb(), "&a [*a]", "a: &a {b: *a}", "- " * 3000])
+def test_a_config_without_an_end_costs_a_run_its_level_and_no_number(
+    tmp_path: Path, config: str
+) -> None:
+    run = synthetic.write_run(tmp_path / "run", lawful_rows())
+    (whole,) = analyse([run]).runs
+    (run / "config.yaml").write_text(config)
+    (bare,) = analyse([run]).runs
+    assert (whole.level, bare.level) == ("easy", None)
+    assert (bare.status, bare.n_valid, bare.b) == (whole.status, whole.n_valid, whole.b)
 
 
 def test_a_runs_numbers_do_not_depend_on_the_others_or_their_order(tmp_path: Path) -> None:

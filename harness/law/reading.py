@@ -109,7 +109,7 @@ def _parse(lines: Iterable[bytes]) -> tuple[list[dict[str, Any]], list[int], Pla
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = json.loads(line.decode("utf-8"))  # of bytes, json would take UTF-16 too
         except (ValueError, RecursionError):
             value = None
         if isinstance(value, dict):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from harness.errors import EXIT_PARTIAL, DataError
+from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.results import Analysis
+from harness.records import atomic
 from harness.report import tables, write
 
 
@@ -28,7 +31,14 @@ class Wanted:
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
-    """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written."""
+    """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
+
+    Raises ConfigError for a column without a name, StorageError if nothing can be written.
+    """
+    _refuse_no_name("--reward", wanted.reward)
+    _refuse_no_name("--entropy", wanted.entropy)
+    out = wanted.out or default_out(wanted.paths)
+    _refuse_unwritable(out)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
@@ -43,7 +53,6 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     if code == DataError.exit_code:
         print("harness: no run could be read, so nothing was written", file=sys.stderr)
         return code
-    out = wanted.out or default_out(wanted.paths)
     write.write_results(found, out, wanted.figures)
     print(f"harness: results in {out}", file=sys.stderr)
     return code
@@ -52,6 +61,18 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
 def default_out(paths: tuple[Path, ...]) -> Path:
     """law/ inside the first path if that is a folder, else here."""
     return paths[0] / "law" if paths[0].is_dir() else Path("law")
+
+
+def _refuse_no_name(option: str, column: str | None) -> None:
+    if column == "":
+        raise ConfigError(f"{option}: must name a column of metrics.jsonl, got {column!r}")
+
+
+def _refuse_unwritable(out: Path) -> None:
+    """Said before the analysis. The folder itself is made after it: it could pass for a run."""
+    nearest = next(path for path in (out, *out.parents) if os.path.lexists(path))
+    with atomic.storage(out):
+        tempfile.TemporaryFile(dir=nearest).close()
 
 
 def _exit_code(found: Analysis) -> int:

@@ -1,0 +1,54 @@
+"""What fit-entropy-law refuses before it analyses anything."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.errors import ConfigError, StorageError
+from harness.fitting import Wanted, fit
+from tests.law import synthetic
+
+ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))
+
+
+def wanted(
+    run: Path, out: Path | None = None, reward: str | None = None, entropy: str | None = None
+) -> Wanted:
+    return Wanted((run,), out, reward, entropy, "none", pool_unlike=False)
+
+
+@pytest.mark.parametrize(
+    ("option", "reward", "entropy"), [("reward", "", None), ("entropy", None, "")]
+)
+def test_a_column_without_a_name_is_not_taken_for_no_wish(
+    tmp_path: Path, option: str, reward: str | None, entropy: str | None
+) -> None:
+    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    with pytest.raises(ConfigError, match=rf"^--{option}: must name a column of .*, got ''$"):
+        fit(wanted(run, None, reward, entropy), as_json=True, explain=False)
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "dangling", "dangling/below"])
+def test_a_place_for_no_results_is_refused_before_the_analysis(
+    tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    (tmp_path / "file").write_text("")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    with pytest.raises(StorageError, match=rf"^{tmp_path / out}: (Not a directory|No such file)"):
+        fit(wanted(run, tmp_path / out), as_json=True, explain=False)
+    assert capsys.readouterr().out == ""
+
+
+def test_a_folder_for_results_is_made_with_those_above_it(tmp_path: Path) -> None:
+    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    assert fit(wanted(run, tmp_path / "a" / "b"), as_json=True, explain=False) == 0
+    assert (tmp_path / "a" / "b" / "law.json").is_file()
+
+
+def test_where_no_run_can_be_read_nothing_is_made(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    assert fit(wanted(run, tmp_path / "a" / "b"), as_json=True, explain=False) == 65
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+    assert not list(run.iterdir())

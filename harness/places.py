@@ -77,6 +77,8 @@ def read_yaml(path: Path) -> dict[str, object]:
 
 def _read_text(path: Path) -> str:
     try:
+        if not path.is_file():  # to open a pipe would wait for ever
+            raise ConfigError(f"{path}: must be a file{_dangling(path)}")
         if path.stat().st_size > LARGEST_FILE_BYTES:
             raise ConfigError(f"{path}: must be at most {LARGEST_FILE_BYTES:,} bytes")
         return path.read_bytes().decode("utf-8")
@@ -84,6 +86,10 @@ def _read_text(path: Path) -> str:
         raise ConfigError(f"{path}: must be UTF-8; byte {error.start} is not") from error
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _dangling(path: Path) -> str:
+    return f", got a link to {path.readlink()}, which is not one" if path.is_symlink() else ""
 
 
 def _line(error: yaml.YAMLError) -> str:
@@ -104,4 +110,4 @@ def _names(folders: Iterable[Path]) -> list[str]:
 
 
 def _first(files: Iterable[Path]) -> Path | None:
-    return next((file for file in files if file.exists()), None)
+    return next((file for file in files if file.exists() or file.is_symlink()), None)

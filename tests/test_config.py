@@ -1,5 +1,6 @@
 """conf/ and sweeps/: every option composes, a user's own file comes first, a user's word last."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,16 @@ BROKEN = {
     ),
     "long": (b"# @package _global_\n" + b"#" * 1_000_001, "at most 1,000,000 bytes"),
 }
+
+
+def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():
+    Path("sweeps").mkdir()
+    os.mkfifo("sweeps/pipe.yaml")
+    Path("sweeps/lost.yaml").symlink_to("gone.yaml")
+    with pytest.raises(ConfigError, match=r"sweeps/pipe.yaml: must be a file"):
+        launch.plan(["+sweeps=pipe"])
+    with pytest.raises(ConfigError, match=r"lost.yaml: must be a file, got a link to gone.yaml"):
+        launch.plan(["+sweeps=lost"])
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -80,7 +80,7 @@ def sweep(
 
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
-    from harness import launch, needs
+    from harness import devices, launch, needs
 
     words = overrides or []
     plan = launch.plan(words)
@@ -89,6 +89,8 @@ def sweep(
         _dry_run(plan, as_json)
         return
     needs.check(configs)
+    if launch.is_local(words):
+        devices.check(configs)
     from harness import endings, ledger, listing
     from harness import sweep as sweeps
 
@@ -112,7 +114,7 @@ def train(
 
     harness train difficulty=hard --dir runs/one
     """
-    from harness import launch, needs, run
+    from harness import devices, launch, needs, run
     from harness.records import folder as folders
     from harness.records.folder import RunFolder
 
@@ -120,6 +122,7 @@ def train(
     where = RunFolder(folder.resolve())
     run.refuse_if_held(where)
     needs.check([config])
+    devices.check([config])
     folders.create(where, config)
     run.become(where, config, events)
 

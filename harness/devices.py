@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -17,6 +17,7 @@ from harness.config import RunConfig
 from harness.errors import DeviceError, StoppedError
 
 POLL_S = 0.5
+NO_GPU = "trainer.gpus: must be 0 without a visible GPU, got 1"
 
 
 def cores() -> int:
@@ -43,6 +44,12 @@ def gpus() -> tuple[str, ...]:
     if visible is not None:
         return tuple(part.strip() for part in visible.split(",") if part.strip() not in ("", "-1"))
     return tuple(str(n) for n in range(len(gpu_names())))
+
+
+def check(configs: Iterable[RunConfig]) -> None:
+    """Raise DeviceError if one of them asks for a GPU and this machine has none."""
+    if any(config.trainer.gpus for config in configs) and not gpus():
+        raise DeviceError(NO_GPU)
 
 
 def gpu_names() -> list[str]:
@@ -75,7 +82,7 @@ def acquire(give_up: Callable[[], bool] = lambda: False) -> tuple[str, IO[str]]:
     """A GPU and its open lock file; the kernel frees it with the last process that has it open."""
     names = gpus()
     if not names:
-        raise DeviceError("trainer.gpus: must be 0 without a visible GPU, got 1")
+        raise DeviceError(NO_GPU)
     while not give_up():
         for name in names:
             lock = _lock(name)

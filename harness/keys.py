@@ -12,7 +12,7 @@ import functools
 import math
 import re
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from harness.errors import ConfigError
 MOST_RUNS = 1000
 HYDRA_GROUPS = ("hydra/launcher", "hydra/sweeper")
 HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
+LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -54,6 +55,16 @@ def check(words: Sequence[Word]) -> None:
     runs = math.prod(len(word.values) for word in words if word.swept)
     if runs > MOST_RUNS:
         raise ConfigError(f"a sweep must have at most {MOST_RUNS} runs, got {runs} or more")
+
+
+def check_settings(hydra: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a number with which the launcher or sweeper would fail later."""
+    for part, name in LEAST_1:
+        value = hydra[part].get(name)  # joblib keeps its batch_size as text
+        if re.fullmatch(r"0+|-\d+", str(value)):
+            raise ConfigError(f"hydra.{part}.{name} must be at least 1, got {value}")
+    if hydra["launcher"].get("n_jobs") == 0:
+        raise ConfigError("hydra.launcher.n_jobs must not be 0, got 0")
 
 
 def groups() -> tuple[str, ...]:

@@ -42,6 +42,7 @@ from harness.rewording import reword
 from harness.run import RunOutcome
 
 RESOLVER = re.compile(r"\$\{\s*[\w.]+\s*:")
+LOCAL_LAUNCHERS = (".BasicLauncher", ".JoblibLauncher")
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
@@ -98,6 +99,14 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     return [job.return_value for batch in batches for job in batch]
 
 
+def is_local(overrides: Sequence[str]) -> bool:
+    """True if the launcher that the words choose executes runs on this machine."""
+    with _composing():
+        texts = _where(parse(overrides))
+        target = compose("config", texts, return_hydra_config=True).hydra.launcher._target_
+        return str(target).endswith(LOCAL_LAUNCHERS)
+
+
 @contextlib.contextmanager
 def _composing() -> Iterator[None]:
     """Hydra at work; whatever it raises becomes one line."""
@@ -140,7 +149,8 @@ def _at(word: Word, number: int) -> str:
 def _first_point(words: Sequence[Word]) -> Point:
     """The point with the first value of each axis; the launcher's settings are checked as well."""
     texts = [_at(w, 0) for w in words]
-    composed = OmegaConf.to_container(compose("config", texts))
+    composed: Any = OmegaConf.to_container(compose("config", texts, return_hydra_config=True))
+    keys.check_settings(composed.pop("hydra"))
     ours = [
         (w, text) for w, text in zip(words, texts, strict=True) if not w.key.startswith("hydra")
     ]

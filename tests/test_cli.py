@@ -147,6 +147,15 @@ def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run,
     assert not list(Path().iterdir())
 
 
+def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(run, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for words in (["sweep"], ["train", "--dir", "d"]):
+        code, out, err = run(*words, "policy=tabular", "trainer.gpus=1")
+        assert (code, out) == (71, "")
+        assert err == "harness: trainer.gpus: must be 0 without a visible GPU, got 1\n"
+    assert not list(Path().iterdir())
+
+
 def test_a_folder_that_cannot_be_made_is_73(run):
     Path("runs").write_text("a file where the folder should be")
     code, _, err = run("sweep", "policy=tabular")

@@ -12,7 +12,13 @@ from harness.errors import ConfigError
 def in_range(key: str, value: float, low: float, high: float) -> None:
     """Raises ConfigError unless `low <= value <= high`."""
     if not (math.isfinite(value) and low <= value <= high):
-        raise ConfigError(f"{key} must lie between {low:g} and {high:g}, got {value:g}")
+        raise ConfigError(
+            f"{key} must lie between {_shown(low)} and {_shown(high)}, got {_shown(value)}"
+        )
+
+
+def _shown(value: float) -> str:
+    return str(value) if isinstance(value, int) else f"{value:g}"
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:

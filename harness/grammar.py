@@ -35,7 +35,10 @@ def _word(text: str, parser: OverridesParser) -> Word:
         raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}") from error
     key = override.get_key_element()
     prefix = key[: len(key) - len(key.lstrip("+~"))]
-    values, texts = _values(override)
+    try:
+        values, texts = _values(override)
+    except ValueError as error:  # range(1,5,0)
+        raise ConfigError(f"{text}: {error}") from error
     swept = override.is_sweep_override()
     return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
 

@@ -46,8 +46,16 @@ def _check_config(path: Path) -> None:
 
 def _check_option(group: str, name: str) -> None:
     file = places.option_file(group, name)
-    if file is not None:
-        places.read_yaml(file)
+    if file is None:
+        return
+    values = places.read_yaml(file)
+    if file.is_relative_to(places.shipped() / "conf"):  # tabular.yaml sets other groups
+        return
+    if "@package" in file.read_text(encoding="utf-8"):
+        raise ConfigError(f"{file}: an option of {group} must not have a `# @package` header")
+    for key in values:
+        if key != "defaults" and f"{group}.{key}" not in keys.known_keys():
+            raise ConfigError(f"{file}: {keys.no_such_key(f'{group}.{key}')}")
 
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
@@ -81,7 +89,9 @@ def _check_defaults(file: Path, defaults: Any) -> None:
 
 def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
     """The axes of a sweep file: hydra.sweeper.params."""
-    parts = hydra if isinstance(hydra, dict) else {}
+    if not isinstance(hydra, dict):
+        raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r}")
+    parts = hydra
     for key in parts if parts else ():
         if key not in ("sweeper", "launcher"):
             raise ConfigError(

@@ -119,6 +119,7 @@ BROKEN = {
     "bad_axis": (b"# @package _global_\nhydra: {sweeper: {params: {sed: '1,2'}}}\n", "sed=1,2"),
     "bad_params": (b"# @package _global_\nhydra: {sweeper: {params: [1]}}\n", "must be a mapping"),
     "bad_sweeper": (b"# @package _global_\nhydra: {sweeper: 3}\n", "must be a mapping"),
+    "bad_hydra": (b"# @package _global_\nhydra: 3\n", "hydra must be a mapping of its keys, got 3"),
     "bad_option": (
         b"# @package _global_\ndefaults: [{override /policy: tabulr}]\n",
         "policy must be one of tabular, tiny",
@@ -129,6 +130,20 @@ BROKEN = {
     ),
     "long": (b"# @package _global_\n" + b"#" * 1_000_001, "at most 1,000,000 bytes"),
 }
+
+
+def test_an_own_option_sets_its_own_group_only():
+    write("conf/difficulty/g.yaml", "# @package _global_\nhydra: {run: {dir: /tmp/x}}\n")
+    with pytest.raises(ConfigError, match=r"g.yaml: an option of difficulty must not have a `# @p"):
+        launch.plan(["difficulty=g"])
+    write("conf/difficulty/g.yaml", "name: g\nhydra: {run: {dir: /tmp/x}}\n")
+    with pytest.raises(ConfigError, match=r"g.yaml: difficulty.hydra: no such key"):
+        launch.plan(["difficulty=g"])
+
+
+def test_the_largest_seed_is_said_in_full():
+    with pytest.raises(ConfigError, match=r"between 0 and \d{10}, got -1$"):
+        launch.plan(["seed=-1"])
 
 
 def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():

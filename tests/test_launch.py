@@ -148,6 +148,7 @@ MISTAKES = {
     "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
     "policy.kind=tinny": "policy.kind must be one of tabular, tiny, got 'tinny'; nearest: tiny",
     "seed=range(3,1)": "seed=range(3,1): the sweep is empty",
+    "seed=range(1,5,0)": "seed=range(1,5,0): range() arg 3 must not be zero",
     "difficulty=glob(x*)": "difficulty=glob(x*): the sweep is empty",
     "seed=1,1": "seed=1,1: the sweep must not repeat a value, got 1 twice",
     "seed=range(0,5000)": "a sweep must have at most 1000 runs, got 1001 or more",

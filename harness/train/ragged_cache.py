@@ -75,8 +75,9 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
     def move(self, there: list[int], here: list[int]) -> None:
         """Put the states of slots `here` into slots `there`."""
         if self.is_initialized:
-            self.keys[there] = self.keys[here]
-            self.values[there] = self.values[here]
+            used = int(self._slots.length.max())
+            self.keys[there, :, :used] = self.keys[here, :, :used]
+            self.values[there, :, :used] = self.values[here, :, :used]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._slots.reach, 0

@@ -121,13 +121,15 @@ class PolicyConfig:
     max_turn_tokens: int = 32
     """Tokens the policy may say in one turn; a language model's only."""
     hidden_size: int = 64
-    layers: int = 4
+    layers: int = 2
     attention_heads: int = 2
     vocabulary: int = 1200
     """Size of the byte-pair vocabulary trained on the project's own dialogues."""
-    warm_start_steps: int = 1500
+    warm_start_copy_steps: int = 500
+    """Supervised steps on random tokens said again, before any dialogue: it learns to copy."""
+    warm_start_steps: int = 1300
     """Supervised steps on generated dialogues before any reinforcement learning."""
-    warm_start_learning_rate: float = 1.5e-2
+    warm_start_learning_rate: float = 1.0e-2
 
     def __post_init__(self) -> None:
         one_of("policy.kind", self.kind, POLICY_KINDS)
@@ -142,6 +144,7 @@ class PolicyConfig:
                 f"({2 * self.attention_heads}), got {self.hidden_size}"
             )
         in_range("policy.vocabulary", self.vocabulary, 400, 32000)
+        in_range("policy.warm_start_copy_steps", self.warm_start_copy_steps, 0, 100_000)
         in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
         in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
 

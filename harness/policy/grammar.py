@@ -52,6 +52,24 @@ def covers(text: str, heard: Sequence[str] | None = None) -> bool:
     return bool(text.strip()) and all(_covers_sentence(s, known) for s in found)
 
 
+def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
+    """Each slot of the grammar's sentences in `text`, and whether it holds what the user said.
+
+    Where a sentence fits several phrases, the reading with the most slots rightly filled counts.
+    """
+    known = listen(heard)
+    found: list[tuple[str, bool]] = []
+    for sentence in _ENDS.split(text.strip()):
+        readings = [
+            [(name, value in _values(name, known)) for name, value in match.groupdict().items()]
+            for pattern in _patterns()
+            if (match := pattern.fullmatch(sentence))
+        ]
+        if readings:
+            found += min(readings, key=lambda slots: sum(not right for _, right in slots))
+    return found
+
+
 def _fill(phrases: tuple[str, ...], heard: Heard, draw: Draw) -> str:
     fitting = _fitting(phrases, bool(heard.facts), bool(heard.topics), bool(heard.feelings))
     phrase = fitting[int(draw() * len(fitting))]
@@ -88,8 +106,11 @@ def _covers_sentence(sentence: str, known: Heard | None) -> bool:
 
 
 def _said(slots: dict[str, str], known: Heard) -> bool:
-    said = {"clause": known.facts, "topic": known.topics, "feeling": known.feelings}
-    return all(value in said[name] for name, value in slots.items())
+    return all(value in _values(name, known) for name, value in slots.items())
+
+
+def _values(slot: str, known: Heard) -> tuple[str, ...]:
+    return {"clause": known.facts, "topic": known.topics, "feeling": known.feelings}[slot]
 
 
 @lru_cache(maxsize=1)

@@ -1,4 +1,4 @@
-"""The tiny policy: a Qwen3-shaped transformer of about half a million weights, and its tokenizer.
+"""The tiny policy: a Qwen3-shaped transformer of some 200,000 weights, and its tokenizer.
 
 Nothing is downloaded: the tokenizer is trained on the project's own dialogues and the weights
 start at random. It saves to, and loads from, an ordinary Hugging Face folder.
@@ -26,6 +26,8 @@ library_logging.disable_progress_bar()
 library_logging.set_verbosity_error()
 
 PAD, USER, SUPPORTER, END = "<|pad|>", "<|user|>", "<|supporter|>", "<|end|>"
+SPECIAL = (PAD, USER, SUPPORTER, END)
+"""Their ids are 0, 1, 2, 3."""
 CHAT_TEMPLATE = (
     "{% for m in messages %}"
     f"{{{{ '{USER}' if m['role'] == 'user' else '{SUPPORTER}' }}}}{{{{ m['content'] }}}}{END}"
@@ -45,7 +47,7 @@ def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenize
     bpe.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
-        special_tokens=[PAD, USER, SUPPORTER, END],
+        special_tokens=list(SPECIAL),
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )

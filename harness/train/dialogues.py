@@ -47,7 +47,7 @@ class GrammarSpeaker:
 
 
 def generate(count: int) -> list[list[str]]:
-    """Dialogues with training users of all three kinds, many of them retold with other words."""
+    """Dialogues with training users of all three kinds, most of them retold about other things."""
     held: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
@@ -55,7 +55,7 @@ def generate(count: int) -> list[list[str]]:
         speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
         held.extend(hold(users, speaker, keys))
     draws = np.random.default_rng(SEED)
-    return [retold(texts(conversation), draws) for conversation in held]
+    return [retold(texts(c), c.opening.state.user.persona, draws) for c in held]
 
 
 def texts(conversation: Conversation) -> list[str]:

@@ -12,10 +12,10 @@ import torch
 
 from harness.config import STRATEGIES, PolicyConfig, SimulatorConfig
 from harness.policy.chat import Chat
-from harness.policy.grammar import covers
+from harness.policy.grammar import covers, slots
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey
-from harness.train.conversation import Conversation, hold
+from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
+from harness.train.conversation import Conversation, Exchange, hold
 from harness.train.dialogues import SEED, USERS
 from harness.train.language_loss import own_entropies
 from harness.train.speaker import LanguageSpeaker, Transcript
@@ -27,13 +27,8 @@ CONVERSATIONS = 32
 def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
     """H at temperature 1, mix of strategies, and shares of replies that are this or that."""
     policy = replace(policy, temperature=1.0)
-    held: list[Conversation] = []
-    spoken: list[Transcript] = []
-    for number, users in enumerate(USERS):
-        keys = [ConversationKey(SEED, 1_000_000, n, 0) for n in range(CONVERSATIONS)]
-        speaker = LanguageSpeaker(model, chat, policy, np.random.default_rng([SEED, number]))
-        held += hold(make(SimulatorConfig(), users), speaker, keys)
-        spoken += speaker.transcripts
+    held, spoken = _talk(model, chat, policy, TRAIN)
+    strangers, _ = _talk(model, chat, policy, HELD_OUT)
     ids = [t.row.ids for t in spoken]
     own = [[turn > 0 for turn in t.row.turn] for t in spoken]
     entropy = torch.cat(own_entropies(model, ids, own, policy.temperature))
@@ -42,6 +37,7 @@ def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in model.parameters()),
         **_strategies(held),
         **_replies(held),
+        "slots_heard": {"train": _slots_heard(held), "held_out": _slots_heard(strangers)},
         **_likelihood(spoken),
     }
 
@@ -66,13 +62,41 @@ def _strategies(held: Sequence[Conversation]) -> dict[str, Any]:
     }
 
 
-def _replies(held: Sequence[Conversation]) -> dict[str, float]:
-    """Shares of replies; `faithful`: grammatical, and its slots hold what the user said."""
-    replies = [
+def _talk(
+    model: Any, chat: Chat, policy: PolicyConfig, split: str
+) -> tuple[list[Conversation], list[Transcript]]:
+    """Conversations with users of all kinds."""
+    held: list[Conversation] = []
+    spoken: list[Transcript] = []
+    for number, users in enumerate(USERS):
+        keys = [ConversationKey(SEED, 1_000_000, n, 0, split) for n in range(CONVERSATIONS)]
+        speaker = LanguageSpeaker(model, chat, policy, np.random.default_rng([SEED, number]))
+        held += hold(make(SimulatorConfig(), users), speaker, keys)
+        spoken += speaker.transcripts
+    return held, spoken
+
+
+def _heard(held: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
+    """Each reply with all that its user had said before it."""
+    return [
         (e, [c.opening.text, *(before.answer.text for before in c.exchanges[:n])])
         for c in held
         for n, e in enumerate(c.exchanges)
     ]
+
+
+def _slots_heard(held: Sequence[Conversation]) -> dict[str, float | None]:
+    """Share of slots that hold something this user said, by slot; null where none was filled."""
+    right: dict[str, list[bool]] = {name: [] for name in ("topic", "clause", "feeling")}
+    for exchange, heard in _heard(held):
+        for name, fits in slots(exchange.reply.text, heard):
+            right[name].append(fits)
+    return {name: float(np.mean(found)) if found else None for name, found in right.items()}
+
+
+def _replies(held: Sequence[Conversation]) -> dict[str, float]:
+    """Shares of replies; `faithful`: grammatical, and its slots hold what the user said."""
+    replies = _heard(held)
     return {
         "recognised": float(np.mean([bool(e.answer.strategies) for e, _ in replies])),
         "grammatical": float(np.mean([covers(e.reply.text) for e, _ in replies])),

@@ -1,4 +1,4 @@
-"""Supervised training of the tiny policy on dialogues: Muon on the matrices, AdamW on the rest.
+"""Supervised training of the tiny policy: Muon on the matrices, AdamW on the rest.
 
 Muon (arXiv 2502.16982) is what brings the warm start into minutes: at the same number of steps
 AdamW is far from fluent. Each batch is two halves, each computed by one thread and summed in a
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,43 +19,51 @@ from torch import Tensor
 from harness.train.scoring import log_probabilities, own_logits
 from harness.train.token_rows import TokenRow, by_length, padded
 
-BATCH = 8
-"""Dialogues of one step."""
 SORTED_AT_ONCE = 8
 """Batches that are filled from one sorted stretch of the stream."""
-WARM_UP, CONSTANT_UNTIL, LAST = 15, 0.4, 0.02
-"""Steps of rising rate; share of the steps after which it falls; share of it that is left."""
+WARM_UP, LAST = 15, 0.02
+"""Steps of rising rate; share of the rate that is left in the end where it falls."""
 MAX_GRAD_NORM = 1.0
-USER_WEIGHT = 0.5
-"""Of the user's tokens in the loss: users come back to their own words, and a model that sees it
-learns to take words up from the conversation sooner."""
 LAST_STEPS = 20
 
 Report = Callable[[int, float], None]
 """Called after each step with its number, from 1, and the loss of the policy's tokens in nats."""
 
 
-def fit(
-    model: Any, rows: Sequence[TokenRow], steps: int, rate: float, seed: int, report: Report
-) -> float:
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """How rows are learnt."""
+
+    steps: int
+    rate: float
+    batch: int
+    """Rows of one step."""
+    constant_until: float
+    """Share of the steps after which the rate falls."""
+    other_weight: float
+    """Of tokens that are not the policy's own, in the loss."""
+
+
+def fit(model: Any, rows: Sequence[TokenRow], lesson: Lesson, seed: int, report: Report) -> float:
     """Train `model` in place on `rows`, read over and over.
 
-    Returns the mean loss of the policy's tokens over the last steps, in nats.
+    Returns the mean loss of the policy's own tokens over the last steps, in nats.
     """
-    optimisers = _optimisers(model, rate)
+    optimisers = _optimisers(model, lesson.rate)
     parameters = list(model.parameters())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     losses: list[float] = []
     with ThreadPoolExecutor(2) as pool:
-        for step, batch in zip(range(1, steps + 1), _batches(rows, seed), strict=False):
+        batches = _batches(rows, lesson.batch, seed)
+        for step, batch in zip(range(1, lesson.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
-            parts = list(pool.map(lambda half: _gradient(model, parameters, half), halves))
+            parts = list(pool.map(lambda h: _gradient(model, parameters, h, lesson), halves))
             tokens = sum(part[1] for part in parts)
             for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
                 parameter.grad = (grads[0] + grads[1]) / tokens
             torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
-            _step(optimisers, rate * _share_of_rate(step, steps))
+            _step(optimisers, lesson.rate * _share_of_rate(step, lesson))
             losses.append(sum(part[0] for part in parts) / tokens)
             report(step, losses[-1])
     torch.set_num_threads(threads)
@@ -62,14 +71,14 @@ def fit(
 
 
 def _gradient(
-    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow]
+    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], lesson: Lesson
 ) -> tuple[float, int, tuple[Tensor, ...]]:
-    """Summed loss of the policy's tokens, their number, and the gradient of the weighted sum."""
+    """Summed loss of own tokens, their number, and the gradient of the weighted sum."""
     ids = padded([row.ids for row in rows], fill=0)
     real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
     own = (padded([row.turn for row in rows], fill=0) > 0)[:, 1:][real[:, 1:]]
     losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
-    weighted = (losses * torch.where(own, 1.0, USER_WEIGHT)).sum()
+    weighted = (losses * torch.where(own, 1.0, lesson.other_weight)).sum()
     return (
         float(losses.detach()[own].sum()),
         int(own.sum()),
@@ -77,16 +86,16 @@ def _gradient(
     )
 
 
-def _batches(rows: Sequence[TokenRow], seed: int) -> Iterator[list[TokenRow]]:
-    """Endless; dialogues of like length together, so that little is padded."""
+def _batches(rows: Sequence[TokenRow], size: int, seed: int) -> Iterator[list[TokenRow]]:
+    """Endless; rows of like length together, so that little is padded."""
     draws = np.random.default_rng(seed)
     while True:
         order = draws.permutation(len(rows)).tolist()
-        for n in range(0, len(order), BATCH * SORTED_AT_ONCE):
-            stretch = [rows[i] for i in order[n : n + BATCH * SORTED_AT_ONCE]]
-            groups = by_length([len(row.ids) for row in stretch], BATCH)
+        for n in range(0, len(order), size * SORTED_AT_ONCE):
+            stretch = [rows[i] for i in order[n : n + size * SORTED_AT_ONCE]]
+            groups = by_length([len(row.ids) for row in stretch], size)
             for k in draws.permutation(len(groups)).tolist():
-                if len(groups[k]) == BATCH:
+                if len(groups[k]) == size:
                     yield [stretch[i] for i in groups[k]]
 
 
@@ -102,9 +111,9 @@ def _optimisers(model: Any, rate: float) -> list[torch.optim.Optimizer]:
     ]
 
 
-def _share_of_rate(step: int, steps: int) -> float:
-    done = (step - 1) / steps
-    falling = 1.0 if done < CONSTANT_UNTIL else (1 - done) / (1 - CONSTANT_UNTIL)
+def _share_of_rate(step: int, lesson: Lesson) -> float:
+    done = (step - 1) / lesson.steps
+    falling = 1.0 if done < lesson.constant_until else (1 - done) / (1 - lesson.constant_until)
     return min(1.0, step / WARM_UP) * max(LAST, falling)
 
 

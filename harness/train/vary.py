@@ -1,48 +1,122 @@
-"""Dialogues retold with other words: what a supporter takes up must be heard, not remembered.
+"""Dialogues retold about other things: what a supporter takes up must be heard, not remembered.
 
-There are few training users. A model that only met them would answer `exam` with what it knows
-of the exam's user; when the same dialogue also comes with a thesis and other feelings, the
-only way to fill a slot is to copy from the conversation, which also works for users never met.
+There are few training users. A model that only met them would answer `my exam` with what it
+knows of the exam's user. So most dialogues are retold: each fact, the topic and the feelings
+become another user's, with some words exchanged, the same wherever they are said. The only way
+to fill a slot is then to copy from the conversation, which also works for users never met.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
-KINDS: tuple[tuple[str, ...], ...] = (
-    ("boss", "manager", "teacher", "neighbour", "friend", "colleague", "landlord", "trainer",
-     "captain", "lawyer", "client", "nurse", "coach", "priest"),
-    ("father", "mother", "sister", "brother", "husband", "wife", "son", "daughter", "aunt",
-     "uncle", "cousin", "grandmother", "grandfather", "nephew", "niece", "stepmother"),
-    ("exam", "thesis", "report", "essay", "project", "contract", "licence", "diploma",
-     "interview", "promotion", "grant", "debt", "rent", "mortgage", "budget", "savings"),
-    ("shop", "house", "flat", "garden", "village", "city", "school", "office", "hotel", "farm",
-     "kitchen", "library", "station", "hospital", "factory", "church", "club"),
-    ("dog", "cat", "horse", "car", "phone", "ring", "coat", "bed", "key", "piano", "camera",
-     "bicycle", "boat", "tree", "roof", "letter", "suitcase"),
-    ("knee", "heart", "lung", "scan", "operation", "illness", "blood", "skin",
-     "hearing", "stomach", "shoulder"),
-    ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-    ("January", "February", "March", "April", "May", "June", "July", "August", "September",
-     "October", "November", "December"),
-    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "thirty"),
-    ("ashamed", "angry", "nervous", "tired", "trapped", "disappointed", "jealous", "useless",
-     "afraid", "helpless", "sad", "guilty", "confused", "lonely", "worried", "empty"),
-)  # fmt: skip
-"""Words that can stand for each other; none is part of a phrase of the grammar."""
-SHARE = 0.7
+from harness.policy.listening import listen, turn_round
+from harness.policy.phrases import PHRASES, POOR
+from harness.simulator.people import PEOPLE, Persona
+from harness.simulator.protocol import TRAIN
+from harness.simulator.words import FUNCTION_WORDS
+
+SHARE = 0.85
 """Of the dialogues that are retold."""
+EXCHANGED = 0.3
+"""Of the words that carry a matter, in a retold fact or topic."""
+_MORE_WORDS = """
+    boss manager teacher neighbour friend colleague landlord trainer captain lawyer client nurse
+    coach priest father mother sister brother husband wife son daughter aunt uncle cousin
+    grandmother grandfather nephew niece stepmother exam thesis report essay project contract
+    licence diploma interview promotion grant debt rent mortgage budget savings shop house flat
+    garden village city school office hotel farm kitchen library station hospital factory church
+    club dog cat horse car phone ring coat bed key piano camera bicycle boat tree roof letter
+    suitcase knee heart lung scan operation illness blood skin hearing stomach shoulder Monday
+    Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June July
+    August September October November December
+"""
+_MORE_FEELINGS = """
+    angry nervous trapped disappointed jealous useless helpless sad guilty confused lonely empty
+    bitter calm cold cross dull dizzy eager foolish furious frozen gloomy grumpy hopeless hurt
+    insecure lazy mad numb proud rotten scared shaken shy silly small stuck stunned tense torn
+    ugly uneasy upset vain weak weary wild wretched bored brave broken
+"""
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def retold(texts: Sequence[str], draws: np.random.Generator) -> list[str]:
-    """The same dialogue about other things, the same swaps in all of it; or left as it was."""
+def retold(said: Sequence[str], told_by: Persona, draws: np.random.Generator) -> list[str]:
+    """The dialogue as if somebody else had come with other facts; or left as it was."""
     if draws.random() >= SHARE:
-        return list(texts)
+        return list(said)
     swap: dict[str, str] = {}
-    for kind in KINDS:
-        swap.update(zip(kind, draws.permutation(kind).tolist(), strict=True))
-    return [_WORD.sub(lambda found: swap.get(found.group(), found.group()), t) for t in texts]
+    for fact in told_by.facts:
+        other = _another_fact(draws)
+        swap[fact.rstrip(".")] = other[0].upper() + other[1:]
+        swap[turn_round(fact.rstrip("."))] = turn_round(other)
+    topic = _reworded(_one_of(_topics(), draws), draws)
+    swap[told_by.topic] = topic
+    swap[turn_round(told_by.topic)] = turn_round(topic)
+    for feeling in told_by.feelings:
+        if feeling not in _phrase_words():
+            swap[feeling] = _one_of(_feelings(), draws)
+    longest_first = sorted(swap, key=len, reverse=True)
+    pattern = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in longest_first))
+    return [pattern.sub(lambda found: swap[found.group()], text) for text in said]
+
+
+def _another_fact(draws: np.random.Generator) -> str:
+    """One that a supporter would take up; by its first words, a reworded one may not be."""
+    while True:
+        fact = _reworded(_one_of(_facts(), draws), draws).rstrip(".")
+        if listen([fact]).facts == (turn_round(fact),):
+            return fact
+
+
+def _reworded(text: str, draws: np.random.Generator) -> str:
+    def other(found: re.Match[str]) -> str:
+        word = found.group()
+        if not _carries(word) or draws.random() >= EXCHANGED:
+            return word
+        return _one_of(_words(), draws)
+
+    return _WORD.sub(other, text)
+
+
+def _one_of(values: Sequence[str], draws: np.random.Generator) -> str:
+    return values[int(draws.random() * len(values))]
+
+
+def _carries(word: str) -> bool:
+    """Whether a word carries a matter, and is no part of what a supporter says anyway."""
+    return word.lower() not in FUNCTION_WORDS and word.lower() not in _phrase_words()
+
+
+@lru_cache(maxsize=1)
+def _phrase_words() -> frozenset[str]:
+    return frozenset(_words_of([*(p for own in PHRASES.values() for p in own), *POOR]))
+
+
+@lru_cache(maxsize=1)
+def _facts() -> list[str]:
+    return [fact for person in PEOPLE[TRAIN] for fact in person.facts]
+
+
+@lru_cache(maxsize=1)
+def _topics() -> list[str]:
+    return [person.topic for person in PEOPLE[TRAIN]]
+
+
+@lru_cache(maxsize=1)
+def _words() -> list[str]:
+    found = {w for text in (*_facts(), *_topics()) for w in _WORD.findall(text) if _carries(w)}
+    return sorted(found | {w for w in _MORE_WORDS.split() if _carries(w)})
+
+
+@lru_cache(maxsize=1)
+def _feelings() -> list[str]:
+    found = {feeling for person in PEOPLE[TRAIN] for feeling in person.feelings}
+    return sorted((found | set(_MORE_FEELINGS.split())) - _phrase_words())
+
+
+def _words_of(texts: Iterable[str]) -> set[str]:
+    return {word.lower() for text in texts for word in _WORD.findall(text)}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config import STRATEGIES, DifficultyConfig, SimulatorConfig
-from harness.policy.grammar import covers, random_reply, speak
+from harness.policy.grammar import covers, random_reply, slots, speak
 from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.factory import make
@@ -160,3 +160,16 @@ def test_every_strategy_has_some_ten_phrases_and_none_twice():
     assert set(PHRASES) == set(STRATEGIES)
     assert all(10 <= len(own) <= 12 for own in PHRASES.values())
     assert len(set(everything)) == len(everything)
+
+
+def test_slots_are_told_right_from_misremembered():
+    heard = ["It is about my exam. I failed the exam twice.", "No. I feel so ashamed."]
+    assert slots("You said that you failed the exam twice.", heard) == [("clause", True)]
+    assert slots("You said that you failed the exam once.", heard) == [("clause", False)]
+    assert slots(
+        "So you are sad, and it began with your exam. Take all the time you need.", heard
+    ) == [
+        ("feeling", False),
+        ("topic", True),
+    ]
+    assert slots("Bananas are yellow.", heard) == []

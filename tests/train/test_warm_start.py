@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,15 @@ from harness.config import PolicyConfig
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
-from harness.train import dialogues, supervised, warm_start
-from harness.train.vary import KINDS, retold
+from harness.simulator.people import EVERYONE
+from harness.train import copying, dialogues, supervised, warm_start
+from harness.train.vary import retold
 
 QUICK = PolicyConfig(
-    hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_steps=12
-)
+    hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=3,
+    warm_start_steps=12,
+)  # fmt: skip
+TALK = supervised.Lesson(steps=20, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5)
 
 
 def digest(folder: Path) -> str:
@@ -49,7 +53,7 @@ def test_it_is_built_once_and_the_same_bytes_twice(
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
     name = warm_start.key(QUICK)
     assert warm_start.key(replace(QUICK, name="other", temperature=2.0)) == name
-    for change in ({"hidden_size": 36}, {"vocabulary": 601}, {"warm_start_steps": 13}):
+    for change in ({"hidden_size": 36}, {"warm_start_copy_steps": 4}, {"warm_start_steps": 13}):
         assert warm_start.key(replace(QUICK, **change)) != name
 
 
@@ -61,7 +65,7 @@ def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
     for threads in (1, 2):
         torch.set_num_threads(threads)
         model = tiny.build_model(QUICK, tokenizer, 1)
-        supervised.fit(model, rows, 20, 0.02, 1, lambda step, loss: losses.append(loss))
+        supervised.fit(model, rows, TALK, 1, lambda step, loss: losses.append(loss))
         assert torch.get_num_threads() == threads
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     torch.set_num_threads(1)
@@ -82,15 +86,42 @@ def test_dialogues_are_grammatical_and_about_what_the_user_said() -> None:
             assert covers(reply, heard[:n])
 
 
-def test_a_retold_dialogue_keeps_its_shape_and_swaps_alike_in_all_of_it() -> None:
-    texts = ["My boss lost my dog on Monday.", "So your boss lost your dog on Monday."]
-    versions = {tuple(retold(texts, np.random.default_rng(seed))) for seed in range(60)}
+def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
+    exam = next(person for person in EVERYONE if person.name == "exam")
+    texts = [
+        "It is about my exam. I failed the exam twice. I feel ashamed.",
+        "So you are ashamed, and it began with your exam. You said that you failed the exam twice.",
+    ]
+    versions = {tuple(retold(texts, exam, np.random.default_rng(seed))) for seed in range(60)}
     assert tuple(texts) in versions
-    assert len(versions) > 30
-    swaps = {word: kind for kind in KINDS for word in kind}
+    assert len(versions) > 40
     for told, told_back in versions:
-        assert told.removeprefix("My") == told_back.removeprefix("So your").replace("your", "my")
-        assert told.split()[1] in swaps["boss"]
+        assert covers(told_back, [told]), (told, told_back)
+    assert sum("exam" in told for told, _ in versions) < 5
+
+
+def test_rows_to_copy_say_again_what_came_before() -> None:
+    rows = copying.rows(200, range(4, 5000), seed=3)
+    assert [row.ids for row in rows] == [row.ids for row in copying.rows(200, range(4, 5000), 3)]
+    for row in rows:
+        pairs = set(pairwise(row.ids[: row.turn.index(1) - 1]))
+        own = [n for n, turn in enumerate(row.turn) if turn]
+        assert len(own) >= copying.SPANS * (copying.SPAN[0] - 1)
+        assert all((row.ids[n - 1], row.ids[n]) in pairs for n in own)
+        assert min(row.ids) >= 4
+
+
+@pytest.mark.slow
+def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
+    """No row says again what another did, so only the row itself tells what comes next."""
+    tokenizer = tiny.build_tokenizer(["a b c"], 600)
+    model = tiny.build_model(PolicyConfig(), tokenizer, 1)
+    lesson = supervised.Lesson(200, warm_start.COPY_LEARNING_RATE, 64, 1.0, 0.0)
+    losses: list[float] = []
+    rows = copying.rows(200 * 64, range(4, 260), seed=5)
+    supervised.fit(model, rows, lesson, 1, lambda step, loss: losses.append(loss))
+    assert losses[0] == pytest.approx(np.log(260), rel=0.05)
+    assert losses[-1] < np.log(12) < losses[50]
 
 
 @pytest.mark.parametrize("given", ['{"hiden_size": 3}', "[1]"])

@@ -51,6 +51,8 @@ class Cleaned:
     """Of every row with a valid H, whether or not R was evaluated then. Shape (m,), m >= n."""
     entropy: Floats
     """The H of those steps. Shape (m,)."""
+    rows: NDArray[np.intp]
+    """The table's row of each of those steps. Shape (m,)."""
     dropped: Mapping[str, int]
     first_line: Mapping[str, int]
 
@@ -69,7 +71,7 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
     repeated[paired] = False
     reasons[repeated] = "duplicate_step"
     points = Points(every[paired], h[paired], r[paired])
-    return Cleaned(points, every[measured], h[measured], *_counted(table, reasons))
+    return Cleaned(points, every[measured], h[measured], measured, *_counted(table, reasons))
 
 
 def _reasons(table: Table, entropy: str, reward: str) -> Reasons:

@@ -28,6 +28,8 @@ class Identity:
     measurement: Mapping[str, Any] = field(default_factory=dict)
     changed_at: float = 0.0
     """When run.json was last written, Unix seconds."""
+    ours: bool = False
+    """Whether run.json or config.yaml is there: a log of another program has neither."""
 
     @property
     def seed(self) -> int | None:
@@ -54,13 +56,16 @@ def read(folder: Path | None) -> Identity:
         return Identity()
     run = RunFolder(folder)
     config = _config(run)
+    ours = run.status.exists() or run.config.exists()
     try:
         status = folders.read_status(run)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError):
-        return Identity(config)
+        return Identity(config, ours=ours)
     card = status.measurement if isinstance(status.measurement, dict) else {}
-    return Identity(config, str(status.status), str(status.config_hash), _json(card), changed_at)
+    return Identity(
+        config, str(status.status), str(status.config_hash), _json(card), changed_at, ours
+    )
 
 
 def _config(run: RunFolder) -> Mapping[str, Any] | None:

@@ -96,6 +96,19 @@ class RunResult:
     """The law on the rows before the onset, keys as in `fits`; only where it holds until then."""
     dropped_at: Mapping[str, str] | None = None
     """Reason in `dropped` -> file:line of the first row left out for it."""
+    noise_driven: bool | None = None
+    """Whether null controls explain more than half of the fall of H; None without a share."""
+    net_of_null: Mapping[str, Interval | None] | None = None
+    """Fall of H (key fall, nats) and gain of R (key gain) minus those of the null control."""
+    silent_share: Interval | None = None
+    """Mean share of groups without variance or below the floor, over the run."""
+    at_onset: Mapping[str, Any] | None = None
+    """reward_left as {value, low, high}, then metrics.jsonl columns -> their mean around it."""
+    onset_probe: Onset | None = None
+    """The onset on entropy/probe: of the policy, whatever states the run visits."""
+    reliability_from_se: float | None = None
+    """1 - noise variance of exp(H), from entropy_se, / its variance: what `reliability` ought to
+    be if the law held and all noise were sampling noise."""
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

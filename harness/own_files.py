@@ -65,9 +65,14 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
     allowed = ("defaults", "hydra", "seed", *keys.groups())
-    for key in values:
+    for key, value in values.items():
         if key not in allowed:
             raise ConfigError(f"{file}: {keys.no_such_key(key)}")
+        if key in keys.groups() and not isinstance(value, dict):
+            raise ConfigError(
+                f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
+                f"by an entry `override /{key}: NAME` of defaults"
+            )
     _check_defaults(file, values.get("defaults"))
     params = _params(file, values.get("hydra") or {})
     try:
@@ -80,7 +85,13 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
 
 def _check_defaults(file: Path, defaults: Any) -> None:
     """The options that a sweep file chooses, as in `- override /policy: tabular`."""
-    for entry in defaults if isinstance(defaults, list) else ():
+    if not isinstance(defaults, list | None):
+        raise ConfigError(f"{file}: defaults must be a list, got {defaults!r}")
+    for entry in defaults or ():
+        if not isinstance(entry, dict) and entry != "_self_":
+            raise ConfigError(
+                f"{file}: an entry of defaults must be `override /GROUP: NAME`, got {entry!r}"
+            )
         for key, name in entry.items() if isinstance(entry, dict) else ():
             group = str(key).removeprefix("override ").removeprefix("/")
             if group in keys.groups():

@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-import yaml
-
-from harness.errors import ConfigError
-
-LARGEST_FILE_BYTES = 1_000_000
-MOST_ALIASES = 100
+from harness.errors import ConfigError, DataError
+from harness.records import plain_file
 
 
 def shipped() -> Path:
@@ -62,43 +58,19 @@ def sweep_file(name: str) -> Path | None:
 
 def read_yaml(path: Path) -> dict[str, object]:
     """The mapping in `path`. Raises ConfigError, naming file and line, for anything else."""
-    text = _read_text(path)
+    if not path.is_file():
+        raise ConfigError(f"{path}: must be a file{_dangling(path)}")
     try:
-        aliases = sum(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
-        if aliases > MOST_ALIASES:
-            raise ConfigError(f"{path}: must have at most {MOST_ALIASES} aliases, got {aliases}")
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}{_line(error)}: must be YAML; {_problem(error)}") from error
+        values = plain_file.yaml_values(path)
+    except DataError as error:
+        raise ConfigError(str(error)) from error
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise ConfigError(f"{path}: must be a mapping of names to values")
     return values
 
 
-def _read_text(path: Path) -> str:
-    try:
-        if not path.is_file():  # to open a pipe would wait for ever
-            raise ConfigError(f"{path}: must be a file{_dangling(path)}")
-        if path.stat().st_size > LARGEST_FILE_BYTES:
-            raise ConfigError(f"{path}: must be at most {LARGEST_FILE_BYTES:,} bytes")
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: must be UTF-8; byte {error.start} is not") from error
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
 def _dangling(path: Path) -> str:
     return f", got a link to {path.readlink()}, which is not one" if path.is_symlink() else ""
-
-
-def _line(error: yaml.YAMLError) -> str:
-    mark = getattr(error, "problem_mark", None)
-    return f":{mark.line + 1}" if mark else ""
-
-
-def _problem(error: yaml.YAMLError) -> str:
-    return getattr(error, "problem", None) or " ".join(str(error).split())
 
 
 def _present(name: str) -> tuple[Path, ...]:

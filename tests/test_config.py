@@ -110,7 +110,7 @@ def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher():
 
 BROKEN = {
     "unreadable": (b"\xff\xfe\x00", "must be UTF-8"),
-    "not_yaml": (b"# @package _global_\nseed: [1\n", "must be YAML"),
+    "not_yaml": (b"# @package _global_\nseed: [1\n", "yaml:3: cannot be read as YAML: "),
     "a_list": (b"# @package _global_\n- 1\n", "must be a mapping"),
     "no_header": (b"seed: 3\n", "must begin with `# @package _global_`"),
     "own_hydra": (b"# @package _global_\nhydra: {run: {dir: x}}\n", "only hydra.sweeper and"),
@@ -120,13 +120,16 @@ BROKEN = {
     "bad_params": (b"# @package _global_\nhydra: {sweeper: {params: [1]}}\n", "must be a mapping"),
     "bad_sweeper": (b"# @package _global_\nhydra: {sweeper: 3}\n", "must be a mapping"),
     "bad_hydra": (b"# @package _global_\nhydra: 3\n", "hydra must be a mapping of its keys, got 3"),
+    "bad_group": (b"# @package _global_\ntrainer: 3\n", "trainer must be a mapping of its keys"),
+    "bad_defaults": (b"# @package _global_\ndefaults: 7\n", "defaults must be a list, got 7"),
+    "bad_entry": (b"# @package _global_\ndefaults: [foo]\n", "/GROUP: NAME`, got 'foo'"),
     "bad_option": (
         b"# @package _global_\ndefaults: [{override /policy: tabulr}]\n",
         "policy must be one of tabular, tiny",
     ),
     "bombs": (
-        b"# @package _global_\na: &a [1]\nb: [" + b", ".join([b"*a"] * 101) + b"]\n",
-        "at most 100 aliases",
+        b"# @package _global_\na: &a [1]\nb: [" + b", ".join([b"*a"] * 11) + b"]\n",
+        "at most 10 aliases, got more",
     ),
     "long": (b"# @package _global_\n" + b"#" * 1_000_001, "at most 1,000,000 bytes"),
 }
@@ -171,7 +174,7 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("name: [mine\n", "mine.yaml:2: must be YAML"),
+        ("name: [mine\n", "mine.yaml:2: cannot be read as YAML: "),
         ("name: mine\nthreshhold: 1\n", "nearest: difficulty.threshold"),
         ("name: mine\nturn_cap: many\n", "difficulty.turn_cap must be a whole number, got 'many'"),
         ("name: mine\nturn_cap: 99\n", "difficulty.turn_cap must lie between 1 and 20, got 99"),

@@ -46,7 +46,7 @@ def yaml_values(path: Path) -> Any:
         _refuse_bombs(path, found)
         return yaml.load(found, _Loader)
     except (yaml.YAMLError, *_TAG_ERRORS) as error:
-        raise DataError(f"{path}: cannot be read as YAML: {one_line(error)}") from error
+        raise DataError(f"{path}{_line(error)}: cannot be read as YAML: {_why(error)}") from error
 
 
 def _refuse_bombs(path: Path, found: str) -> None:
@@ -64,5 +64,14 @@ def _refuse_bombs(path: Path, found: str) -> None:
             raise DataError(f"{path}: cannot be read as YAML: {rule}")
 
 
-def one_line(error: BaseException) -> str:
+def _line(error: BaseException) -> str:
+    mark = getattr(error, "problem_mark", None)
+    return f":{mark.line + 1}" if mark else ""
+
+
+def _why(error: BaseException) -> str:
+    return one_line(getattr(error, "problem", None) or error)
+
+
+def one_line(error: BaseException | str) -> str:
     return " ".join(str(error).split())

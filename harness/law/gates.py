@@ -46,10 +46,16 @@ def identified(fitted: Fitted) -> dict[str, bool]:
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not enough(fitted):
         return {"a": False, "ceiling": False}
-    moved = line.first_stage_f > WEAK_FIRST_STAGE or _same(fitted.ols, line)
+    moved = moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
     return {"a": bool(moved and a), "ceiling": bool(moved and ceiling)}
+
+
+def moves(fitted: Fitted) -> bool:
+    """Whether exp(H) moved more than its noise. Unlike `identified`, blind to how large a is."""
+    line = fitted.line
+    return line is not None and (line.first_stage_f > WEAK_FIRST_STAGE or _same(fitted.ols, line))
 
 
 def _same(ols: LeastSquares | None, line: Line) -> bool:

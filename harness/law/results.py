@@ -94,8 +94,8 @@ class RunResult:
     """Reward at the end minus at the start."""
     until_onset: Mapping[str, Any] | None = None
     """The law on the rows before the onset, keys as in `fits`; only where it holds until then."""
-    dropped_at: Mapping[str, str] | None = None
-    """Reason in `dropped` -> file:line of the first row left out for it."""
+    dropped_at: Mapping[str, Sequence[str]] | None = None
+    """Reason in `dropped` -> file:line of the first few rows left out for it."""
     noise_driven: bool | None = None
     """Whether null controls explain more than half of the fall of H; None without a share."""
     net_of_null: Mapping[str, Interval | None] | None = None
@@ -109,6 +109,9 @@ class RunResult:
     reliability_from_se: float | None = None
     """1 - noise variance of exp(H), from entropy_se, / its variance: what `reliability` ought to
     be if the law held and all noise were sampling noise."""
+
+    against_linear: str | None = None
+    """law_better, linear_better or not_distinguishable, by the AICc in `rivals`."""
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

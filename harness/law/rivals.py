@@ -1,71 +1,120 @@
-"""Other curves through the same points: is exp(H) better than H, log H, or nothing at all?"""
+"""Other curves through the same points: is exp(H) better than H, than the step, than nothing?"""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 
 from harness.law import binning, estimate
 from harness.law.clean import Points
 from harness.law.results import Floats
+from harness.law.rival_forms import STEP_FORMS
 
 FEWEST_BINS = 8
 LOWEST_ENTROPY_NATS = 1e-4
 """H is floored here before its logarithm is taken."""
+PARAMETERS = {
+    "law": 3, "linear_in_h": 3, "log_h": 3, "saturating": 4, "sigmoid": 5, "last_value": 2
+}  # fmt: skip
+"""Of each model with the variance of what it leaves; law.json lists models in this order."""
+LEAST_WORTH = max(PARAMETERS.values()) + 2.0
+"""Bins' effective number is floored here: below, the penalty of the largest model has no value."""
+TELLS_APART = 2.0
+"""Difference in AICc below which two models are equally good."""
+EARLIEST = 1e-6
+"""Share of the run before which no bin is placed: curves in the step take its logarithm."""
+LARGEST_LAG1 = 0.8
+"""Of residuals of binned means: they are few, and the estimate is noisy."""
 
 
 def compare(points: Points) -> dict[str, dict[str, float]] | None:
     """Model -> aicc, delta_aicc (its AICc minus the law's), rmse out of time (last third).
 
-    AICc on time-binned means at their effective number; None where points are too few.
+    AICc on time-binned means at their effective number (Hurvich and Tsai 1989), that of the
+    model which leaves least, so that a poor law does not hide its rivals. None where points
+    are too few.
     """
     n = len(points)
     bins = binning.fit_bins(n)
     if n < 2 * FEWEST_BINS or bins < FEWEST_BINS:
         return None
     label = binning.labels(n, bins)
-    h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
-    forms = {
-        "law": np.exp(h),
-        "linear_in_h": h,
-        "log_h": np.log(np.maximum(h, LOWEST_ENTROPY_NATS)),
-        "last_value": np.zeros_like(h),
-    }
-    tau = _tau(forms["law"], r)
-    scores = {name: _aicc(form, r, len(r) / tau) for name, form in forms.items()}
+    time, reward = _time(points, label), binning.means(points.reward, label)
+    by_entropy = _entropy_forms(binning.means(points.entropy, label))
+    left = _left(by_entropy, time, reward, bins)
+    late = _left(by_entropy, time, reward, 2 * bins // 3)
+    tau = _tau(min((left[name] for name in PARAMETERS), key=lambda e: float(e @ e)))
+    worth = max(bins / tau, LEAST_WORTH)
+    scores = {name: _aicc(left[name], PARAMETERS[name], worth) for name in PARAMETERS}
     return {
         name: {
             "aicc": score,
             "delta_aicc": score - scores["law"],
-            "out_of_time_rmse": _out_of_time(forms[name], r),
+            "out_of_time_rmse": float(np.sqrt(np.mean(late[name][2 * bins // 3 :] ** 2))),
         }
         for name, score in scores.items()
     }
 
 
-def _line(form: Floats, reward: Floats) -> tuple[float, float]:
-    found = estimate.least_squares(form, reward)
-    return (0.0, float(reward.mean())) if found is None else (found.a, found.b)
+def against_linear(compared: Mapping[str, Mapping[str, float]] | None) -> str | None:
+    """law_better, linear_better or not_distinguishable; None where nothing was compared."""
+    if compared is None:
+        return None
+    ahead = compared["linear_in_h"]["delta_aicc"]
+    if abs(ahead) < TELLS_APART:
+        return "not_distinguishable"
+    return "law_better" if ahead > 0 else "linear_better"
 
 
-def _tau(form: Floats, reward: Floats) -> float:
-    a, b = _line(form, reward)
-    rho = min(estimate.lag1(reward - (b - a * form)), 0.8)
+def _time(points: Points, label: binning.Labels) -> Floats:
+    """Mean step of each bin as a share of the run, above 0 and up to 1. Shape (bins,)."""
+    first, last = points.steps[0], points.steps[-1]
+    share = binning.means((points.steps - first) / (last - first), label)
+    return np.maximum(share, EARLIEST)
+
+
+def _entropy_forms(h: Floats) -> dict[str, Floats]:
+    return {
+        "law": np.exp(h),
+        "linear_in_h": h,
+        "log_h": np.log(np.maximum(h, LOWEST_ENTROPY_NATS)),
+    }
+
+
+def _left(
+    by_entropy: Mapping[str, Floats], time: Floats, reward: Floats, fitted: int
+) -> dict[str, Floats]:
+    """What each model, fitted to the first `fitted` bins, leaves of all. Model -> (bins,).
+
+    The last value is a mean over all fitted bins where these are the whole run, and the last of
+    them where later ones are to be predicted.
+    """
+    by_step = {name: form(time, reward, fitted) for name, form in STEP_FORMS.items()}
+    forms = {**by_entropy, **by_step}
+    left = dict(zip(forms, _residuals(np.stack(list(forms.values())), reward, fitted), strict=True))
+    level = reward.mean() if fitted == len(reward) else reward[fitted - 1]
+    return {**left, "last_value": reward - level}
+
+
+def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
+    """Of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
+    level, middle = reward[:fitted].mean(), forms[:, :fitted].mean(axis=1, keepdims=True)
+    centred = forms - middle
+    seen = centred[:, :fitted]
+    power = np.einsum("fk,fk->f", seen, seen)
+    varies = power > 1e-12 * fitted * np.maximum(middle[:, 0] ** 2, 1.0)
+    slope = np.where(varies, seen @ (reward[:fitted] - level) / np.where(varies, power, 1.0), 0.0)
+    left: Floats = reward - level - slope[:, None] * centred
+    return left
+
+
+def _tau(left: Floats) -> float:
+    rho = min(estimate.lag1(left), LARGEST_LAG1)
     return (1 + rho) / (1 - rho)
 
 
-def _aicc(form: Floats, reward: Floats, n_eff: float) -> float:
-    a, b = _line(form, reward)
-    left = reward - (b - a * form)
-    parameters = 3 if np.ptp(form) > 0 else 2
-    worth = max(n_eff, parameters + 2.0)
+def _aicc(left: Floats, parameters: int, worth: float) -> float:
     variance = max(float(left @ left) / len(left), 1e-12)
     penalty = 2 * parameters * worth / (worth - parameters - 1)
     return worth * float(np.log(variance)) + penalty
-
-
-def _out_of_time(form: Floats, reward: Floats) -> float:
-    """RMSE over the last third of the bins of the curve fitted on those before, told their H."""
-    cut = 2 * len(reward) // 3
-    a, b = _line(form[:cut], reward[:cut]) if np.ptp(form) > 0 else (0.0, float(reward[cut - 1]))
-    left = reward[cut:] - (b - a * form[cut:])
-    return float(np.sqrt(np.mean(left**2)))

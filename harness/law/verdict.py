@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law import breaks, estimate, gates, interval, onset
+from harness.law import breaks, gates, interval, onset, skill
 from harness.law.clean import Points
 from harness.law.gates import FEWEST_POINTS, Fitted
 from harness.law.onset import Course
@@ -22,6 +22,10 @@ SHORT_Z, SUSPECT_Z = 2.0, 1.0
 """Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
 by the law of the whole run."""
 
+VALIDATED_FROM_STEPS = 1000
+"""From a run this long on, `holds` asks for skill out of time; in shorter ones too many true laws
+would fail it."""
+
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
     "wrong_sign": "reward falls as entropy falls: a is below 0",
@@ -31,7 +35,7 @@ REASONS = {
     "reward_falls_while_entropy_falls": "reward rises and then falls, while H goes on falling",
     "entropy_rises": "H rises again after its trough",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
-    "not_validated_out_of_time": "fitted on the first half, it predicts the second no better "
+    "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
 }
 EXCUSES = ("identification_range", "too_few_steps")
@@ -46,7 +50,7 @@ class Verdict:
     reasons: tuple[str, ...]
     law_break: float | None = None
     skill: float | None = None
-    """Out of time: 1 - squared error of the law / of the last value, first half to second."""
+    """Out of time: 1 - squared error of the law / of the last value (skill.py)."""
 
     def because(self, word: str, reason: str) -> Verdict:
         """Another word, for a reason that makes the excuses void."""
@@ -67,13 +71,13 @@ def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: b
         verdict = _by_break(verdict, fitted, shape, found)
         if breaks.falls_after_rise(shape) and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
-        verdict = replace(verdict, skill=out_of_time_skill(fitted.points))
+        verdict = replace(verdict, skill=skill.out_of_time(fitted.points))
     if many and run is not None:
         verdict = _by_rise(verdict, run)
+    if verdict.word == "holds":
+        verdict = _by_skill(verdict, fitted.points)
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
-    if verdict.word == "holds" and verdict.skill is not None and verdict.skill <= 0:
-        verdict = replace(verdict, reasons=(*verdict.reasons, "not_validated_out_of_time"))
     return verdict
 
 
@@ -143,16 +147,10 @@ def _by_rise(verdict: Verdict, run: Course) -> Verdict:
     return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))
 
 
-def out_of_time_skill(points: Points) -> float | None:
-    """Of the law fitted on the first half, told the H of the second; None below 16 points."""
-    half = len(points) // 2
-    line = estimate.fit(points.entropy[:half], points.reward[:half])
-    if len(points) < FEWEST_POINTS or line is None:
-        return None
-    truth = points.reward[half:]
-    predicted = line.b - line.a * points.x[half:]
-    last = points.reward[half - max(1, half // 10) : half].mean()
-    against = float(((truth - last) ** 2).sum())
-    if against <= 0:
-        return None
-    return 1 - float(((truth - predicted) ** 2).sum()) / against
+def _by_skill(verdict: Verdict, points: Points) -> Verdict:
+    """Reported for a short run, required of a long one."""
+    if verdict.skill is not None and verdict.skill > 0:
+        return verdict
+    long = points.steps[-1] - points.steps[0] + 1 >= VALIDATED_FROM_STEPS
+    word = "undetermined" if long else verdict.word
+    return replace(verdict, word=word, reasons=(*verdict.reasons, "not_validated_out_of_time"))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.law import discover, groups, identity, one_run
+from harness.law.choice import Choice
 from harness.law.discover import Found
 from harness.law.groups import Member
 from harness.law.identity import Identity
@@ -25,7 +26,7 @@ def analyse(
     least 16 values, else reward. A run's numbers do not depend on the other runs.
     """
     found = discover.discover(paths)
-    choice = one_run.Choice(reward, entropy or one_run.ENTROPY)
+    choice = Choice(reward, entropy)
     who = {run.run: identity.read(run.folder) for run in found.runs}
     repeats = _repeats(found.runs, who)
     done = [

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.law.importers.aliases import EVALUATIONS
 from harness.law.reading import FAULTS, Codes, Table
 from harness.law.results import Floats
 
@@ -16,6 +17,8 @@ Reasons = NDArray[np.object_]
 NO_EVALUATION = "no_evaluation"
 LARGEST = 1e100
 """Of a step or a reward: the square of a larger one is no number any more."""
+FIRST_FEW = 3
+"""So many rows left out for a reason are named by file and line."""
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
 
@@ -44,7 +47,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Cleaned:
-    """The points, and the rows left out by reason, each with the line of the first."""
+    """The points, and the rows left out by reason, each with the lines of the first few."""
 
     points: Points
     steps: Floats
@@ -54,7 +57,8 @@ class Cleaned:
     rows: NDArray[np.intp]
     """The table's row of each of those steps. Shape (m,)."""
     dropped: Mapping[str, int]
-    first_line: Mapping[str, int]
+    first_lines: Mapping[str, tuple[int, ...]]
+    """Reason -> up to FIRST_FEW line numbers."""
 
 
 def clean(table: Table, entropy: str, reward: str) -> Cleaned:
@@ -77,7 +81,7 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
 def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
     """Why a row is no point, "" where it is one; no_evaluation is not damage."""
     reasons = np.full(len(table.lines), "", dtype=object)
-    absent = NO_EVALUATION if reward.startswith("eval/") else "missing_reward"
+    absent = NO_EVALUATION if reward.startswith(EVALUATIONS) else "missing_reward"
     _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
     reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = "out_of_range"
@@ -101,12 +105,10 @@ def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     return backwards[first]
 
 
-def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, int]]:
-    """How many rows were left out for each reason, and the line of the first."""
-    dropped = {reason: len(where) for reason, where in table.damage.items()}
-    first = {reason: where[0] for reason, where in table.damage.items()}
+def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
+    """How many rows were left out for each reason, and the lines of the first few."""
+    where = {reason: list(lines) for reason, lines in table.damage.items()}
     for reason in dict.fromkeys(reasons[(reasons != "") & (reasons != NO_EVALUATION)]):
-        where = np.flatnonzero(reasons == reason)
-        dropped[reason] = len(where)
-        first[reason] = int(table.lines[where[0]])
-    return dropped, first
+        where[reason] = table.lines[reasons == reason].tolist()
+    first = {reason: tuple(lines[:FIRST_FEW]) for reason, lines in where.items()}
+    return {reason: len(lines) for reason, lines in where.items()}, first

@@ -1,4 +1,4 @@
-"""The quick way through a file without damage: a few named columns of JSON lines, by pyarrow.
+"""The quick way through a file without damage: a few named columns, read by pyarrow.
 
 It answers only where the tolerant reader would give the same, and else gives up: at a byte that
 is not ASCII, a last line without its end, a value that is no number, a blank line, an infinity
@@ -11,16 +11,20 @@ import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
+from harness.law import table as tables
+from harness.law import values
+from harness.law.importers import csv_text
 from harness.law.results import Floats
+from harness.law.values import Codes
 
-FAULTS = ("", "null", "nan", "infinite", "wrong_type")
-"""What can stand where a finite number should; the code of each is its index."""
+INFINITE = values.FAULTS.index("infinite")
 
 
 @dataclass(frozen=True)
@@ -28,25 +32,61 @@ class Columns:
     """Column -> values (NaN without a number) and fault codes, shape (rows,); keys of row 1."""
 
     values: Mapping[str, Floats]
-    faults: Mapping[str, NDArray[np.int8]]
+    faults: Mapping[str, Codes]
     names: tuple[str, ...]
 
 
+def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
+    """None where only the tolerant reader can tell; so it is for other programs' layouts."""
+    if path.suffix not in (".jsonl", ".csv"):
+        return None
+    is_csv = path.suffix == ".csv"
+    found = (csv_columns if is_csv else columns)(data, wanted)
+    if found is None or not tables.ours(found.names):
+        return None
+    first = 2 if is_csv else 1
+    lines = np.arange(first, len(found.values["step"]) + first)
+    return tables.Table(path, lines, found.values, found.faults, found.names, {})
+
+
 def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """None where only the tolerant reader can tell."""
-    if not data.endswith(b"\n") or not data.isascii() or b"\0" in data or b"Inf" in data:
+    """Of JSON lines; None where only the tolerant reader can tell."""
+    if not _plain(data) or b"Inf" in data or b'"data"' in data:
         return None
     names = _names(data[: data.index(b"\n")])
     if names is None or any(_appears_later(data, name) for name in wanted if name not in names):
         return None
-    table = _table(data, wanted)
-    if table is None or table.num_rows != data.count(b"\n"):
+    return _columns(_json_table(data, wanted), wanted, data.count(b"\n"), names)
+
+
+def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
+    """Of CSV without quotes; None where only the tolerant reader can tell."""
+    if not _plain(data) or any(odd in data for odd in (b'"', b"\r", b"inf", b"Inf", b"INF")):
         return None
-    values, faults = {}, {}
-    for name in wanted:
-        values[name], faults[name] = _column(table.column(name).combine_chunks())
-    overflowed = any(np.isinf(column).any() for column in values.values())
-    return None if overflowed else Columns(values, faults, names)
+    names = tuple(data[: data.index(b"\n")].decode("ascii").split(","))
+    if len(set(names)) < len(names) or any(name != name.strip() for name in names):
+        return None
+    read = _csv_table(data, [name for name in wanted if name in names])
+    return _columns(read, wanted, data.count(b"\n") - 1, names)
+
+
+def _plain(data: bytes) -> bool:
+    return data.endswith(b"\n") and data.isascii() and b"\0" not in data
+
+
+def _columns(
+    read: pa.Table | None, wanted: Sequence[str], rows: int, names: tuple[str, ...]
+) -> Columns | None:
+    """None where a row is missing, or a number overflowed."""
+    if read is None or len(read) != rows:
+        return None
+    nothing = pa.nulls(rows, pa.float64())
+    held = {name: read.column(name) if name in names else nothing for name in wanted}
+    found = {name: _column(column) for name, column in held.items()}
+    if any((faults == INFINITE).any() for _, faults in found.values()):
+        return None
+    numbers = {name: column for name, (column, _) in found.items()}
+    return Columns(numbers, {name: faults for name, (_, faults) in found.items()}, names)
 
 
 def _names(line: bytes) -> tuple[str, ...] | None:
@@ -60,7 +100,7 @@ def _appears_later(data: bytes, name: str) -> bool:
     return json.dumps(name).encode() in data
 
 
-def _table(data: bytes, wanted: Sequence[str]) -> pa.Table | None:
+def _json_table(data: bytes, wanted: Sequence[str]) -> pa.Table | None:
     parsing = arrow_json.ParseOptions(
         explicit_schema=pa.schema([(name, pa.float64()) for name in wanted]),
         unexpected_field_behavior="ignore",
@@ -71,11 +111,19 @@ def _table(data: bytes, wanted: Sequence[str]) -> pa.Table | None:
     return None
 
 
-def _column(column: pa.Array) -> tuple[Floats, NDArray[np.int8]]:
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    values = column.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
-    faults = np.zeros(len(values), np.int8)
-    faults[np.isnan(values)] = FAULTS.index("nan")
-    faults[null] = FAULTS.index("null")
-    values[faults > 0] = np.nan
-    return values, faults
+def _csv_table(data: bytes, names: Sequence[str]) -> pa.Table | None:
+    converting = arrow_csv.ConvertOptions(
+        include_columns=names,
+        column_types={name: pa.float64() for name in names},
+        null_values=list(csv_text.NOTHING),
+    )
+    with contextlib.suppress(pa.ArrowInvalid):
+        reading = arrow_csv.ReadOptions(use_threads=False)
+        return arrow_csv.read_csv(pa.BufferReader(data), reading, convert_options=converting)
+    return None
+
+
+def _column(column: pa.Array | pa.ChunkedArray) -> tuple[Floats, Codes]:
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    null = whole.is_null().to_numpy(zero_copy_only=False)
+    return values.without_infinities(whole.to_numpy(zero_copy_only=False), null)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.law import choice as choices
 from harness.law import clean, gates, landmarks, onset, reading, regime, rivals, verdict
+from harness.law.choice import EVALUATION, Choice
 from harness.law.clean import Cleaned, Points
 from harness.law.discover import Found
 from harness.law.estimate import LeastSquares, Line
@@ -21,20 +23,8 @@ from harness.law.reading import ReadError, Table
 from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
 from harness.law.verdict import Verdict
 
-EVALUATION = "eval/reward"
-TRAINING = "reward"
-ENTROPY = "entropy"
 SILENT = ("groups/below_floor", "frac_reward_zero_std")
 """Shares of groups that carry no signal; the larger one counts."""
-FEWEST_EVALUATIONS = 16
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The columns the user named; without a reward the choice is the log's."""
-
-    reward: str | None
-    entropy: str
 
 
 @dataclass(frozen=True)
@@ -52,6 +42,7 @@ class _Log:
     table: Table
     entropy: str
     reward: str
+    training: str
     course: Course | None
 
 
@@ -60,42 +51,22 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {})
     try:
-        wanted = dict.fromkeys(["step", choice.entropy, TRAINING, EVALUATION, *SILENT])
-        wanted |= dict.fromkeys([choice.reward] if choice.reward else [])
-        table = reading.read(run.metrics, list(wanted), who.status == "running")
-        reward = _headline(table, choice)
+        wanted = choices.columns(choice, SILENT)
+        table = reading.read(run.metrics, wanted, who.status == "running")
+        chosen = choices.choose(table, choice)
     except ReadError as error:
         return _failed(run, error.problem, {})
-    cleaned = clean.clean(table, choice.entropy, reward)
+    cleaned = clean.clean(table, chosen.entropy, chosen.reward)
     if len(cleaned.points) == 0:
         return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
     course = onset.course(cleaned.steps, cleaned.entropy)
-    log = _Log(table, choice.entropy, reward, course)
+    log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
     return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned))
-
-
-def _headline(table: Table, choice: Choice) -> str:
-    """The reward column the verdict is about. Raises ReadError with missing_column."""
-    reward = choice.reward or _default_reward(table, choice.entropy)
-    for needed in ("step", choice.entropy, reward):
-        if needed not in table.names:
-            has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
-            message = f"{table.path}: needs a column {needed!r}, has {has or 'none'}"
-            raise ReadError("missing_column", message)
-    return reward
-
-
-def _default_reward(table: Table, entropy: str) -> str:
-    if EVALUATION not in table.names:
-        return TRAINING
-    both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
-    enough = both.sum() >= FEWEST_EVALUATIONS or TRAINING not in table.names
-    return EVALUATION if enough else TRAINING
 
 
 def _nothing_valid(table: Table, cleaned: Cleaned) -> ReadProblem:
     reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
-    line = min(cleaned.first_line.values(), default=1)
+    line = min((min(lines) for lines in cleaned.first_lines.values()), default=1)
     rule = "a valid row has a finite step, an entropy in [0, 20] and a finite reward"
     message = f"{table.path}:{line}: {rule}; left out: {reasons or 'every row, not evaluated'}"
     return ReadProblem("no_valid_rows", message)
@@ -131,7 +102,10 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned) -> RunResult
         seed=who.seed,
         gain=won,
         until_onset=_until_onset(points, found, judged),
-        dropped_at={reason: f"{run.metrics}:{n}" for reason, n in cleaned.first_line.items()},
+        dropped_at={
+            reason: [f"{run.metrics}:{n}" for n in lines]
+            for reason, lines in cleaned.first_lines.items()
+        },
     )
 
 
@@ -167,7 +141,7 @@ def _reliability(ols: LeastSquares, line: Line) -> float | None:
 def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, Any]:
     """The law on the log's other reward columns, where it has them."""
     fits = {}
-    for column in (EVALUATION, TRAINING):
+    for column in (EVALUATION, log.training):
         if column == log.reward or column not in log.table.names:
             continue
         points = clean.clean(log.table, log.entropy, column).points

@@ -56,7 +56,7 @@ def test_damage_is_counted_and_changes_no_number(tmp_path: Path, name: str) -> N
     clean = run_of(tmp_path, text(GOOD))
     damaged = run_of(tmp_path, text(GOOD) + line)
     assert damaged.dropped == {reason: 1}
-    assert damaged.dropped_at == {reason: f"{tmp_path / 'metrics.jsonl'}:{len(GOOD) + 1}"}
+    assert damaged.dropped_at == {reason: [f"{tmp_path / 'metrics.jsonl'}:{len(GOOD) + 1}"]}
     assert without_damage(damaged) == without_damage(clean)
 
 
@@ -120,7 +120,7 @@ ERRORS = {
     "no entropy": (
         b'{"step": 1, "reward": 0.5, "loss": 2}\n',
         "missing_column",
-        "needs a column 'entropy', has step, reward, loss",
+        "needs a column of policy entropy, has step, reward, loss",
     ),
     "all NaN": (
         b'{"step": 1, "entropy": NaN, "reward": 0.5}\n',
@@ -184,7 +184,7 @@ def test_the_quick_reader_says_the_same_or_nothing(lines: list[str], end: str) -
     quick = fast_reading.columns(data, WANTED)
     if quick is None:
         return
-    slow = reading._read_line_by_line(Path("m"), data, WANTED, False)
+    slow = reading.read_tolerantly(Path("m.jsonl"), data, WANTED)
     assert slow.damage == {}
     for name in WANTED:
         np.testing.assert_array_equal(quick.values[name], slow.columns[name])

@@ -1,0 +1,78 @@
+"""Which columns of a log the law is fitted to: the named ones, else the log's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law.importers import aliases
+from harness.law.table import ReadError, Table, ours
+
+EVALUATION = "eval/reward"
+TRAINING = "reward"
+ENTROPY = "entropy"
+FEWEST_EVALUATIONS = 16
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The columns the user named; None where the choice is the log's."""
+
+    reward: str | None
+    entropy: str | None
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The names the log itself has for them."""
+
+    entropy: str
+    reward: str
+    """The one the verdict is about."""
+    training: str
+    """Of the same batch."""
+
+
+def columns(choice: Choice, beside: Sequence[str]) -> list[str]:
+    """Every column a run is read for; what a log calls them otherwise, the reader finds."""
+    named = [name for name in (choice.entropy, choice.reward) if name]
+    return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
+
+
+def choose(table: Table, choice: Choice) -> Chosen:
+    """Raises ReadError with missing_column, naming what was looked for."""
+    names = table.names
+    entropy = choice.entropy or aliases.first(names, aliases.ENTROPIES)
+    training = TRAINING if ours(names) else aliases.first(names, aliases.REWARDS) or TRAINING
+    if "step" not in names:
+        raise _missing(table, "a step", aliases.STEPS, "")
+    if entropy is None or entropy not in names:
+        raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
+    reward = choice.reward or _headline(table, entropy, training)
+    if reward not in names:
+        known = (EVALUATION, *aliases.REWARDS)
+        raise _missing(table, _what("reward", choice.reward), known, "--reward")
+    return Chosen(entropy, reward, training)
+
+
+def _headline(table: Table, entropy: str, training: str) -> str:
+    """Validation is the paper's reward; of a foreign log only the training reward is known."""
+    if EVALUATION not in table.names or not (ours(table.names) or training not in table.names):
+        return training
+    both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
+    enough = both.sum() >= FEWEST_EVALUATIONS or training not in table.names
+    return EVALUATION if enough else training
+
+
+def _what(quantity: str, named: str | None) -> str:
+    return f"a column {named!r}" if named else f"a column of {quantity}"
+
+
+def _missing(table: Table, what: str, known: tuple[str, ...], option: str) -> ReadError:
+    has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
+    looked = "" if "'" in what else f"; looked for {', '.join(known)}"
+    hint = f"; {option} COLUMN names another" if option else ""
+    message = f"{table.path}: needs {what}, has {has or 'none'}{looked}{hint}"
+    return ReadError("missing_column", message)

@@ -1,0 +1,1 @@
+"""Logs of other programs as rows: one file a format, and one table of the names they use."""

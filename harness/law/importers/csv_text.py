@@ -1,0 +1,49 @@
+"""CSV with a header: one line a row, whatever stands in other columns."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+
+from harness.law.importers.rows import Row, Rows, damaged
+
+RULE = "must hold a header and one line of as many fields a row"
+NOTHING = ("", "null", "None", "NULL", "NA")
+
+
+def rows(data: bytes) -> Rows:
+    """Lines with the header's number of fields; every other one is damage.
+
+    Each line is read by itself, so that one stray quote does not swallow the rest. A last line
+    without its end is torn even if it parses: 0.3 may have been 0.35.
+    """
+    lines = data.split(b"\n")
+    header = _fields(lines[0]) or []
+    found: list[Row] = []
+    places, malformed = [], []
+    for number, line in enumerate(lines[1:], 2):
+        if not line.strip():
+            continue
+        fields = _fields(line)
+        if fields is None or len(fields) != len(header) or number == len(lines):
+            malformed.append(number)
+            continue
+        found.append(dict(zip(header, map(_value, fields), strict=True)))
+        places.append(number)
+    torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
+    return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
+
+
+def _fields(line: bytes) -> list[str] | None:
+    with contextlib.suppress(ValueError, csv.Error, StopIteration):
+        fields = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
+        return [field.strip() for field in fields]
+    return None
+
+
+def _value(field: str) -> float | str | None:
+    if field in NOTHING:
+        return None
+    with contextlib.suppress(ValueError):
+        return float(field) if "_" not in field else field
+    return field

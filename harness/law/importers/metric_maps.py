@@ -1,0 +1,40 @@
+"""NeMo-RL's metrics as JSON: {"train/reward": {"1": 0.21, "2": 0.25}, ...}, a metric a key."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections import defaultdict
+from typing import Any
+
+from harness.law.importers.rows import Row, Rows, damaged
+
+RULE = "must hold one JSON object of metrics, each a map from step to value"
+
+
+def looks_like(data: bytes) -> bool:
+    return bool(_maps(data))
+
+
+def rows(data: bytes) -> Rows:
+    """A row a step. All are at line 1: such a file has no line of their own."""
+    by_step: dict[str, dict[str, Any]] = defaultdict(dict)
+    for metric, values in _maps(data).items():
+        for step, value in values.items():
+            by_step[step][metric] = value
+    found: list[Row] = [{**row, "step": _step(step)} for step, row in by_step.items()]
+    return Rows(found, [1] * len(found), damaged([], None), RULE, scattered=True)
+
+
+def _maps(data: bytes) -> dict[str, dict[str, Any]]:
+    with contextlib.suppress(ValueError, RecursionError):
+        value = json.loads(data.decode("utf-8"))
+        if isinstance(value, dict):
+            return {name: inner for name, inner in value.items() if isinstance(inner, dict)}
+    return {}
+
+
+def _step(text: str) -> float | str:
+    with contextlib.suppress(ValueError):
+        return float(text)
+    return text

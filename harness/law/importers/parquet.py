@@ -1,0 +1,56 @@
+"""Parquet: one row a row; a torn file gives nothing, since its index is at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from harness.law import table as tables
+from harness.law import values
+from harness.law.results import Floats
+from harness.law.table import ReadError, Table
+from harness.law.values import Codes
+
+MAGIC = b"PAR1"
+
+
+def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
+    """The columns `wanted` and the known names. Raises ReadError with unreadable or empty_input.
+
+    In place of a line number each row has its own, from 1.
+    """
+    try:
+        file = parquet.ParquetFile(pa.BufferReader(data))
+        names = tuple(file.schema_arrow.names)
+        named = tables.asked(names, wanted)
+        present = [name for name in dict.fromkeys(named.values()) if name in names]
+        read = file.read(columns=present, use_threads=False)
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0]
+        raise ReadError("unreadable", f"{path}: must be a whole Parquet file: {why}") from error
+    if not file.metadata.num_rows:
+        raise ReadError("empty_input", f"{path}: must hold one row a step, is empty")
+    found = {c: _column(read, name, file.metadata.num_rows) for c, name in named.items()}
+    rows = Table(
+        path,
+        np.arange(1, file.metadata.num_rows + 1),
+        {column: numbers for column, (numbers, _) in found.items()},
+        {column: faults for column, (_, faults) in found.items()},
+        tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
+        {},
+    )
+    return rows if tables.ours(names) else tables.joined(rows)
+
+
+def _column(read: pa.Table, name: str, count: int) -> tuple[Floats, Codes]:
+    if name not in read.column_names:
+        return values.column([None] * count)
+    column = read.column(name).combine_chunks()
+    if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
+        return values.column(column.to_pylist())
+    null = column.is_null().to_numpy(zero_copy_only=False)
+    return values.without_infinities(column.to_numpy(zero_copy_only=False), null)

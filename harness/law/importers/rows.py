@@ -1,0 +1,33 @@
+"""What every importer gives back: rows, the place of each, and the places of what is no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Places = dict[str, list[int]]
+"""Reason -> line numbers, from 1."""
+Row = Mapping[str, Any]
+"""Column -> what JSON can hold."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of a log in the order of the file."""
+
+    rows: Sequence[Row]
+    lines: Sequence[int]
+    """Line number of each row, from 1."""
+    damage: Places
+    """Lines that should be rows and are none."""
+    rule: str
+    """What such a file must hold, for the message where it holds none of it."""
+    scattered: bool
+    """Whether the program spreads one step over several rows."""
+
+
+def damaged(malformed: Sequence[int], torn: int | None) -> Places:
+    """The damage of a file; `torn` is its unfinished last line, where it has one."""
+    places = {"malformed_line": list(malformed), "torn_last_line": [torn] if torn else []}
+    return {reason: where for reason, where in places.items() if where}

@@ -1,0 +1,65 @@
+"""TRL: the log history of a trainer_state.json, or such a list in a file of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from harness.law.importers.rows import Row, Rows, damaged
+
+RULE = 'must hold a list of JSON objects under "log_history"'
+_HISTORY = re.compile(r'"log_history"\s*:\s*\[')
+_NEXT = re.compile(r"[\s,]*")
+_OBJECT = re.compile(r"\n\s*\{")
+
+
+def looks_like(data: bytes) -> bool:
+    return data.lstrip()[:1] == b"[" or b'"log_history"' in data
+
+
+def rows(data: bytes) -> Rows:
+    """The records one by one, so that a file torn by a full disk gives those before its end."""
+    text = data.decode("utf-8", "replace")
+    found: list[Row] = []
+    places, malformed = [], []
+    line, counted = 1, 0
+    for at, value in _records(text):
+        line, counted = line + text.count("\n", counted, at), at
+        if isinstance(value, dict):
+            found.append(value)
+            places.append(line)
+        else:
+            malformed.append(line)
+    ended = text.rstrip().endswith(("]", "}"))
+    torn = malformed.pop() if malformed and not ended else None
+    return Rows(found, places, damaged(malformed, torn), RULE, scattered=True)
+
+
+def _records(text: str) -> Iterator[tuple[int, Any]]:
+    """Where each record begins, and its value; None for one that is no JSON."""
+    start = _HISTORY.search(text)
+    at = start.end() if start else text.find("[") + 1
+    decoder = json.JSONDecoder()
+    while at:
+        at = _after(text, at)
+        if at >= len(text) or text[at] == "]":
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            value, end = None, _next_object(text, at)
+        yield at, value
+        at = end
+
+
+def _after(text: str, at: int) -> int:
+    gap = _NEXT.match(text, at)
+    return gap.end() if gap else at
+
+
+def _next_object(text: str, at: int) -> int:
+    """Where the record after a damaged one begins: 0 where there is none."""
+    found = _OBJECT.search(text, at + 1)
+    return found.start() if found else 0

@@ -1,0 +1,51 @@
+"""verl's console: `step:12 - actor/entropy:0.31 - critic/score/mean:0.52`, amid other talk."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+
+from harness.law.importers.rows import Row, Rows, damaged
+
+RULE = "must hold verl's lines `step:N - name:value - name:value`"
+_STEP = re.compile(rb"(?:^|[^\w/])step:(-?\d+) - (.*)")
+_NUMPY = re.compile(r"np\.\w+\((.*)\)")
+"""How numpy 2 shows its numbers."""
+_COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+
+
+def looks_like(data: bytes) -> bool:
+    return any(_STEP.search(line) for line in data.split(b"\n") if b"step:" in line)
+
+
+def rows(data: bytes) -> Rows:
+    """The lines of metrics; other lines are no damage, since a console says much else.
+
+    A last line without its end is torn even if it parses: 0.3 may have been 0.35.
+    """
+    found: list[Row] = []
+    places, torn = [], None
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
+        match = _STEP.search(_COLOUR.sub(b"", line)) if b"step:" in line else None
+        if match is None:
+            continue
+        if number == len(lines):
+            torn = number
+            continue
+        metrics = match[2].decode("utf-8", "replace").rstrip("\r")
+        found.append({**_metrics(metrics), "step": int(match[1][:20])})
+        places.append(number)
+    return Rows(found, places, damaged([], torn), RULE, scattered=True)
+
+
+def _metrics(text: str) -> Row:
+    pairs = (part.rpartition(":") for part in text.split(" - "))
+    return {name.strip(): _number(value.strip()) for name, _, value in pairs if name}
+
+
+def _number(text: str) -> float | str:
+    shown = _NUMPY.fullmatch(text)
+    with contextlib.suppress(ValueError):
+        return float(shown[1] if shown else text)
+    return text

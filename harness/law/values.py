@@ -1,0 +1,63 @@
+"""What stands where a number should: a finite one, or the name of what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.law.results import Floats
+
+FAULTS = ("", "null", "nan", "infinite", "wrong_type")
+"""What can stand where a finite number should; the code of each is its index."""
+Codes = NDArray[np.int8]
+
+
+def column(values: Sequence[Any]) -> tuple[Floats, Codes]:
+    """Values (NaN where there is no finite number) and fault codes, shape (rows,)."""
+    numbers = np.full(len(values), np.nan)
+    faults = np.zeros(len(values), np.int8)
+    for index, value in enumerate(values):
+        number = _number(value)
+        if isinstance(number, str):
+            faults[index] = FAULTS.index(number)
+        else:
+            numbers[index] = number
+    return numbers, faults
+
+
+def columns(
+    rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]
+) -> tuple[dict[str, Floats], dict[str, Codes]]:
+    """Each of the columns `wanted`: values, and fault codes."""
+    found = {name: column([row.get(name) for row in rows]) for name in wanted}
+    return {n: v for n, (v, _) in found.items()}, {n: f for n, (_, f) in found.items()}
+
+
+def without_infinities(values: Floats, null: NDArray[np.bool_]) -> tuple[Floats, Codes]:
+    """The same of an array that may hold NaN and infinities; `null` where it holds nothing."""
+    numbers = values.astype(np.float64, copy=True)
+    faults = np.zeros(len(numbers), np.int8)
+    faults[np.isnan(numbers)] = FAULTS.index("nan")
+    faults[np.isinf(numbers)] = FAULTS.index("infinite")
+    faults[null] = FAULTS.index("null")
+    numbers[faults > 0] = np.nan
+    return numbers, faults
+
+
+def _number(value: Any) -> float | str:
+    """A finite float, or one of FAULTS."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return "wrong_type"
+    try:
+        number = float(value)
+    except OverflowError:
+        return "infinite"
+    if math.isnan(number):
+        return "nan"
+    return "infinite" if math.isinf(number) else number

@@ -173,6 +173,12 @@ def fit_entropy_law(
     figures: Annotated[
         Figures, typer.Option("--figures", help="Above 24 runs, auto draws groups only.")
     ] = Figures.AUTO,
+    forecast_from: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", help="Fit the first SHARE of each run, say 0.36; predict its end."
+        ),
+    ] = None,
     pool_unlike: Annotated[
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
@@ -183,7 +189,9 @@ def fit_entropy_law(
     """
     from harness import fitting
 
-    wanted = fitting.Wanted(tuple(paths), out, reward, entropy, figures.value, pool_unlike)
+    wanted = fitting.Wanted(
+        tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from
+    )
     raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain))
 
 

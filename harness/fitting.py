@@ -28,21 +28,24 @@ class Wanted:
     entropy: str | None
     figures: str
     pool_unlike: bool
+    forecast_from: float | None = None
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
 
-    Raises ConfigError for a column without a name, StorageError if nothing can be written.
+    Raises ConfigError for a column without a name or a share that is none, StorageError if nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
+    _refuse_no_share("--forecast-from", wanted.forecast_from)
     out = wanted.out or default_out(wanted.paths)
     _refuse_unwritable(out)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
         entropy=wanted.entropy,
+        forecast_from=wanted.forecast_from,
         pool_unlike=wanted.pool_unlike,
     )
     code = _exit_code(found)
@@ -66,6 +69,11 @@ def default_out(paths: tuple[Path, ...]) -> Path:
 def _refuse_no_name(option: str, column: str | None) -> None:
     if column == "":
         raise ConfigError(f"{option}: must name a column of metrics.jsonl, got {column!r}")
+
+
+def _refuse_no_share(option: str, share: float | None) -> None:
+    if share is not None and not 0 < share < 1:
+        raise ConfigError(f"{option}: must be a share of each run, above 0 and below 1, got {share:g}")
 
 
 def _refuse_unwritable(out: Path) -> None:

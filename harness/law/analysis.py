@@ -18,15 +18,17 @@ def analyse(
     *,
     reward: str | None = None,
     entropy: str | None = None,
+    forecast_from: float | None = None,
     pool_unlike: bool = False,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
     `reward` and `entropy` name columns; by default entropy, and eval/reward where it has at
     least 16 values, else reward. A run's numbers do not depend on the other runs.
+    `forecast_from` is the share of each run from which its end is predicted.
     """
     found = discover.discover(paths)
-    choice = Choice(reward, entropy)
+    choice = Choice(reward, entropy, forecast_from)
     who = {run.run: identity.read(run.folder) for run in found.runs}
     repeats = _repeats(found.runs, who)
     done = [

@@ -22,6 +22,8 @@ class Choice:
 
     reward: str | None
     entropy: str | None
+    forecast_from: float | None = None
+    """Share of each run from which its end is to be predicted."""
 
 
 @dataclass(frozen=True)

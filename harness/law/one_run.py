@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.law import choice as choices
-from harness.law import clean, gates, landmarks, onset, reading, regime, rivals, verdict
+from harness.law import clean, forecast, gates, landmarks, onset, reading, regime, rivals, verdict
 from harness.law.choice import EVALUATION, Choice
 from harness.law.clean import Cleaned, Points
 from harness.law.discover import Found
@@ -61,7 +61,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
-    return Analysed(_result(run, who, log, cleaned), _series(run, who, cleaned))
+    return Analysed(_result(run, who, log, cleaned, choice), _series(run, who, cleaned))
 
 
 def _nothing_valid(table: Table, cleaned: Cleaned) -> ReadProblem:
@@ -76,7 +76,9 @@ def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int])
     return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped)), None)
 
 
-def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned) -> RunResult:
+def _result(
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice
+) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
@@ -95,7 +97,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned) -> RunResult
         intervened=who.intervened,
         onset=found,
         landmarks=landmarks.landmarks(course, judged.law_break),
-        rivals=rivals.compare(points),
+        **_against_others(cleaned, choice),
         fits=_other_fits(log, found, who.intervened),
         config=who.config,
         level=who.level,
@@ -107,6 +109,16 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned) -> RunResult
             for reason, lines in cleaned.first_lines.items()
         },
     )
+
+
+def _against_others(cleaned: Cleaned, choice: Choice) -> dict[str, Any]:
+    """The law beside its rivals, and ahead of time where that was asked for."""
+    compared, share = rivals.compare(cleaned.points), choice.forecast_from
+    return {
+        "rivals": compared,
+        "against_linear": rivals.against_linear(compared),
+        "forecast": forecast.forecast(cleaned, share) if share is not None else None,
+    }
 
 
 def _numbers(fitted: Fitted, judged: Verdict) -> dict[str, Any]:

@@ -83,7 +83,8 @@ class RunResult:
     onset: Onset | None = None
     landmarks: Mapping[str, float | None] | None = None
     rivals: Mapping[str, Any] | None = None
-    forecast: Mapping[str, float] | None = None
+    forecast: Mapping[str, float | bool | None] | None = None
+    """value, low, high, from_step, identified, last_value, truth, error, last_value_error."""
     fits: Mapping[str, Any] | None = None
     """The law on other reward columns: column -> a, b, ceiling, verdict, ..."""
     config: Mapping[str, Any] | None = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.law import band as law_band
 from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
 from harness.report import findings, naming
 
@@ -135,17 +136,12 @@ def curve(series: RunSeries, run: RunResult) -> Curve | None:
 
 
 def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -> Floats:
-    """Pointwise 95% half-width of b - a*x from the intervals of a, b and b - a. Shape of `x`.
+    """Pointwise 95% half-width of b - a*x (law/band.py), and no less than `least`. Shape of `x`.
 
-    The variance of b - a*x is quadratic in x. The one quadratic that gives the printed
-    half-widths w of b (x = 0), of the ceiling b - a (x = 1) and of a (the slope) is
-    w_b^2 (1 - x) + w_a^2 x (x - 1) + w_c^2 x. It is exact where all three intervals come from one
-    covariance; each is the wider of two, so they may not, and `least` is the floor below which no
-    interval of the run's own points can fall.
+    That is exact where the intervals come from one covariance. They may not: `least` is the
+    half-width below which no interval of the run's own points can fall.
     """
-    w_a, w_b, w_c = _half_width(a), _half_width(b), _half_width(ceiling)
-    square = w_b**2 * (1 - x) + w_a**2 * x * (x - 1) + w_c**2 * x
-    return np.sqrt(np.maximum(square, least**2))
+    return np.maximum(law_band.half_widths(a, b, ceiling, x), least)
 
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
@@ -154,10 +150,6 @@ def _least_half_width(series: RunSeries, run: RunResult) -> float:
         return 0.0
     residuals = series.reward - (run.b.value - run.a.value * np.exp(series.entropy))
     return 1.96 * float(residuals.std()) / math.sqrt(run.n_eff)
-
-
-def _half_width(given: Interval) -> float:
-    return (given.high - given.low) / 2
 
 
 def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:

@@ -37,6 +37,7 @@ REASONS = {
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
+    "noise_driven": "a null control, without any signal, loses more than half as much of H",
 }
 EXCUSES = ("identification_range", "too_few_steps")
 """Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from harness.law import random_effects
 from harness.law.identity import Identity
-from harness.law.results import GroupResult, Interval, Onset, Pooled, RunResult
+from harness.law.replicates import Replicate
+from harness.law.results import GroupResult, Interval, Pooled, RunResult
 
 Axes = Mapping[str, Any]
 NO_AXES = {"seed", "schema"}
@@ -19,10 +21,11 @@ NO_AXES = {"seed", "schema"}
 
 @dataclass(frozen=True)
 class Member:
-    """A fitted run and who it is."""
+    """A fitted run, who it is, and what comparing it with others takes."""
 
     result: RunResult
     identity: Identity
+    replicate: Replicate = field(default_factory=Replicate)
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ def group(members: Sequence[Member], pool_unlike: bool) -> Grouping:
     `pool_unlike`.
     """
     known = [m for m in members if m.identity.config is not None]
-    configs = [_flat(m.identity.config or {}) for m in known]
-    cards = [{} if pool_unlike else _flat(m.identity.measurement, "measurement") for m in known]
+    configs = [flat(m.identity.config or {}) for m in known]
+    cards = [{} if pool_unlike else flat(m.identity.measurement, "measurement") for m in known]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = _telling(axes)
     found: dict[str, list[int]] = {}
@@ -54,18 +57,18 @@ def group(members: Sequence[Member], pool_unlike: bool) -> Grouping:
     return Grouping(groups, _kept_apart(known, configs, cards))
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Dotted key -> value; the group's own name stands for `GROUP.name`."""
-    flat: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for key, value in values.items():
         if not above and key in NO_AXES:
             continue
         path = f"{above}.{key}" if above else key
         if isinstance(value, dict):
-            flat.update(_flat(value, path))
+            found.update(flat(value, path))
         else:
-            flat[path.removesuffix(".name")] = value
-    return flat
+            found[path.removesuffix(".name")] = value
+    return found
 
 
 def _text(value: Any) -> str:
@@ -86,17 +89,14 @@ def _telling(axes: Sequence[Axes]) -> list[str]:
 
 
 def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
-    def over(values: Sequence[Interval | Onset | None]) -> Pooled:
-        numbers = [v.step if isinstance(v, Onset) else v.value for v in values if v is not None]
-        return pooled(numbers, censored=len(values) - len(numbers))
-
+    onsets = [run.onset.step for run in runs if run.onset is not None]
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
-        a=over([r.a for r in runs]),
-        ceiling=over([r.ceiling for r in runs]),
-        onset=_within_the_run(over([r.onset for r in runs])),
-        gain=over([r.gain for r in runs]),
+        a=weighed([r.a for r in runs]),
+        ceiling=weighed([r.ceiling for r in runs]),
+        onset=_within_the_run(pooled(onsets, censored=len(runs) - len(onsets))),
+        gain=weighed([r.gain for r in runs]),
     )
 
 
@@ -115,6 +115,17 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
         return Pooled(mean, None, None, 1, censored)
     half = float(stats.t.ppf(0.975, n - 1)) * float(np.std(values, ddof=1)) / n**0.5
     return Pooled(mean, mean - half, mean + half, n, censored)
+
+
+def weighed(given: Sequence[Interval | None]) -> Pooled:
+    """Mean by random effects: a run that hardly knows its number hardly counts."""
+    known = [interval for interval in given if interval is not None]
+    censored = len(given) - len(known)
+    mean = random_effects.mean(random_effects.sample(known))
+    if mean is None:
+        return pooled([interval.value for interval in known], censored)
+    interval = mean.interval()
+    return Pooled(interval.value, interval.low, interval.high, len(known), censored)
 
 
 def _kept_apart(

@@ -143,6 +143,9 @@ class GroupResult:
     onset: Pooled
     gain: Pooled
     contrasts: Sequence[Mapping[str, Any]] = ()
+    """This group minus an earlier one, a quantity each."""
+    compared: Mapping[str, Any] | None = None
+    """The number of each seed, and their means, on one footing for all groups."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,69 @@
+"""What a difference over seeds allows to claim: it differs, it is too small to matter, neither.
+
+All p are adjusted by Holm 1979 over every comparison made, so that looking at many pairs and
+quantities finds nothing by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+from harness.law.random_effects import FEWEST_SEEDS, Estimate
+
+LEVEL = 0.05
+POWER = 0.80
+MOST_SEEDS = 1000
+"""More than this is no plan."""
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Adjusted p in the order given."""
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(len(p))
+    largest = 0.0
+    for rank, index in enumerate(order):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[index]))
+        adjusted[index] = largest
+    return [float(value) for value in adjusted]
+
+
+def p_differs(given: Estimate) -> float:
+    """Two-sided, of no difference."""
+    return 2 * float(stats.t.sf(abs(given.value) / given.error, given.df))
+
+
+def p_equivalent(given: Estimate, margin: float) -> float:
+    """Of a difference of `margin` or more: the larger of two one-sided tests (Schuirmann 1987)."""
+    return float(stats.t.sf((margin - abs(given.value)) / given.error, given.df))
+
+
+def minimum_detectable(given: Estimate, comparisons: int) -> float:
+    """The difference found with probability POWER at this spread, as one of `comparisons`."""
+    return given.error * _reach(given.df, comparisons)
+
+
+def seeds_needed(spread: float, margin: float, comparisons: int) -> int | None:
+    """Seeds a group with which a difference of `margin` is found with probability POWER.
+
+    `spread` is the standard deviation over seeds; None above MOST_SEEDS.
+    """
+    for seeds in range(FEWEST_SEEDS, MOST_SEEDS + 1):
+        if spread * (2 / seeds) ** 0.5 * _reach(2 * seeds - 2, comparisons) <= margin:
+            return seeds
+    return None
+
+
+def spread_of(given: Estimate, seeds: tuple[int, int]) -> float:
+    """The standard deviation over seeds that gives a difference its error."""
+    first, second = seeds
+    return given.error / math.sqrt(1 / first + 1 / second)
+
+
+def _reach(df: float, comparisons: int) -> float:
+    """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
+    found = float(stats.t.ppf(1 - LEVEL / comparisons / 2, df))
+    return found + float(stats.t.ppf(POWER, df))

@@ -1,0 +1,144 @@
+"""Groups of runs compared over their seeds: every pair that differs in one axis, four quantities.
+
+A contrast stands in the later of its two groups (levels from easy to hard, else the order of the
+groups) and is that group's minus the other's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any
+
+from harness.law import claims, compared, measured, pairs
+from harness.law.groups import Member
+from harness.law.measured import Measured
+from harness.law.pairs import Pair
+from harness.law.quantities import QUANTITIES
+from harness.law.random_effects import Estimate
+from harness.law.results import GroupResult
+
+CONTEXTS = "contexts, not policy"
+FEWEST_TO_ASK_FOR = 3
+"""Seeds a group; with two an interval is five times wider than the seeds' own spread."""
+UNLIKE_FAILURES = 0.02
+"""Rates of failed conversations further apart than this may make a difference by themselves."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One quantity of one pair, with its p among all of them."""
+
+    pair: Pair
+    quantity: str
+    found: Measured
+    p_differs: float | None = None
+    p_equivalent: float | None = None
+
+
+def contrasted(
+    groups: Sequence[GroupResult],
+    members: Sequence[Member],
+    margins: Mapping[str, float],
+    pool_unlike: bool,
+) -> tuple[GroupResult, ...]:
+    """The groups with their contrasts, and with the numbers of each seed for drawing."""
+    sides = pairs.sides(groups, members)
+    rows = _adjusted(
+        [
+            _Row(pair, quantity, measured.measure(pair, quantity, margins[quantity], pool_unlike))
+            for pair in (pairs.pair(one, other) for one, other in combinations(sides, 2))
+            if pairs.told_apart_by_one(pair)
+            for quantity in QUANTITIES
+        ]
+    )
+    comparisons = sum(row.found.incomparable is None for row in rows)
+    said: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        said.setdefault(row.pair.later.place, []).append(_json(row, comparisons))
+    seeds = compared.by_place(sides)
+    return tuple(
+        replace(group, contrasts=said.get(place, []), compared=seeds[place])
+        for place, group in enumerate(groups)
+    )
+
+
+def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
+    """With Holm's p over all quantities and pairs: of a difference, and of none that matters."""
+    tested = [(i, r.found.estimate, r.found.margin) for i, r in enumerate(rows) if r.found.estimate]
+    differs = claims.holm([claims.p_differs(estimate) for _, estimate, _ in tested])
+    equivalent = claims.holm([claims.p_equivalent(e, margin) for _, e, margin in tested])
+    adjusted = list(rows)
+    for (i, _, _), p, q in zip(tested, differs, equivalent, strict=True):
+        adjusted[i] = replace(rows[i], p_differs=p, p_equivalent=q)
+    return adjusted
+
+
+def _json(row: _Row, comparisons: int) -> dict[str, Any]:
+    found, estimate = row.found, row.found.estimate
+    decision, why = _decided(row)
+    return {
+        "with": dict(row.pair.baseline.key),
+        "quantity": row.quantity,
+        **_interval(estimate),
+        "p_holm": row.p_differs,
+        "decision": decision,
+        "why": why,
+        "on": found.on,
+        "margin": found.margin,
+        "p_equivalent": row.p_equivalent,
+        "minimum_detectable": (
+            claims.minimum_detectable(estimate, comparisons) if estimate else None
+        ),
+        "seeds": list(found.seeds),
+        "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
+        "on_probe": _interval(found.on_probe) if found.on_probe else None,
+        "unlike_failures": _unlike_failures(row.pair),
+    }
+
+
+def _interval(given: Estimate | None) -> dict[str, float | None]:
+    if given is None:
+        return {"difference": None, "low": None, "high": None}
+    interval = given.interval()
+    return {"difference": interval.value, "low": interval.low, "high": interval.high}
+
+
+def _decided(row: _Row) -> tuple[str, str | None]:
+    """The decision and the reason for it, where it needs one."""
+    found = row.found
+    if found.incomparable is not None:
+        return "not_comparable", found.incomparable
+    if found.estimate is None or row.p_differs is None or row.p_equivalent is None:
+        return "undecided", found.open
+    small = row.p_equivalent < claims.LEVEL
+    if row.p_differs < claims.LEVEL:
+        if _only_in_contexts(found.estimate, found.on_probe):
+            return "differs", f"{CONTEXTS}: not found on entropy/probe"
+        return "differs", "smaller than the margin" if small else None
+    return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
+
+
+def _only_in_contexts(visited: Estimate, on_probe: Estimate | None) -> bool:
+    """Whether H on the same frozen prefixes shows no difference of that sign."""
+    if on_probe is None:
+        return False
+    return claims.p_differs(on_probe) >= claims.LEVEL or (on_probe.value > 0) != (visited.value > 0)
+
+
+def _seeds_needed(found: Measured, comparisons: int) -> int | None:
+    """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
+    if found.estimate is not None:
+        spread = claims.spread_of(found.estimate, found.seeds)
+        return claims.seeds_needed(spread, found.margin, comparisons)
+    if min(found.seeds) > 1:
+        return None
+    needed = claims.seeds_needed(found.own_error, found.margin, comparisons)
+    return None if needed is None else max(needed, FEWEST_TO_ASK_FOR)
+
+
+def _unlike_failures(pair: Pair) -> list[float] | None:
+    """Both rates of failed conversations, this group's first, where they differ too much."""
+    rates = measured.failures(pair)
+    return list(rates) if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None

@@ -1,0 +1,183 @@
+"""One quantity of two groups: whether it can be compared, on what, and by how much it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.law import gates, quantities, random_effects
+from harness.law.pairs import Pair, Side, axes, moves_scale
+from harness.law.quantities import Footing
+from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
+from harness.law.replicates import COMMON
+from harness.law.results import Interval
+
+TOLD_BY_H = ("a", "ceiling", "onset")
+ON_VISITED_STATES = ("a", "onset")
+"""Quantities that H on frozen prefixes can tell as well."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What the seeds of two groups say of one quantity."""
+
+    margin: float
+    """In the quantity's own unit."""
+    on: str | None = None
+    """The reward column, where one is used."""
+    seeds: tuple[int, int] = (0, 0)
+    """With a value, of the later group and of the baseline."""
+    estimate: Estimate | None = None
+    """The later group's minus the baseline's."""
+    on_probe: Estimate | None = None
+    """The same with H on the frozen prefixes."""
+    own_error: float = 0.0
+    """Of one run by its own interval, a standard error: at least so much do seeds differ."""
+    incomparable: str | None = None
+    """Why the two are not to be compared."""
+    open: str | None = None
+    """Why there is no estimate although they are comparable."""
+
+
+def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Measured:
+    """`margin` as in margins.DEFAULT, a's a share of the mean of both a."""
+    column = column_for(pair.sides)
+    reason = _incomparable(pair, quantity, column, pool_unlike)
+    if reason is not None:
+        return Measured(margin, incomparable=reason)
+    on = None if quantity == "onset" else column or str(pair.later.members[0].result.reward)
+    if min(len(side.members) for side in pair.sides) < FEWEST_SEEDS:
+        return _of_single_seeds(pair, quantity, margin, on)
+    found = _samples(pair.sides, quantity, Footing(column))
+    if found is None:
+        return Measured(margin, on, **_nothing_to_compare(quantity))
+    later, baseline = found
+    seeds = (len(later), len(baseline))
+    estimate = random_effects.difference(later, baseline)
+    if estimate is None:
+        return Measured(margin, on, seeds, **_too_little(quantity, seeds))
+    return Measured(
+        _absolute(quantity, margin, found), on, seeds, estimate, _on_probe(pair, quantity, column)
+    )
+
+
+def column_for(sides: Sequence[Side]) -> str | None:
+    """The reward column to compare on: the headline where it is one scale, else a common one.
+
+    None where every common evaluation has too few points in some run.
+    """
+    members = [member for side in sides for member in side.members]
+    headlines = {member.result.reward for member in members}
+    headline = headlines.pop() if len(headlines) == 1 else None
+    apart = [axes(sides[0], side) for side in sides[1:]]
+    if headline and not any(moves_scale(a, headline) for a in apart):
+        return headline
+    for column in COMMON:
+        enough = (len(m.replicate.points.get(column, ())) >= gates.FEWEST_POINTS for m in members)
+        if all(enough) and not any(moves_scale(a, column) for a in apart):
+            return column
+    return None
+
+
+def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
+    if len(pair.axes) > 1:
+        return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
+    unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
+    if unlike:
+        return f"measured in different ways: {unlike[0]}"
+    if column is None and quantity in ("ceiling", "gain"):
+        return (
+            "different scales: each on its own users' reward, and no eval/<level>/reward with "
+            f"{gates.FEWEST_POINTS} points is in every run"
+        )
+    return None
+
+
+def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
+    """Dotted keys of what matters for the quantity and differs between the cards."""
+    one, other = pair.later.card, pair.baseline.card
+    keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
+    return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
+
+
+def _of_single_seeds(pair: Pair, quantity: str, margin: float, on: str | None) -> Measured:
+    single = next(side for side in pair.sides if len(side.members) < FEWEST_SEEDS)
+    own = [getattr(m.result, quantity) for side in pair.sides for m in side.members]
+    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
+    values = [i.value for i in own if isinstance(i, Interval)]
+    scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
+    return Measured(
+        margin * scale,
+        on,
+        (len(pair.later.members), len(pair.baseline.members)),
+        own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
+        open=f"a seed is the replicate, steps are not, and {single.name} has one",
+    )
+
+
+def _samples(
+    sides: Sequence[Side], quantity: str, footing: Footing
+) -> tuple[Sample, Sample] | None:
+    if quantity == "onset":
+        found = quantities.onsets(sides, footing)
+        return (found[0], found[1]) if found else None
+    values = quantities.VALUES[quantity](sides, footing)
+    if values is None:
+        return None
+    later, baseline = quantities.samples(values)
+    return later, baseline
+
+
+def _nothing_to_compare(quantity: str) -> dict[str, Any]:
+    if quantity == "onset":
+        return {"open": "no run of either collapses in the part that all have done"}
+    return {"incomparable": "no H in common: one group ends above where the other begins"}
+
+
+def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
+    if min(seeds) >= FEWEST_SEEDS:
+        return {"open": "the seeds do not differ, so that their spread is not known"}
+    where = " in the range of H that both pass through" if quantity == "a" else ""
+    reason = (
+        f"{seeds[0]} and {seeds[1]} runs have {gates.FEWEST_POINTS} points and an H that moves "
+        f"more than its noise{where}"
+    )
+    return {"incomparable" if quantity == "a" else "open": reason}
+
+
+def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> float:
+    if quantity != "a":
+        return margin
+    means = [random_effects.mean(sample) for sample in found]
+    return margin * abs(sum(m.value for m in means if m is not None) / len(means))
+
+
+def _on_probe(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
+    """None where H on the frozen prefixes was not measured often enough in every run."""
+    members = [member for side in pair.sides for member in side.members]
+    if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
+        return None
+    found = _samples(pair.sides, quantity, Footing(column, probe=True))
+    return random_effects.difference(*found) if found is not None else None
+
+
+def failures(pair: Pair) -> tuple[float, float] | None:
+    """Mean share of conversations that failed, later group first; None where a log does not say."""
+    later, baseline = (_failure_rate(side) for side in pair.sides)
+    return None if later is None or baseline is None else (later, baseline)
+
+
+def _failure_rate(side: Side) -> float | None:
+    rates = []
+    for member in side.members:
+        trainer = (member.identity.config or {}).get("trainer")
+        asked = trainer.get("conversations") if isinstance(trainer, dict) else None
+        failed = member.replicate.failed_a_step
+        if failed is None or not isinstance(asked, int) or asked <= 0:
+            return None
+        rates.append(failed / asked)
+    return float(np.mean(rates))

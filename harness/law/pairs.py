@@ -1,0 +1,98 @@
+"""Which groups can be held against each other: those alike in all but one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.config import LEVELS
+from harness.law import groups as grouping
+from harness.law.groups import Member
+from harness.law.replicates import COMMON
+from harness.law.results import GroupResult
+
+OTHER_USERS = {"simulator", "levels"}
+"""Config groups that change the users of every evaluation."""
+OTHER_BATCHES = {"reward", "curriculum"}
+"""Config groups that change what a batch's own reward is."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A group with its runs."""
+
+    place: int
+    """Among the groups of the analysis."""
+    key: Mapping[str, Any]
+    members: tuple[Member, ...]
+    config: Mapping[str, Any]
+    """Dotted key -> value, without the seed."""
+    card: Mapping[str, Any]
+    """The measurement card of the first run, dotted keys."""
+
+    @property
+    def name(self) -> str:
+        return ", ".join(f"{axis}={value}" for axis, value in self.key.items()) or "all runs"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups; differences are the later's minus the baseline's."""
+
+    later: Side
+    baseline: Side
+    axes: tuple[str, ...]
+    """Where their configs differ; of a config group whose name differs, the name alone."""
+
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        return self.later, self.baseline
+
+
+def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side]:
+    """From the lowest level up, groups without one in their own order."""
+    of = {member.result.run: member for member in members}
+    found = []
+    for place, group in enumerate(groups):
+        inside = tuple(of[run] for run in group.runs)
+        who = inside[0].identity
+        config, card = grouping.flat(who.config or {}), grouping.flat(who.measurement)
+        found.append(Side(place, group.key, inside, config, card))
+    return sorted(found, key=lambda side: (_rank(side), side.place))
+
+
+def pair(baseline: Side, later: Side) -> Pair:
+    return Pair(later, baseline, axes(baseline, later))
+
+
+def axes(one: Side, other: Side) -> tuple[str, ...]:
+    """The axes in which two groups differ, sorted."""
+    keys = one.config.keys() | other.config.keys()
+    unlike = {k for k in keys if one.config.get(k) != other.config.get(k)}
+    return tuple(sorted(k for k in unlike if k == _root(k) or _root(k) not in unlike))
+
+
+def told_apart_by_one(pair: Pair) -> bool:
+    """Whether the keys of the two groups show one axis, whatever follows from it."""
+    one, other = pair.later.key, pair.baseline.key
+    return len([a for a in one.keys() | other.keys() if one.get(a) != other.get(a)]) == 1
+
+
+def moves_scale(axes: Sequence[str], column: str) -> bool:
+    """Whether `column` of two groups that differ in `axes` is on two scales."""
+    roots = {_root(axis) for axis in axes}
+    if roots & OTHER_USERS:
+        return True
+    if column in COMMON:
+        return False
+    return "difficulty" in roots or (not column.startswith("eval/") and bool(roots & OTHER_BATCHES))
+
+
+def _root(axis: str) -> str:
+    return axis.split(".")[0]
+
+
+def _rank(side: Side) -> int:
+    level = side.members[0].identity.level
+    return LEVELS.index(level) if level in LEVELS else len(LEVELS)

@@ -1,0 +1,139 @@
+"""a, ceiling, onset and gain of the seeds of several groups, on one footing for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.law import gates, regime, shared_range
+from harness.law.clean import Points
+from harness.law.groups import Member
+from harness.law.pairs import Side
+from harness.law.random_effects import Sample, sample, unweighted
+from harness.law.replicates import Replicate
+from harness.law.results import Interval, Onset
+
+QUANTITIES = ("a", "ceiling", "onset", "gain")
+COLLAPSES = ("terminal_fall", "budget_spent")
+
+Values = list[list[Interval | None]]
+"""For each group, the value of each of its runs, None where there is none."""
+
+
+@dataclass(frozen=True)
+class Footing:
+    """What the numbers of all compared runs are taken on."""
+
+    column: str | None
+    """The reward column; None: each run's own."""
+    probe: bool = False
+    """H on the frozen prefixes instead of the states visited."""
+
+    def points(self, member: Member) -> Points | None:
+        held = self._held(member.replicate)
+        return held.get(self.column or member.result.reward or "")
+
+    def _held(self, replicate: Replicate) -> Mapping[str, Points]:
+        return replicate.on_probe if self.probe else replicate.points
+
+    def onset(self, member: Member) -> Onset | None:
+        """The onset of collapse; an explosion is none."""
+        course = member.replicate.probe_course
+        found = (course.onset if course else None) if self.probe else member.result.onset
+        return found if found is not None and found.kind in COLLAPSES else None
+
+
+def slopes(groups: Sequence[Side], footing: Footing) -> Values | None:
+    """a of each run over the range of H that all of them pass through; None if there is none."""
+    points = [[footing.points(m) for m in group.members] for group in groups]
+    within = shared_range.shared([p for of_group in points for p in of_group if p is not None])
+    if within is None:
+        return None
+    return [
+        [shared_range.slope(p, within) if p is not None else None for p in of_group]
+        for of_group in points
+    ]
+
+
+def ceilings(groups: Sequence[Side], footing: Footing) -> Values:
+    return _each(groups, lambda m: m.result.ceiling, _ceiling, footing)
+
+
+def gains(groups: Sequence[Side], footing: Footing) -> Values:
+    return _each(groups, lambda m: m.result.gain, regime.gain, footing)
+
+
+def samples(values: Values) -> list[Sample]:
+    """Of each group, the runs that have a value."""
+    return [sample([v for v in of_group if v is not None]) for of_group in values]
+
+
+def onsets(groups: Sequence[Side], footing: Footing) -> list[Sample] | None:
+    """Each run's onset as a share of the run, within the first part that all of them reached.
+
+    A run without an onset there counts with the whole of it: censored, not dropped. So the means
+    are of the smaller of onset and horizon, which every run tells. None if no run has an onset.
+    """
+    members = [m for group in groups for m in group.members]
+    horizon = min(reached(m) for m in members)
+    shares = [[_share_of(m, footing.onset(m)) for m in group.members] for group in groups]
+    if not any(s is not None and s < horizon for of_group in shares for s in of_group):
+        return None
+    return [
+        unweighted([horizon if s is None else min(s, horizon) for s in of_group])
+        for of_group in shares
+    ]
+
+
+def onset_share(member: Member) -> float | None:
+    """Where collapse begins on the states visited, as a share of the run."""
+    return _share_of(member, Footing(None).onset(member))
+
+
+def reached(member: Member) -> float:
+    """The share of its planned steps that a run has done."""
+    return _share(member, member.replicate.last_step)
+
+
+def _share_of(member: Member, found: Onset | None) -> float | None:
+    return None if found is None else _share(member, found.step)
+
+
+def _share(member: Member, step: float) -> float:
+    """Of the planned steps, or of those seen where the config does not fit the log."""
+    replicate = member.replicate
+    trainer = (member.identity.config or {}).get("trainer")
+    planned = trainer.get("steps") if isinstance(trainer, dict) else None
+    if isinstance(planned, int) and planned >= replicate.last_step:
+        return step / planned
+    before = replicate.first_step - 1
+    return (step - before) / (replicate.last_step - before)
+
+
+def _each(
+    groups: Sequence[Side],
+    known: Callable[[Member], Interval | None],
+    of: Callable[[Points], Interval | None],
+    footing: Footing,
+) -> Values:
+    """On the headline's column the number in the run's own row, else `of` the points."""
+
+    def value(member: Member) -> Interval | None:
+        if footing.column in (None, member.result.reward):
+            return known(member)
+        points = footing.points(member)
+        return of(points) if points is not None else None
+
+    return [[value(member) for member in group.members] for group in groups]
+
+
+def _ceiling(points: Points) -> Interval | None:
+    spread = gates.fit(points).spread
+    return spread.ceiling if spread is not None else None
+
+
+VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {
+    "a": slopes,
+    "ceiling": ceilings,
+    "gain": gains,
+}

@@ -1,0 +1,70 @@
+"""What comparing groups of runs takes from each run beyond its row of law.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from harness.law import clean, onset
+from harness.law.clean import Cleaned, Points
+from harness.law.reading import Table
+from harness.law.results import Onset
+
+COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
+"""Evaluations on the same users in every run; the first that all compared runs hold is used.
+
+medium comes first: there neither a floor nor a ceiling of emotion squeezes what policies gained.
+"""
+PROBE = "entropy/probe"
+FAILED = "sim/failed"
+COLUMNS = (*COMMON, PROBE, FAILED)
+
+
+@dataclass(frozen=True)
+class ProbeCourse:
+    """H on frozen prefixes over a run was measured often enough to look for an onset."""
+
+    onset: Onset | None
+
+
+@dataclass(frozen=True)
+class Replicate:
+    """A run as one of several seeds."""
+
+    points: Mapping[str, Points] = field(default_factory=dict)
+    """Reward column -> its points with H on the states visited."""
+    on_probe: Mapping[str, Points] = field(default_factory=dict)
+    """Reward column -> the same with H on the frozen prefixes."""
+    probe_course: ProbeCourse | None = None
+    first_step: float = 1.0
+    last_step: float = 1.0
+    failed_a_step: float | None = None
+    """Conversations without a reward, mean over steps; None where the log does not say."""
+
+
+def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:
+    """The replicate of a run whose verdict is about `entropy` and `reward`."""
+    held = [c for c in dict.fromkeys((reward, *COMMON)) if c in table.names]
+    probed = {c: clean.clean(table, PROBE, c) for c in held} if PROBE in table.names else {}
+    points = {c: clean.clean(table, entropy, c).points for c in held if c != reward}
+    return Replicate(
+        points={reward: headline.points} | {c: p for c, p in points.items() if len(p)},
+        on_probe={c: p.points for c, p in probed.items() if len(p.points)},
+        probe_course=_probe_course(probed.get(reward), headline.points),
+        first_step=float(headline.steps[0]),
+        last_step=float(headline.steps[-1]),
+        failed_a_step=_mean(table),
+    )
+
+
+def _probe_course(probed: Cleaned | None, rewards: Points) -> ProbeCourse | None:
+    course = onset.course(probed.steps, probed.entropy) if probed is not None else None
+    return ProbeCourse(onset.find(course, rewards)) if course is not None else None
+
+
+def _mean(table: Table) -> float | None:
+    failed = table.columns[FAILED]
+    failed = failed[np.isfinite(failed)]
+    return float(failed.mean()) if len(failed) else None

@@ -34,7 +34,8 @@ class Wanted:
 def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
 
-    Raises ConfigError for a column without a name or a share that is none, StorageError if nothing can be written.
+    Raises ConfigError for a column without a name or a share that is none, StorageError if
+    nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
@@ -73,7 +74,8 @@ def _refuse_no_name(option: str, column: str | None) -> None:
 
 def _refuse_no_share(option: str, share: float | None) -> None:
     if share is not None and not 0 < share < 1:
-        raise ConfigError(f"{option}: must be a share of each run, above 0 and below 1, got {share:g}")
+        rule = "must be a share of each run, above 0 and below 1"
+        raise ConfigError(f"{option}: {rule}, got {share:g}")
 
 
 def _refuse_unwritable(out: Path) -> None:

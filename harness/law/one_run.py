@@ -76,9 +76,7 @@ def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int])
     return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped)), None)
 
 
-def _result(
-    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice
-) -> RunResult:
+def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.law import discover, groups, identity, one_run
+from harness.law import contrasts, discover, groups, identity, null_control, one_run
 from harness.law.choice import Choice
 from harness.law.discover import Found
 from harness.law.groups import Member
 from harness.law.identity import Identity
+from harness.law.margins import DEFAULT
 from harness.law.results import Analysis
 
 
@@ -20,12 +21,14 @@ def analyse(
     entropy: str | None = None,
     forecast_from: float | None = None,
     pool_unlike: bool = False,
+    margins: Mapping[str, float] | None = None,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
     `reward` and `entropy` name columns; by default entropy, and eval/reward where it has at
-    least 16 values, else reward. A run's numbers do not depend on the other runs.
-    `forecast_from` is the share of each run from which its end is predicted.
+    least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
+    `null_control` fills in. `forecast_from` is the share of each run from which its end is
+    predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
     """
     found = discover.discover(paths)
     choice = Choice(reward, entropy, forecast_from)
@@ -34,14 +37,17 @@ def analyse(
     done = [
         one_run.analyse(run, who[run.run], choice) for run in found.runs if run.run not in repeats
     ]
-    members = [Member(d.result, who[d.result.run]) for d in done if d.series is not None]
+    series = {d.result.run: d.series for d in done if d.series is not None}
+    runs = null_control.compared([d.result for d in done], who, series, pool_unlike)
+    replicates = {d.result.run: d.replicate for d in done}
+    members = [Member(r, who[r.run], replicates[r.run]) for r in runs if r.run in series]
     grouping = groups.group(members, pool_unlike)
     repeated = tuple({"path": path, "reason": "repeat"} for path in repeats)
     return Analysis(
-        runs=tuple(d.result for d in done),
-        groups=grouping.groups,
+        runs=runs,
+        groups=contrasts.contrasted(grouping.groups, members, margins or DEFAULT, pool_unlike),
         skipped=(*found.skipped, *repeated, *grouping.skipped),
-        series={d.result.run: d.series for d in done if d.series is not None},
+        series=series,
     )
 
 

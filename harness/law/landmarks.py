@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.law import breaks, segments
+from harness.law.clean import Points
 from harness.law.onset import Course, settles
 
 SHARES_PERCENT = (50, 20, 10, 5)
+FEWEST_POINTS = 16
+PLATEAU_F = 12.0
+"""Of one knot in R against a straight line, deflated by autocorrelation."""
+PLATEAU_SLOPE = 0.25
+"""R has levelled off when it rises at most at this share of the rate it rose at before."""
 
 
-def landmarks(run: Course | None, law_break: float | None) -> dict[str, float | None]:
+def landmarks(
+    run: Course | None, law_break: float | None, plateau: float | None
+) -> dict[str, float | None]:
     """headroom_P and entropy_P: the step from which no more than P% is left; None if none is.
 
     Headroom is exp(H) - 1, the reward still to be won under the law; law_break is the step at
-    which the law ends, if it does.
+    which the law ends, if it does; reward_plateau the one from which R rises no more.
     """
     marks: dict[str, float | None] = {}
     for percent in SHARES_PERCENT:
@@ -21,7 +30,22 @@ def landmarks(run: Course | None, law_break: float | None) -> dict[str, float | 
         marks[f"headroom_{percent}"] = settles(run.steps, run.headroom, share) if run else None
     for percent in SHARES_PERCENT:
         marks[f"entropy_{percent}"] = _entropy_below(run, percent / 100) if run else None
-    return {**marks, "law_break": law_break}
+    return {**marks, "law_break": law_break, "reward_plateau": plateau}
+
+
+def reward_plateau(points: Points) -> float | None:
+    """The knot of R in time after which it rises at no more than a quarter of its rate before.
+
+    None where R does not bend so, or below 16 points. A reward that turns and falls has its
+    plateau at the turn. It marks where R levels off, not why: read it beside the onset.
+    """
+    if len(points) < FEWEST_POINTS:
+        return None
+    run = breaks.binned(points)
+    knot = segments.one_knot(run.reward)
+    before, after = knot.slopes
+    levels_off = before > 0 and after <= PLATEAU_SLOPE * before
+    return float(run.steps[knot.at[0]]) if levels_off and knot.f > PLATEAU_F else None
 
 
 def _entropy_below(run: Course, share: float) -> float | None:

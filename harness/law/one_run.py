@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from harness.law import (
+    beside,
+    clean,
+    forecast,
+    gates,
+    landmarks,
+    onset,
+    reading,
+    regime,
+    replicates,
+    rivals,
+    signals,
+    verdict,
+)
 from harness.law import choice as choices
-from harness.law import clean, forecast, gates, landmarks, onset, reading, regime, rivals, verdict
 from harness.law.choice import EVALUATION, Choice
 from harness.law.clean import Cleaned, Points
 from harness.law.discover import Found
@@ -20,11 +31,9 @@ from harness.law.gates import Fitted
 from harness.law.identity import Identity
 from harness.law.onset import Course
 from harness.law.reading import ReadError, Table
+from harness.law.replicates import Replicate
 from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
 from harness.law.verdict import Verdict
-
-SILENT = ("groups/below_floor", "frac_reward_zero_std")
-"""Shares of groups that carry no signal; the larger one counts."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +42,7 @@ class Analysed:
 
     result: RunResult
     series: RunSeries | None
+    replicate: Replicate = field(default_factory=Replicate)
 
 
 @dataclass(frozen=True)
@@ -51,7 +61,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {})
     try:
-        wanted = choices.columns(choice, SILENT)
+        wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
         chosen = choices.choose(table, choice)
     except ReadError as error:
@@ -61,7 +71,9 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
-    return Analysed(_result(run, who, log, cleaned, choice), _series(run, who, cleaned))
+    result = _result(run, who, log, cleaned, choice)
+    replicate = replicates.of(table, chosen.entropy, chosen.reward, cleaned)
+    return Analysed(result, _series(run, who, cleaned), replicate)
 
 
 def _nothing_valid(table: Table, cleaned: Cleaned) -> ReadProblem:
@@ -81,7 +93,9 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
     judged = verdict.judge(fitted, found, course, who.intervened)
+    before = _until_onset(points, found, judged)
     won = regime.gain(points)
+    silent = signals.silent_share(log.table, cleaned)
     return RunResult(
         run=run.run,
         status="ok",
@@ -91,21 +105,23 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         reward=log.reward,
         entropy=log.entropy,
         **_numbers(fitted, judged),
-        regime=regime.regime(course, won, found, _silent_share(log.table)),
+        regime=regime.regime(course, won, found, silent),
         intervened=who.intervened,
         onset=found,
-        landmarks=landmarks.landmarks(course, judged.law_break),
+        landmarks=landmarks.landmarks(course, judged.law_break, landmarks.reward_plateau(points)),
         **_against_others(cleaned, choice),
         fits=_other_fits(log, found, who.intervened),
         config=who.config,
         level=who.level,
         seed=who.seed,
         gain=won,
-        until_onset=_until_onset(points, found, judged),
+        until_onset=_law_of(before) if before else None,
         dropped_at={
             reason: [f"{run.metrics}:{n}" for n in lines]
             for reason, lines in cleaned.first_lines.items()
         },
+        silent_share=silent,
+        **signals.fields(log.table, cleaned, found, before or fitted),
     )
 
 
@@ -162,11 +178,14 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
     return fits
 
 
-def _until_onset(points: Points, found: Onset | None, judged: Verdict) -> dict[str, Any] | None:
+def _until_onset(points: Points, found: Onset | None, judged: Verdict) -> Fitted | None:
     if found is None or judged.word != "holds_until_onset":
         return None
-    before = points.where(points.steps < found.step)
-    return {"n_valid": len(before), **_plain(_estimates(gates.fit(before)))}
+    return gates.fit(points.where(points.steps < found.step))
+
+
+def _law_of(before: Fitted) -> dict[str, Any]:
+    return {"n_valid": len(before.points), **_plain(_estimates(before))}
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,12 +193,6 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
         key: {"value": v.value, "low": v.low, "high": v.high} if isinstance(v, Interval) else v
         for key, v in values.items()
     }
-
-
-def _silent_share(table: Table) -> float | None:
-    """Mean share of groups without a signal; None where the log does not hold it."""
-    finite = [c[np.isfinite(c)] for c in (table.columns[name] for name in SILENT)]
-    return max((float(c.mean()) for c in finite if len(c)), default=None)
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:

@@ -1,18 +1,22 @@
-"""How a run ended, in one word, and what it gained."""
+"""How a run ended, in one word, what it gained, and how many of its groups taught nothing."""
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import stats
+from collections.abc import Sequence
 
-from harness.law import estimate
+import numpy as np
+
+from harness.law import trend
+from harness.law.beside import Trace
 from harness.law.clean import Points
 from harness.law.onset import Course
-from harness.law.results import Floats, Interval, Onset
+from harness.law.results import Interval, Onset
 
 FEWEST_POINTS = 16
 KEPT = 0.20
 """H that ends within this share of its start was kept."""
+SILENT = 0.5
+"""Above this share of groups without a signal, a run can starve."""
 BY_ONSET = {"terminal_fall": "collapsed", "budget_spent": "spent"}
 
 
@@ -25,39 +29,41 @@ def gain(points: Points) -> Interval | None:
     if n < FEWEST_POINTS:
         return None
     edge = max(3, n // 10)
-    trend = _smooth(points.reward)
-    left = points.reward - trend
-    rho = estimate.lag1(left)
-    tau = (1 + rho) / (1 - rho)
-    sd = float(left.std(ddof=1))
-    worth = max(edge / tau, 1.0)
     value = float(points.reward[-edge:].mean() - points.reward[:edge].mean())
-    t = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
-    half = t * sd * (2 / worth) ** 0.5
+    half = trend.wobble(points.reward).half_width(edge) * 2**0.5
     return Interval(value, value - half, value + half)
 
 
-def _smooth(values: Floats) -> Floats:
-    """A cubic in time: the trend that the noise is measured around."""
-    time = np.linspace(-1, 1, len(values))
-    design = np.stack([np.ones_like(time), time, time**2, time**3], axis=1)
-    fitted: Floats = design @ np.linalg.lstsq(design, values, rcond=None)[0]
-    return fitted
+def silent_share(shares: Sequence[Trace]) -> Interval | None:
+    """Mean over the run of the share of groups without a signal, of the column where it is larger.
+
+    Its 95% interval, within [0, 1], is the wider of AR(1) errors around a cubic and of means of
+    blocks of time. None below 16 values.
+    """
+    valid = [s.values[(s.values >= 0) & (s.values <= 1)] for s in shares]
+    known = [values for values in valid if len(values) >= FEWEST_POINTS]
+    if not known:
+        return None
+    values = max(known, key=lambda v: float(v.mean()))
+    mean = float(values.mean())
+    half = max(trend.wobble(values).half_width(len(values)), trend.batch_half_width(values))
+    return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))
 
 
 def regime(
-    run: Course | None, won: Interval | None, onset: Onset | None, silent_share: float | None
+    run: Course | None, won: Interval | None, onset: Onset | None, silent: Interval | None
 ) -> str | None:
     """The first that fits of exploded, starved, collapsed, spent, learning, drifting.
 
-    `silent_share` is the mean share of groups below the floor or without variance, None where
-    the log does not hold it. None where rows are too few.
+    `silent` is the share of groups without a signal, None where the log does not hold it.
+    Starved and learning ask for an interval on their side of the line. None where rows are too
+    few.
     """
     if won is None or run is None:
         return None
     if onset is not None and onset.kind == "explosion":
         return "exploded"
-    if silent_share is not None and silent_share > 0.5 and won.low <= 0 and _kept(run):
+    if silent is not None and silent.low > SILENT and won.low <= 0 and _kept(run):
         return "starved"
     if onset is not None:
         return BY_ONSET[onset.kind]

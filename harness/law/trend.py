@@ -1,13 +1,18 @@
-"""How far a series moves along a straight line, with an error that allows for autocorrelation."""
+"""How far a series moves, and how much it wobbles, with errors that allow for autocorrelation."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from harness.law import estimate
+import numpy as np
+from scipy import stats
+
+from harness.law import binning, estimate
 from harness.law.results import Floats
 
 FEWEST_POINTS = 4
+BATCHES = 8
 
 
 @dataclass(frozen=True)
@@ -30,3 +35,36 @@ def move(steps: Floats, values: Floats) -> Move | None:
     rho = estimate.lag1(left)
     variance = float(left @ left) / (n - 2) / power * (1 + rho) / (1 - rho)
     return Move(slope, variance**0.5)
+
+
+@dataclass(frozen=True)
+class Wobble:
+    """The noise of a series around a smooth course."""
+
+    sd: float
+    tau: float
+    """(1 + rho) / (1 - rho): how many neighbouring points are worth one."""
+    t: float
+    """Student's t of a two-sided 95% interval, for n / tau - 2 degrees of freedom."""
+
+    def half_width(self, n: int) -> float:
+        """Of the 95% interval of a mean of n neighbouring values."""
+        return self.t * self.sd / math.sqrt(max(n / self.tau, 1.0))
+
+
+def wobble(values: Floats, degree: int = 3) -> Wobble:
+    """Around a polynomial in time of that degree. At least degree + 2 values."""
+    n = len(values)
+    design = np.vander(np.linspace(-1, 1, n), degree + 1)
+    left = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    rho = estimate.lag1(left)
+    tau = (1 + rho) / (1 - rho)
+    t = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
+    return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
+
+
+def batch_half_width(values: Floats) -> float:
+    """Of the 95% interval of the mean, from 8 blocks of time around a parabola. n >= 8."""
+    label = binning.labels(len(values), BATCHES)
+    blocks = wobble(binning.means(values, label), degree=2)
+    return float(stats.t.ppf(0.975, BATCHES - 3)) * blocks.sd / math.sqrt(BATCHES)

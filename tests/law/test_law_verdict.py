@@ -102,13 +102,14 @@ def course_of(log: Log) -> regime.Course:
 
 
 FLAT, NO_GAIN, GAIN = None, Interval(0.0, -0.1, 0.1), Interval(0.2, 0.1, 0.3)
+SILENT, UNSURE = Interval(0.6, 0.55, 0.65), Interval(0.6, 0.45, 0.75)
 REGIMES = {
-    "exploded": (synthetic.flat, GAIN, Onset("explosion", 5, 4, 6), 0.9),
-    "starved": (synthetic.flat, NO_GAIN, None, 0.6),
-    "collapsed": (synthetic.lawful, GAIN, Onset("terminal_fall", 5, 4, 6), 0.9),
+    "exploded": (synthetic.flat, GAIN, Onset("explosion", 5, 4, 6), SILENT),
+    "starved": (synthetic.flat, NO_GAIN, None, SILENT),
+    "collapsed": (synthetic.lawful, GAIN, Onset("terminal_fall", 5, 4, 6), SILENT),
     "spent": (synthetic.lawful, GAIN, Onset("budget_spent", 5, 4, 6), None),
-    "learning": (synthetic.lawful, GAIN, None, 0.9),
-    "drifting": (synthetic.flat, NO_GAIN, None, 0.4),
+    "learning": (synthetic.lawful, GAIN, None, SILENT),
+    "drifting": (synthetic.flat, NO_GAIN, None, UNSURE),
 }
 
 
@@ -121,7 +122,7 @@ def test_the_regime_is_the_first_that_fits(word: str) -> None:
 
 def test_entropy_that_moved_is_not_starved() -> None:
     moved = course_of(synthetic.lawful(1, 200, LOW))
-    assert regime.regime(moved, NO_GAIN, None, 0.9) == "drifting"
+    assert regime.regime(moved, NO_GAIN, None, SILENT) == "drifting"
 
 
 def test_the_gain_is_known_within_its_interval() -> None:

@@ -1,0 +1,163 @@
+"""How much of what a run did its null control does too: a fall of H without any signal.
+
+A null control permutes the advantages inside each group, so its updates are as large and say
+nothing. This is the one place where a run's row hangs on another run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.law import binning, regime, trend
+from harness.law.clean import Points
+from harness.law.identity import Identity
+from harness.law.interval import half_width
+from harness.law.results import Interval, RunResult, RunSeries
+
+NOISE_DRIVEN = 0.5
+"""A run whose null control explains more than this share of its fall of H."""
+FEWEST_POINTS = 16
+
+
+@dataclass(frozen=True)
+class Net:
+    """A run beside its null control, over the steps that both ran."""
+
+    null_share: Interval | None
+    """Fall of H of the null / of the run; None where the run's own fall is not beyond its error."""
+    fall: Interval | None
+    """Fall of H of the run minus that of the null, nats."""
+    gain: Interval | None
+    """Gain of R of the run minus that of the null; None where their R is not the same column."""
+
+
+def compared(
+    results: Sequence[RunResult],
+    who: Mapping[str, Identity],
+    series: Mapping[str, RunSeries],
+    pool_unlike: bool = False,
+) -> tuple[RunResult, ...]:
+    """The same runs, those with a null control of their config among them filled in.
+
+    That is null_share, noise_driven and net_of_null, and `noise_driven` among the reasons. Null
+    controls must be alike in config and, unless `pool_unlike`, measurement card.
+    """
+    nulls = null_controls(results, who, pool_unlike)
+    return tuple(
+        _filled(run, net_of_null(run, nulls[run.run], series)) if run.run in nulls else run
+        for run in results
+    )
+
+
+def null_controls(
+    results: Sequence[RunResult], who: Mapping[str, Identity], pool_unlike: bool
+) -> dict[str, tuple[RunResult, ...]]:
+    """Run path -> its null controls: the one of its seed, else those of all other seeds."""
+    fitted = [r for r in results if r.status == "ok" and who[r.run].config is not None]
+    nulls: dict[str, list[RunResult]] = {}
+    for run in fitted:
+        if who[run.run].null_control:
+            nulls.setdefault(_but_for_signal(who[run.run], pool_unlike), []).append(run)
+    found = {}
+    for run in fitted:
+        alike = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
+        same_seed = [n for n in alike if who[n.run].seed == who[run.run].seed]
+        if alike and not who[run.run].null_control:
+            found[run.run] = tuple(same_seed or alike)
+    return found
+
+
+def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
+    """What the run did beyond the mean of its null controls (at least one).
+
+    The intervals hold the errors of both measurements, not the spread of null controls over
+    seeds: that is in the spread of these numbers over the runs of a group.
+    """
+    until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
+    own = fall(series[run.run], until)
+    others = _mean([fall(series[null.run], until) for null in nulls])
+    gains = [_gain(series[r.run], until) for r in (run, *nulls)]
+    same_column = all(null.reward == run.reward for null in nulls)
+    won, lost = gains[0], _mean(gains[1:])
+    return Net(
+        null_share=_ratio(others, own) if own and others else None,
+        fall=_minus(own, others) if own and others else None,
+        gain=_minus(won, lost) if won and lost and same_column else None,
+    )
+
+
+def fall(series: RunSeries, until: float = np.inf) -> Interval | None:
+    """Mean H of the first 2% of steps minus that of the last 10%, nats, of the steps up to `until`.
+
+    On every step with a valid H, spikes pulled in. The 95% interval takes the noise at either
+    end from the fifth of the run there. None below 16 steps.
+    """
+    h = binning.without_spikes(series.course_entropy[series.course_steps <= until])
+    n = len(h)
+    if n < FEWEST_POINTS:
+        return None
+    edge, first, last = max(FEWEST_POINTS, n // 5), max(3, n // 50), max(3, n // 10)
+    start, end = trend.wobble(h[:edge], 1), trend.wobble(h[-edge:], 1)
+    half = float(np.hypot(start.half_width(first), end.half_width(last)))
+    return _around(float(h[:first].mean() - h[-last:].mean()), half)
+
+
+def _gain(series: RunSeries, until: float) -> Interval | None:
+    points = Points(series.steps, series.entropy, series.reward)
+    return regime.gain(points.where(points.steps <= until))
+
+
+def _mean(values: Sequence[Interval | None]) -> Interval | None:
+    """None where one of the values is."""
+    known = [v for v in values if v is not None]
+    if len(known) < len(values):
+        return None
+    halves = np.array([half_width(v) for v in known])
+    return _around(
+        float(np.mean([v.value for v in known])), float(np.linalg.norm(halves)) / len(known)
+    )
+
+
+def _minus(one: Interval, other: Interval) -> Interval:
+    half = float(np.hypot(half_width(one), half_width(other)))
+    return _around(one.value - other.value, half)
+
+
+def _ratio(part: Interval, whole: Interval) -> Interval | None:
+    """With the interval of Fieller (1954); None where the interval of `whole` reaches 0."""
+    if whole.low <= 0:
+        return None
+    ratio, sure = part.value / whole.value, 1 - (half_width(whole) / whole.value) ** 2
+    half = np.sqrt(half_width(part) ** 2 * sure + (ratio * half_width(whole)) ** 2) / whole.value
+    return Interval(ratio, float(ratio - half) / sure, float(ratio + half) / sure)
+
+
+def _around(value: float, half: float) -> Interval:
+    return Interval(value, value - half, value + half)
+
+
+def _filled(run: RunResult, net: Net) -> RunResult:
+    driven = None if net.null_share is None else net.null_share.value > NOISE_DRIVEN
+    reasons = [*(run.reasons or ()), *(["noise_driven"] if driven else [])]
+    beyond = {"fall": net.fall, "gain": net.gain}
+    return replace(
+        run,
+        null_share=net.null_share,
+        noise_driven=driven,
+        net_of_null=beyond,
+        reasons=reasons,
+    )
+
+
+def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
+    """What a run and its null control share: all of the config but seed and null_control."""
+    config = {key: value for key, value in (who.config or {}).items() if key != "seed"}
+    algorithm = config.get("algorithm")
+    if isinstance(algorithm, dict):
+        config["algorithm"] = {k: v for k, v in algorithm.items() if k != "null_control"}
+    card = {} if pool_unlike else who.measurement
+    return json.dumps([config, card], sort_keys=True)

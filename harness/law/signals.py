@@ -1,0 +1,56 @@
+"""What the columns beside H and R say of a run: silent groups, the onset, the noise of H."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.law import at_onset, beside, gates, onset, regime
+from harness.law.at_onset import Ceiling
+from harness.law.beside import Trace
+from harness.law.clean import Cleaned
+from harness.law.gates import Fitted
+from harness.law.reading import Table
+from harness.law.results import Interval, Onset
+
+
+def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
+    """Share of groups that carry no signal."""
+    return regime.silent_share([beside.trace(table, cleaned, name) for name in beside.SILENT])
+
+
+def fields(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> dict[str, Any]:
+    """Fields of a RunResult. `law` is the one whose ceiling the run was heading for."""
+    columns = {name: beside.trace(table, cleaned, name) for name in beside.AT_ONSET}
+    return {
+        "at_onset": at_onset.at_onset(found, cleaned.points, _ceiling(law), columns),
+        "onset_probe": _onset_probe(beside.trace(table, cleaned, beside.PROBE), cleaned),
+        "reliability_from_se": _reliability(table, cleaned),
+    }
+
+
+def _ceiling(law: Fitted) -> Ceiling | None:
+    known = gates.identified(law)["ceiling"]
+    return Ceiling(law.spread.ceiling, known) if law.spread is not None else None
+
+
+def _onset_probe(probe: Trace, cleaned: Cleaned) -> Onset | None:
+    valid = probe.as_entropy()
+    course = onset.course(valid.steps, valid.values)
+    return onset.find(course, cleaned.points) if course is not None else None
+
+
+def _reliability(table: Table, cleaned: Cleaned) -> float | None:
+    """1 - mean of (exp(H) se)^2 / variance of exp(H), over steps with a standard error.
+
+    That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
+    None below 16 such steps or where H does not vary more than that.
+    """
+    error = table.columns[beside.ENTROPY_SE][cleaned.rows]
+    known = np.isfinite(error) & (error >= 0)
+    x = np.exp(cleaned.entropy[known])
+    if len(x) < gates.FEWEST_POINTS or not np.var(x) > 0:
+        return None
+    noise = float(np.mean((x * error[known]) ** 2))
+    return 1 - noise / float(np.var(x)) if noise < np.var(x) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.law import gates, verdict
 from harness.law.results import RunResult
-from harness.report import sentences, wording
+from harness.report import alternatives, sentences, wording
 from harness.report.wording import number, plural
 
 ONSETS = {
@@ -25,6 +25,7 @@ REGIMES = {
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
     said = [_rows(run), _law(run), _ceiling(run), _least_squares(run), _onset(run), _regime(run)]
+    said += [alternatives.rivals(run), alternatives.forecast(run)]
     return [sentence for sentence in [*said, *_verdict(run)] if sentence]
 
 
@@ -85,7 +86,7 @@ def _verdict(run: RunResult) -> list[str]:
     word = wording.VERDICT_WORDS.get(run.verdict or "", wording.plain(run.verdict or "none"))
     if not run.reasons:
         skill = run.out_of_time_skill
-        told = f", and the first half predicts the second (skill {skill:.2f})" if skill else ""
+        told = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{told}."]
     return [f"Verdict: {word}."] + [
         f"  {wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.law.results import Analysis, RunResult
-from harness.report import findings, naming, wording
+from harness.report import alternatives, findings, naming, wording
 from harness.report.wording import plural
 
 
@@ -52,11 +52,16 @@ def counts(run: RunResult) -> str:
 
 
 def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
-    """One sentence a level: ceiling, verdicts, onset."""
+    """One sentence a level: ceiling, verdicts, onset, and whether a line in H does as well."""
     return [
-        f"{level}: {findings.law_finding(analysis, members)}; {findings.onset_finding(members)}."
+        f"{level}: {'; '.join(_found(analysis, members))}."
         for level, members in naming.by_level(analysis, fitted).items()
     ]
+
+
+def _found(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
+    found = [findings.law_finding(analysis, members), findings.onset_finding(members)]
+    return [said for said in [*found, alternatives.against_linear(members)] if said]
 
 
 def _key(key: Any) -> str:

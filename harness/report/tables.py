@@ -12,7 +12,7 @@ from rich.text import Text
 from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
 from harness.report import explain as explanations
-from harness.report import naming, sentences, wording
+from harness.report import alternatives, naming, sentences, wording
 from harness.report.terminal import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
@@ -35,6 +35,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
     _lines(console, sentences.contrasts(analysis))
     _lines(console, sentences.not_read(analysis), "red")
     _lines(console, sentences.left_out(analysis, called), "dim")
+    _lines(console, alternatives.forecasts(analysis, called))
     if explain:
         for run in fitted:
             _lines(console, [f"{called[run.run]}:"], "bold")

@@ -1,0 +1,121 @@
+"""The law beside its rivals and ahead of time, in words."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harness.law.forecast import END
+from harness.law.results import Analysis, RunResult
+from harness.law.rivals import TELLS_APART
+from harness.report import wording
+from harness.report.wording import number, plural
+
+RIVALS = {
+    "linear_in_h": "linear in H",
+    "log_h": "log H",
+    "saturating": "saturating in step",
+    "sigmoid": "sigmoid in step",
+    "last_value": "last value",
+}
+AGAINST_LINEAR = {
+    "law_better": "law better than linear in H",
+    "linear_better": "linear in H better than the law",
+    "not_distinguishable": "not distinguishable from linear in H",
+}
+MOST_LINES = 24
+"""Runs whose forecasts are listed; of more only the sum is given."""
+
+
+def rivals(run: RunResult) -> str:
+    """Every rival's distance to the law, and what follows; empty where none was fitted."""
+    if not run.rivals:
+        return ""
+    beside = ", ".join(
+        f"{words} {run.rivals[name]['delta_aicc']:+.1f} / "
+        f"{number(run.rivals[name]['out_of_time_rmse'], 0.001)}"
+        for name, words in RIVALS.items()
+        if name in run.rivals
+    )
+    own = number(run.rivals["law"]["out_of_time_rmse"], 0.001)
+    return (
+        f"Rivals, AICc above the law's (under {TELLS_APART:g} is nothing) / error over the last "
+        f"third (law {own}): {beside}. {_conclusion(run)}."
+    )
+
+
+def _conclusion(run: RunResult) -> str:
+    said = AGAINST_LINEAR.get(run.against_linear or "", "not compared with linear in H")
+    better = _better(run)
+    return f"{said[0].upper()}{said[1:]}" + (f"; {better} is better than the law" if better else "")
+
+
+def _better(run: RunResult) -> str | None:
+    """The best of the rivals other than linear in H, if it is clearly ahead of the law."""
+    others = {name: r["delta_aicc"] for name, r in (run.rivals or {}).items() if name in RIVALS}
+    others.pop("linear_in_h", None)
+    best = min(others, key=lambda name: others[name], default=None)
+    return RIVALS[best] if best is not None and others[best] <= -TELLS_APART else None
+
+
+def against_linear(runs: Sequence[RunResult]) -> str:
+    """`not distinguishable from linear in H in 2, law better than linear in H in 1`."""
+    counts = Counter(run.against_linear for run in runs if run.against_linear is not None)
+    if not counts:
+        return ""
+    if len(runs) == 1:
+        return AGAINST_LINEAR[next(iter(counts))]
+    return ", ".join(
+        f"{AGAINST_LINEAR[word]} {wording.in_runs(counts[word], len(runs))}"
+        for word in AGAINST_LINEAR
+        if counts[word]
+    )
+
+
+def forecast(run: RunResult) -> str:
+    """What was predicted, and what came; empty where no forecast was asked for."""
+    given = run.forecast
+    if given is None:
+        return ""
+    start = f"Forecast from step {given['from_step']:.0f}"
+    if not given["identified"] or given["value"] is None:
+        return f"{start}: none, a is not identified by then."
+    return f"{start}, if the law continues: {_predicted(given)}; {_came(given)}."
+
+
+def _predicted(given: Mapping[str, Any]) -> str:
+    value = wording.estimate(given["value"], given["low"], given["high"])
+    return f"R of the last {END:.0%} {value}, over five ways for H to go on"
+
+
+def _came(given: Mapping[str, Any]) -> str:
+    if given["truth"] is None:
+        return "what came was not measured"
+    off, last = abs(given["error"]), abs(given["last_value_error"])
+    return f"it was {number(given['truth'])}, {number(off)} off; the last value is {number(last)} off"
+
+
+def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
+    """A line a run, then how far all were off; nothing where no forecast was asked for."""
+    asked = [run for run in analysis.runs if run.forecast is not None]
+    if not asked:
+        return []
+    lines = [f"  {called[run.run]}: {forecast(run)}" for run in asked]
+    return [*(lines if len(asked) <= MOST_LINES else []), _sum(asked)]
+
+
+def _sum(asked: Sequence[RunResult]) -> str:
+    given = [run.forecast for run in asked if run.forecast and run.forecast["identified"]]
+    known: list[Mapping[str, Any]] = [f for f in given if f["error"] is not None]
+    start = f"Forecasts, if the law continues: {len(known)} of {plural(len(asked), 'run')}"
+    if not known:
+        return f"{start}, a is not identified by then in the others."
+    held = sum(f["low"] <= f["truth"] <= f["high"] for f in known)
+    off = statistics.median(abs(f["error"]) for f in known)
+    last = statistics.median(abs(f["last_value_error"]) for f in known)
+    return (
+        f"{start}; off by {number(off)} at the median, the last value by {number(last)}; "
+        f"{held} of {len(known)} intervals hold what came."
+    )

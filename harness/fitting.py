@@ -15,7 +15,7 @@ from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.results import Analysis
 from harness.records import atomic
-from harness.report import tables, write
+from harness.report import left_out, tables, write
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
         pool_unlike=wanted.pool_unlike,
     )
     code = _exit_code(found)
+    for line in left_out.lines(found):
+        print(f"harness: {line}", file=sys.stderr)
     if as_json:
         print(json.dumps(found.to_json(), indent=1, allow_nan=False), flush=True)
     else:

@@ -54,14 +54,13 @@ def choose(table: Table, choice: Choice) -> Chosen:
         raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
     reward = choice.reward or _headline(table, entropy, training)
     if reward not in names:
-        known = (EVALUATION, *aliases.REWARDS)
-        raise _missing(table, _what("reward", choice.reward), known, "--reward")
+        raise _missing(table, _what("reward", choice.reward), aliases.REWARDS, "--reward")
     return Chosen(entropy, reward, training)
 
 
 def _headline(table: Table, entropy: str, training: str) -> str:
-    """Validation is the paper's reward; of a foreign log only the training reward is known."""
-    if EVALUATION not in table.names or not (ours(table.names) or training not in table.names):
+    """Validation is the paper's reward; in another program's log it is fitted on request."""
+    if EVALUATION not in table.names or not ours(table.names):
         return training
     both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
     enough = both.sum() >= FEWEST_EVALUATIONS or training not in table.names

@@ -48,6 +48,7 @@ class _Walk:
         yield from found
         if not found:
             rule = "a run holds run.json or metrics.jsonl; no such folder at or below this one"
+            rule += "; a log of another program is a run where its file itself is named"
             yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
 
     def below(self, folder: Path, depth: int, in_run: bool) -> Iterator[Found]:

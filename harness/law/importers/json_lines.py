@@ -39,5 +39,6 @@ def _value(line: bytes) -> Any:
 def _lifted(row: Mapping[str, Any]) -> Row:
     """verl writes {"step": 1, "data": {...}}."""
     inner = row.get("data")
-    alone = isinstance(inner, dict) and row.keys() <= {"step", "data"}
-    return {**inner, **row} if alone else row
+    if isinstance(inner, dict) and row.keys() <= {"step", "data"}:
+        return {**inner, **row}
+    return row

@@ -94,28 +94,32 @@ def _came(given: Mapping[str, Any]) -> str:
     if given["truth"] is None:
         return "what came was not measured"
     off, last = abs(given["error"]), abs(given["last_value_error"])
-    return f"it was {number(given['truth'])}, {number(off)} off; the last value is {number(last)} off"
+    return (
+        f"it was {number(given['truth'])}, {number(off)} off; the last value is {number(last)} off"
+    )
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
     """A line a run, then how far all were off; nothing where no forecast was asked for."""
     asked = [run for run in analysis.runs if run.forecast is not None]
-    if not asked:
-        return []
-    lines = [f"  {called[run.run]}: {forecast(run)}" for run in asked]
-    return [*(lines if len(asked) <= MOST_LINES else []), _sum(asked)]
+    known = [run for run in asked if (run.forecast or {}).get("identified")]
+    lines = [f"  {called[run.run]}: {forecast(run)}" for run in known]
+    total = [_sum(known, len(asked))] if asked else []
+    return [*(lines if len(known) <= MOST_LINES else []), *total]
 
 
-def _sum(asked: Sequence[RunResult]) -> str:
-    given = [run.forecast for run in asked if run.forecast and run.forecast["identified"]]
-    known: list[Mapping[str, Any]] = [f for f in given if f["error"] is not None]
-    start = f"Forecasts, if the law continues: {len(known)} of {plural(len(asked), 'run')}"
-    if not known:
-        return f"{start}, a is not identified by then in the others."
-    held = sum(f["low"] <= f["truth"] <= f["high"] for f in known)
-    off = statistics.median(abs(f["error"]) for f in known)
-    last = statistics.median(abs(f["last_value_error"]) for f in known)
+def _sum(known: Sequence[RunResult], asked: int) -> str:
+    came: list[Mapping[str, Any]] = [
+        run.forecast for run in known if run.forecast and run.forecast["error"] is not None
+    ]
+    if not came:
+        return f"No forecast for {plural(asked, 'run')}: a is not identified from the first part."
+    held = sum(f["low"] <= f["truth"] <= f["high"] for f in came)
+    off = statistics.median(abs(f["error"]) for f in came)
+    last = statistics.median(abs(f["last_value_error"]) for f in came)
+    without = asked - len(came)
     return (
-        f"{start}; off by {number(off)} at the median, the last value by {number(last)}; "
-        f"{held} of {len(known)} intervals hold what came."
+        f"Forecasts of {plural(len(came), 'run')}, if the law continues: off by {number(off)} at "
+        f"the median, the last value by {number(last)}; {held} of {len(came)} intervals hold what "
+        f"came" + (f"; none for {without}, a not identified." if without else ".")
     )

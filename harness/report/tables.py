@@ -11,8 +11,8 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.report import explain as explanations
 from harness.report import alternatives, naming, sentences, wording
+from harness.report import explain as explanations
 from harness.report.terminal import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}

@@ -100,12 +100,18 @@ def _came(given: Mapping[str, Any]) -> str:
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
-    """A line a run, then how far all were off; nothing where no forecast was asked for."""
+    """How far all were off, and a line a run; nothing where no forecast was asked for."""
     asked = [run for run in analysis.runs if run.forecast is not None]
     known = [run for run in asked if (run.forecast or {}).get("identified")]
-    lines = [f"  {called[run.run]}: {forecast(run)}" for run in known]
+    lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in known if run.forecast]
     total = [_sum(known, len(asked))] if asked else []
-    return [*(lines if len(known) <= MOST_LINES else []), *total]
+    return [*total, *(lines if len(known) <= MOST_LINES else [])]
+
+
+def _brief(given: Mapping[str, Any]) -> str:
+    """`0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value is 0.04 off`."""
+    value = wording.estimate(given["value"], given["low"], given["high"])
+    return f"{value} from step {given['from_step']:.0f}; {_came(given)}"
 
 
 def _sum(known: Sequence[RunResult], asked: int) -> str:

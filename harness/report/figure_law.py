@@ -20,6 +20,8 @@ from harness.report.traces import Curve, Panel, Trace
 COLUMNS = ("level", "run", "kind", "step", "entropy", "reward", "low", "high", "identified")
 GUESS = (0, (5, 3))
 """Dashes of a curve that is not identified."""
+RIVAL: dict[str, Any] = {"ls": (0, (1, 1.5)), "lw": 0.9, "zorder": 2.5}
+"""The line of the rival linear in H: thin and dotted."""
 STRIP = 0.09
 """Share of the width, left of the plot, in which ceilings stand side by side."""
 
@@ -91,6 +93,8 @@ def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
             points.entropy[chosen], points.reward[chosen], canvas.marker(trace.slot), mfc=face,
             mec=colour, mew=0.7, alpha=0.5, zorder=2,
         )  # fmt: skip
+    if trace.straight is not None:
+        axes.plot(trace.straight.entropy, trace.straight.reward, color=colour, **RIVAL)
     if trace.curve is not None:
         _curve(axes, trace.curve, colour, shared)
 
@@ -137,6 +141,8 @@ def _entries(panels: Sequence[Panel]) -> dict[str, Line2D | Patch]:
         entries["its 95% band"] = Patch(color=ink, alpha=0.18, lw=0)
     if not all(curves):
         entries["law not identified"] = Line2D([], [], color=canvas.GREY, ls=GUESS)
+    if any(trace.straight is not None for trace in traces):
+        entries["rival: linear in H"] = Line2D([], [], color=ink, **RIVAL)
     ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
     if True in ceilings:
         entries["ceiling b - a, 95% interval"] = Line2D([], [], color=ink, marker="D", ms=5)
@@ -156,6 +162,9 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                 yield {**same, "kind": "point", "step": step, "entropy": h, "reward": r}
             if trace.curve is not None:
                 yield from _curve_rows(same, trace)
+            if trace.straight is not None:
+                for h, r in zip(trace.straight.entropy, trace.straight.reward, strict=True):
+                    yield {**same, "kind": "linear_in_h", "entropy": h, "reward": r}
             if trace.ceiling is not None:
                 yield {
                     **same, "kind": "ceiling", "entropy": 0.0, "reward": trace.ceiling.value,

@@ -5,14 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.law.results import Analysis, RunResult
-from harness.report import canvas, figure_curves, figure_groups, figure_law, naming, pools, traces
+from harness.report import (
+    canvas,
+    figure_curves,
+    figure_groups,
+    figure_law,
+    figure_residuals,
+    naming,
+    pools,
+    traces,
+)
 from harness.report.canvas import AxisNames, Drawing
 from harness.report.figure_text import label
 from harness.report.wording import plural
 
 MOST_RUNS = 24
 """More runs in one figure hide each other."""
-LAW, CURVES = "entropy_law", "entropy_curves"
+LAW, CURVES, RESIDUALS = "entropy_law", "entropy_curves", "residuals"
+HEADINGS = {
+    LAW: figure_law.HEADING,
+    CURVES: figure_curves.HEADING,
+    RESIDUALS: figure_residuals.HEADING,
+}
 
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
@@ -23,7 +37,7 @@ def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
     with canvas.styled():
         readable = [run for run in analysis.runs if run.run in analysis.series]
         if not readable:
-            return [_empty(analysis, name) for name in (LAW, CURVES)]
+            return [_empty(analysis, name) for name in HEADINGS]
         if len(readable) <= MOST_RUNS:
             return _of_runs(analysis, readable, "")
         drawings = _of_groups(analysis, readable)
@@ -56,6 +70,7 @@ def _of_runs(analysis: Analysis, runs: Sequence[RunResult], page: str) -> list[D
     return [
         figure_law.draw(panels, f"{LAW}{page}", names),
         figure_curves.draw(panels, f"{CURVES}{page}", names),
+        figure_residuals.draw(panels, f"{RESIDUALS}{page}", names),
     ]
 
 
@@ -64,6 +79,7 @@ def _of_groups(analysis: Analysis, runs: Sequence[RunResult]) -> list[Drawing]:
     return [
         figure_groups.draw_law(panels, LAW, names),
         figure_groups.draw_curves(panels, CURVES, names),
+        figure_residuals.draw_pools(panels, RESIDUALS, names),
     ]
 
 
@@ -85,8 +101,7 @@ def _empty(analysis: Analysis, name: str) -> Drawing:
     first = f" The first: {label(reasons[0], 200)}" if reasons else ""
     count = plural(len(analysis.runs), "run")
     sentence = f"Nothing to draw: of {count}, none could be read.{first}"
-    heading = figure_law.HEADING if name == LAW else figure_curves.HEADING
-    grid = canvas.grid(heading, [sentence], 1, 0.2)
+    grid = canvas.grid(HEADINGS[name], [sentence], 1, 0.2)
     grid.panels[0][0].set_axis_off()
     columns = ("run", "reason")
     rows = ({"run": run.run, "reason": run.error and run.error.message} for run in analysis.runs)

@@ -43,6 +43,10 @@ class Pool:
     """The fitted curves of the runs whose a is identified; None if there are none."""
     identified: int
     """How many those are."""
+    residual_by_step: Middle | None
+    """R minus each run's own law in time bins; None where no law was fitted."""
+    residual_by_entropy: Middle | None
+    """The same in bins of H."""
     ceiling: Interval | None
     """Median and quantiles over the runs whose ceiling is identified."""
     identified_ceilings: int
@@ -107,7 +111,7 @@ def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult])
     course = np.array([_on_grid(s.course_steps, s.course_entropy, edges) for s in series])
     entropy = np.array([_on_grid(s.steps, s.entropy, edges) for s in series])
     reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
-    middles = (edges[1:] + edges[:-1]) / 2
+    middles = _middles(edges)
     grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), traces.CURVE_POINTS)
     curves = _identified_curves(runs, grid)
     ceilings = [r.ceiling.value for r in runs if r.ceiling and findings.ceiling_identified(r)]
@@ -120,6 +124,7 @@ def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult])
         _middle(middles, reward),
         _middle(grid, curves) if len(curves) else None,
         len(curves),
+        *_residuals(analysis, runs, edges),
         _spread(ceilings),
         len(ceilings),
         tuple(sorted(run.onset.step for run in runs if run.onset is not None)),
@@ -136,6 +141,26 @@ def _identified_curves(runs: Sequence[RunResult], entropy: Floats) -> Floats:
             if run.a is not None and run.b is not None and not findings.unidentified(run)
         ]
     )
+
+
+def _residuals(
+    analysis: Analysis, runs: Sequence[RunResult], edges: Floats
+) -> tuple[Middle | None, Middle | None]:
+    """By step in bins between `edges`, and by H in as many."""
+    left = [(analysis.series[r.run], traces.residuals(analysis.series[r.run], r)) for r in runs]
+    fitted = [(series, values) for series, values in left if values is not None]
+    if not fitted:
+        return None, None
+    by_step = np.array([_on_grid(s.steps, values, edges) for s, values in fitted])
+    ends = min(s.entropy.min() for s, _ in fitted), max(s.entropy.max() for s, _ in fitted)
+    levels = np.linspace(*ends, STEP_BINS + 1)
+    by_entropy = np.array([_on_grid(s.entropy, values, levels) for s, values in fitted])
+    return _middle(_middles(edges), by_step), _middle(_middles(levels), by_entropy)
+
+
+def _middles(edges: Floats) -> Floats:
+    middles: Floats = (edges[1:] + edges[:-1]) / 2
+    return middles
 
 
 def _spread(values: Sequence[float]) -> Interval | None:

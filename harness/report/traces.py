@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law import band as law_band
+from harness.law import binning, estimate
 from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
 from harness.report import findings, naming
 
@@ -53,6 +54,14 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Straight:
+    """The rival linear in H, from the lowest to the highest H drawn. Arrays of shape (2,)."""
+
+    entropy: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True)
 class Trace:
     """One run in a figure."""
 
@@ -63,6 +72,9 @@ class Trace:
     points: Points
     course: Course
     curve: Curve | None
+    straight: Straight | None
+    residual: Floats | None
+    """R minus the law, in the bins of `points`; None without a fit."""
     ceiling: Interval | None
     ceiling_identified: bool
     onset: Onset | None
@@ -135,6 +147,31 @@ def curve(series: RunSeries, run: RunResult) -> Curve | None:
     return Curve(entropy, reward, reward - half, reward + half, not findings.unidentified(run))
 
 
+def straight(series: RunSeries, run: RunResult) -> Straight | None:
+    """Least squares of R on H through the bins the rivals are compared on; None without them."""
+    label = binning.labels(len(series.steps), binning.fit_bins(len(series.steps)))
+    h, r = binning.means(series.entropy, label), binning.means(series.reward, label)
+    found = estimate.least_squares(h, r) if run.rivals else None
+    if found is None:
+        return None
+    drawn = binned(series).entropy
+    ends = np.array([drawn.min(), drawn.max()])
+    return Straight(ends, found.b - found.a * ends)
+
+
+def residual(series: RunSeries, run: RunResult) -> Floats | None:
+    """Means of R - (b - a exp(H)) over the bins of `binned`; None without a fit."""
+    left = residuals(series, run)
+    return None if left is None else _bin_means(MOST_POINTS, left)[0]
+
+
+def residuals(series: RunSeries, run: RunResult) -> Floats | None:
+    """R - (b - a exp(H)) of every point, shape (n_valid,); None without a fit."""
+    if run.a is None or run.b is None:
+        return None
+    return series.reward - (run.b.value - run.a.value * np.exp(series.entropy))
+
+
 def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -> Floats:
     """Pointwise 95% half-width of b - a*x (law/band.py), and no less than `least`. Shape of `x`.
 
@@ -146,10 +183,10 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
     """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
-    if run.a is None or run.b is None or not run.n_eff:
+    left = residuals(series, run)
+    if left is None or not run.n_eff:
         return 0.0
-    residuals = series.reward - (run.b.value - run.a.value * np.exp(series.entropy))
-    return 1.96 * float(residuals.std()) / math.sqrt(run.n_eff)
+    return 1.96 * float(left.std()) / math.sqrt(run.n_eff)
 
 
 def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:
@@ -160,6 +197,8 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:
         binned(series),
         course(series),
         curve(series, run),
+        straight(series, run),
+        residual(series, run),
         run.ceiling,
         findings.ceiling_identified(run),
         run.onset,

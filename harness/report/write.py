@@ -11,7 +11,7 @@ from harness.report import table_csv
 from harness.report.table_law import law_csv
 
 FIGURES = ("auto", "all", "none")
-OURS = re.compile(r"entropy_(law|curves)(_\d+)?\.(png|svg|csv)")
+OURS = re.compile(r"(entropy_(law|curves)|residuals)(_\d+)?\.(png|svg|csv)")
 """Names of figures; those of an earlier analysis are removed, so that none contradicts law.json."""
 
 

@@ -1,0 +1,169 @@
+"""What the law leaves of R, against step and against H: one column a level, runs overlaid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.law.results import Floats
+from harness.report import canvas
+from harness.report.canvas import AxisNames, Drawing, Grid, Limits
+from harness.report.figure_text import label
+from harness.report.pools import Middle, PoolPanel
+from harness.report.traces import Panel, Trace
+from harness.report.wording import number
+
+COLUMNS = ("level", "run", "step", "entropy", "residual")
+POOL_COLUMNS = ("level", "group", "against", "at", "residual", "low", "high", "runs")
+HEADING = "What the law leaves: R - (b - a exp(H)), against step and entropy H"
+ROW_HEIGHT = 2.0
+"""Inches."""
+RESIDUAL = "R minus the law"
+
+
+def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
+    """Residuals against the step above, against H below; hollow after the onset."""
+    traces = [trace for panel in panels for trace in panel.traces]
+    titles = [
+        _title(panel.level, [t.residual for t in panel.traces if t.residual is not None])
+        for panel in panels
+    ]
+    grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
+    fitted = [trace for trace in traces if trace.residual is not None]
+    shared = _frame(
+        [t.points.steps for t in fitted],
+        [t.points.entropy for t in fitted],
+        [t.residual for t in fitted if t.residual is not None],
+    )
+    for panel, (top, bottom) in zip(panels, grid.panels, strict=True):
+        for trace in panel.traces:
+            _trace(top, trace, trace.points.steps)
+            _trace(bottom, trace, trace.points.entropy)
+    _dress(grid, shared, names)
+    canvas.legend(grid.figure, _entries(traces))
+    return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
+
+
+def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+    """Medians over the runs of a group, and their spread."""
+    pools = [pool for panel in panels for pool in panel.pools]
+    by_step = [pool.residual_by_step for pool in pools if pool.residual_by_step]
+    by_entropy = [pool.residual_by_entropy for pool in pools if pool.residual_by_entropy]
+    titles = [
+        _title(panel.level, [m.median for p in panel.pools if (m := p.residual_by_step)])
+        for panel in panels
+    ]
+    grid = canvas.grid(f"{HEADING}: medians over runs", titles, 2, ROW_HEIGHT)
+    shared = _frame(
+        [m.at for m in by_step],
+        [m.at for m in by_entropy],
+        [values for m in (*by_step, *by_entropy) for values in (m.low, m.high)],
+    )
+    for panel, (top, bottom) in zip(panels, grid.panels, strict=True):
+        for pool in panel.pools:
+            _middle(top, pool.residual_by_step, pool.slot)
+            _middle(bottom, pool.residual_by_entropy, pool.slot)
+    _dress(grid, shared, names)
+    canvas.legend(grid.figure, _pool_entries(panels))
+    return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
+
+
+def _title(level: str, residuals: Sequence[Floats]) -> str:
+    """`easy: R is 0.02 off the law (root mean square)`."""
+    if not residuals:
+        return canvas.title(level, "no law fitted")
+    size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
+    return canvas.title(level, f"R is {number(size, 0.001)} off the law (root mean square)")
+
+
+def _frame(
+    steps: Sequence[Floats], entropy: Sequence[Floats], residuals: Sequence[Floats]
+) -> tuple[Limits, Limits, Limits]:
+    shown = [*residuals, np.zeros(1)]
+    return canvas.limits(steps, 0.02), canvas.limits(entropy, 0.02), canvas.limits(shown)
+
+
+def _dress(grid: Grid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
+    steps, entropy, residual = shared
+    for position, (top, bottom) in enumerate(grid.panels):
+        top.set(xlim=steps, ylim=residual, xlabel="step")
+        bottom.set(xlim=entropy, ylim=residual, xlabel=names.entropy)
+        for axes in (top, bottom):
+            axes.axhline(0.0, color=canvas.INK, lw=0.9, zorder=1)
+            axes.tick_params(labelleft=grid.leftmost(position))
+            if grid.leftmost(position):
+                axes.set_ylabel(RESIDUAL)
+
+
+def _trace(axes: Axes, trace: Trace, at: Floats) -> None:
+    if trace.residual is None:
+        return
+    colour, after = canvas.colour(trace.slot), trace.after_onset
+    for chosen, face in ((~after, colour), (after, "none")):
+        axes.plot(
+            at[chosen], trace.residual[chosen], canvas.marker(trace.slot), mfc=face, mec=colour,
+            mew=0.7, alpha=0.6, zorder=2,
+        )  # fmt: skip
+
+
+def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
+    if values is not None:
+        colour = canvas.colour(slot)
+        axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
+        axes.plot(values.at, values.median, "-", color=colour)
+
+
+def _entries(traces: Sequence[Trace]) -> dict[str, Line2D | Patch]:
+    entries: dict[str, Line2D | Patch] = {}
+    for trace in sorted(traces, key=lambda t: t.slot):
+        colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
+        entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ls="", ms=5)
+    if any(trace.after_onset.any() for trace in traces):
+        entries["after the onset"] = Line2D(
+            [], [], color=canvas.INK, marker="o", mfc="none", ls="", ms=5
+        )
+    return entries
+
+
+def _pool_entries(panels: Sequence[PoolPanel]) -> dict[str, Line2D | Patch]:
+    slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
+    entries: dict[str, Line2D | Patch] = {
+        label(legend, 60): Line2D([], [], color=canvas.colour(slot))
+        for legend, slot in sorted(slots.items(), key=lambda item: item[1])
+    }
+    entries["10% to 90% of runs"] = Patch(color=canvas.INK, alpha=0.18, lw=0)
+    return entries
+
+
+def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for trace in panel.traces:
+            if trace.residual is not None:
+                points = trace.points
+                for step, h, left in zip(points.steps, points.entropy, trace.residual, strict=True):
+                    yield {
+                        "level": panel.level, "run": trace.run, "step": step, "entropy": h,
+                        "residual": left,
+                    }  # fmt: skip
+
+
+def _pool_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for pool in panel.pools:
+            for against, values in (
+                ("step", pool.residual_by_step), ("entropy", pool.residual_by_entropy)
+            ):  # fmt: skip
+                if values is not None:
+                    for at, median, low, high in zip(
+                        values.at, values.median, values.low, values.high, strict=True
+                    ):
+                        yield {
+                            "level": panel.level, "group": pool.legend, "against": against,
+                            "at": at, "residual": median, "low": low, "high": high,
+                            "runs": len(pool.runs),
+                        }  # fmt: skip

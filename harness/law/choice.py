@@ -43,8 +43,11 @@ def columns(choice: Choice, beside: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
 
 
-def choose(table: Table, choice: Choice) -> Chosen:
-    """Raises ReadError with missing_column, naming what was looked for."""
+def choose(table: Table, choice: Choice, own: bool) -> Chosen:
+    """`own`: whether the log is in a run folder of ours, where eval/reward means what we mean.
+
+    Raises ReadError with missing_column, naming what was looked for.
+    """
     names = table.names
     entropy = choice.entropy or aliases.first(names, aliases.ENTROPIES)
     training = TRAINING if ours(names) else aliases.first(names, aliases.REWARDS) or TRAINING
@@ -52,19 +55,20 @@ def choose(table: Table, choice: Choice) -> Chosen:
         raise _missing(table, "a step", aliases.STEPS, "")
     if entropy is None or entropy not in names:
         raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
-    reward = choice.reward or _headline(table, entropy, training)
+    reward = choice.reward or _headline(table, entropy, training, own)
     if reward not in names:
         raise _missing(table, _what("reward", choice.reward), aliases.REWARDS, "--reward")
     return Chosen(entropy, reward, training)
 
 
-def _headline(table: Table, entropy: str, training: str) -> str:
+def _headline(table: Table, entropy: str, training: str, own: bool) -> str:
     """Validation is the paper's reward; in another program's log it is fitted on request."""
     if EVALUATION not in table.names or not ours(table.names):
         return training
+    if training not in table.names:
+        return EVALUATION
     both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
-    enough = both.sum() >= FEWEST_EVALUATIONS or training not in table.names
-    return EVALUATION if enough else training
+    return EVALUATION if own and both.sum() >= FEWEST_EVALUATIONS else training
 
 
 def _what(quantity: str, named: str | None) -> str:

@@ -63,7 +63,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     try:
         wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
-        chosen = choices.choose(table, choice)
+        chosen = choices.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {})
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
@@ -121,6 +121,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
             for reason, lines in cleaned.first_lines.items()
         },
         silent_share=silent,
+        same_batch=log.reward == log.training,
         **signals.fields(log.table, cleaned, found, before or fitted),
     )
 
@@ -174,7 +175,9 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
         if len(points):
             fitted = gates.fit(points)
             judged = verdict.judge(fitted, found, log.course, intervened)
-            fits[column] = {"n_valid": len(points), **_plain(_numbers(fitted, judged))}
+            numbers = _plain(_numbers(fitted, judged))
+            same_batch = column == log.training
+            fits[column] = {"n_valid": len(points), **numbers, "same_batch": same_batch}
     return fits
 
 

@@ -110,6 +110,9 @@ class RunResult:
     reliability_from_se: float | None = None
     """1 - noise variance of exp(H), from entropy_se, / its variance: what `reliability` ought to
     be if the law held and all noise were sampling noise."""
+    same_batch: bool | None = None
+    """Whether R is of the batch that H was measured on: a policy gradient then makes the law
+    likely by itself."""
 
     against_linear: str | None = None
     """law_better, linear_better or not_distinguishable, by the AICc in `rivals`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.law import gates, verdict
 from harness.law.results import RunResult
-from harness.report import alternatives, sentences, wording
+from harness.report import alternatives, beside_law, sentences, wording
 from harness.report.wording import number, plural
 
 ONSETS = {
@@ -25,7 +25,8 @@ REGIMES = {
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
     said = [_rows(run), _law(run), _ceiling(run), _least_squares(run), _onset(run), _regime(run)]
-    said += [alternatives.rivals(run), alternatives.forecast(run)]
+    said += [alternatives.rivals(run), alternatives.forecast(run), beside_law.other_laws(run)]
+    said += [beside_law.at_onset(run), beside_law.null_control(run)]
     return [sentence for sentence in [*said, *_verdict(run)] if sentence]
 
 
@@ -33,7 +34,8 @@ def _rows(run: RunResult) -> str:
     out = f", after leaving out {sentences.counts(run)}" if run.dropped else ""
     worth = f", worth {run.n_eff:.0f} independent ones" if run.n_eff is not None else ""
     rows = plural(run.n_valid or 0, "row")
-    return f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{out}{worth}."
+    label = f" ({beside_law.SAME_BATCH})" if run.same_batch else ""
+    return f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}{worth}."
 
 
 def _law(run: RunResult) -> str:
@@ -62,6 +64,7 @@ def _least_squares(run: RunResult) -> str:
     if not run.ols:
         return ""
     share = f"; the ratio of the two a is {run.reliability:.2f}" if run.reliability else ""
+    share += beside_law.expected_reliability(run) if run.reliability else ""
     return (
         f"Plain least squares gives a = {number(run.ols['a'])}, b = {number(run.ols['b'])} "
         f"(R2 {run.ols['r2']:.2f}){share}."
@@ -79,7 +82,7 @@ def _regime(run: RunResult) -> str:
     if run.regime is None:
         return ""
     gained = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
-    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}."
+    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{beside_law.silent(run)}."
 
 
 def _verdict(run: RunResult) -> list[str]:

@@ -111,12 +111,29 @@ def test_the_headline_is_the_evaluation_and_the_other_fit_is_beside_it(tmp_path:
     assert run.config["difficulty"]["name"] == "hard"
 
 
+def test_a_log_without_a_run_folder_is_judged_by_its_training_reward(tmp_path: Path) -> None:
+    rows = [{**row, "eval/reward": row["reward"] - 0.1} for row in lawful_rows()]
+    synthetic.write_rows(tmp_path / "bare", rows)
+    synthetic.write_run(tmp_path / "ours", rows)
+    found = by_name(analyse([tmp_path]))
+    bare, ours = found["bare"], found["ours"]
+    assert (bare.reward, bare.same_batch, ours.reward, ours.same_batch) == (
+        "reward", True, "eval/reward", False
+    )  # fmt: skip
+    assert bare.fits is not None
+    assert ours.fits is not None
+    assert bare.fits["eval/reward"]["same_batch"] is False
+    assert ours.fits["reward"]["same_batch"] is True
+    (asked,) = analyse([tmp_path / "bare"], reward="eval/reward").runs
+    assert (asked.a, asked.ceiling) == (ours.a, ours.ceiling)
+
+
 def test_evaluations_every_tenth_step_and_the_onset_on_every_step(tmp_path: Path) -> None:
     log = synthetic.kink(2, 600, LOW)
     rows = synthetic.rows(log)
     for row in rows:
         row["eval/reward"] = row["reward"] if row["step"] % 10 == 1 else None
-    synthetic.write_rows(tmp_path, rows)
+    synthetic.write_run(tmp_path, rows)
     (run,) = analyse([tmp_path]).runs
     assert (run.reward, run.n_valid, run.dropped) == ("eval/reward", 60, {})
     assert run.onset is not None

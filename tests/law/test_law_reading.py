@@ -95,7 +95,7 @@ def test_null_between_evaluations_is_no_damage(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in GOOD]
     for row in rows:
         row["eval/reward"] = row["reward"] + 0.1 if row["step"] % 2 else None
-    result = run_of(tmp_path, text([json.dumps(r) for r in rows]))
+    (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid, result.dropped) == ("eval/reward", 20, {})
     assert result.fits is not None
     assert result.fits["reward"]["n_valid"] == 40
@@ -105,7 +105,7 @@ def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> N
     rows = [json.loads(line) for line in GOOD]
     for row in rows:
         row["eval/reward"] = row["reward"] if row["step"] % 4 == 1 else None
-    result = run_of(tmp_path, text([json.dumps(r) for r in rows]))
+    (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid) == ("reward", 40)
     assert result.fits is not None
     assert result.fits["eval/reward"]["verdict"] == "undetermined"

@@ -182,6 +182,13 @@ def fit_entropy_law(
     pool_unlike: Annotated[
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
+    margin: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="QUANTITY=VALUE",
+            help="Smaller differences count as none: ceiling, gain 0.05; onset 0.1; a 0.2 of a.",
+        ),
+    ] = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b.
 
@@ -190,8 +197,9 @@ def fit_entropy_law(
     from harness import fitting
 
     wanted = fitting.Wanted(
-        tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from
-    )
+        tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
+        tuple(margin or ()),
+    )  # fmt: skip
     raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain))
 
 

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
+from harness.law.margins import parse as parse_margins
 from harness.law.results import Analysis
 from harness.records import atomic
 from harness.report import left_out, tables, write
@@ -29,6 +30,8 @@ class Wanted:
     figures: str
     pool_unlike: bool
     forecast_from: float | None = None
+    margins: tuple[str, ...] = ()
+    """QUANTITY=VALUE: how small a difference between groups counts as none."""
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
@@ -40,6 +43,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
+    margins = parse_margins(wanted.margins)
     out = wanted.out or default_out(wanted.paths)
     _refuse_unwritable(out)
     found = analysis.analyse(
@@ -48,6 +52,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
         entropy=wanted.entropy,
         forecast_from=wanted.forecast_from,
         pool_unlike=wanted.pool_unlike,
+        margins=margins,
     )
     code = _exit_code(found)
     for line in left_out.lines(found):

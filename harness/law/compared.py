@@ -8,8 +8,8 @@ from typing import Any
 from harness.law import groups, measured, quantities
 from harness.law.groups import Member
 from harness.law.pairs import Side
-from harness.law.quantities import Footing
-from harness.law.random_effects import FEWEST_SEEDS
+from harness.law.quantities import Footing, Values
+from harness.law.random_effects import FEWEST_SEEDS, Sample
 from harness.law.results import Interval, Pooled
 
 
@@ -21,25 +21,35 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     footing = Footing(column)
     seeds = max(len(side.members) for side in sides)
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
-    slopes = quantities.slopes(sides, footing) if comparable else None
-    own = [[m.result.a for m in side.members] for side in sides]
+    slopes = _if_enough(quantities.slopes(sides, footing)) if comparable else None
+    own = quantities.slopes_of_own_ranges(sides, footing)
+    onsets = quantities.onsets(sides, footing)
     ceilings, gains = (of(sides, footing) for of in (quantities.ceilings, quantities.gains))
     return {
         side.place: {
+            "order": order,
             "on": column,
             "shared_range": slopes is not None,
             "seeds": [
                 _seed(member, *numbers)
                 for member, *numbers in zip(side.members, *values, strict=True)
             ],
-            "onset": _onset(side.members),
+            "onset": _onset(side.members, onsets[order] if onsets else None),
             **{
                 name: groups.weighed(list(given))
                 for name, given in zip(("a", "ceiling", "gain"), values, strict=True)
             },
         }
-        for side, *values in zip(sides, slopes or own, ceilings, gains, strict=True)
+        for order, (side, *values) in enumerate(
+            zip(sides, slopes or own, ceilings, gains, strict=True)
+        )
     }
+
+
+def _if_enough(values: Values | None) -> Values | None:
+    """None where some group is left without seeds enough for an interval."""
+    kept = [[v for v in of_group if v is not None] for of_group in values or []]
+    return values if all(len(of_group) >= FEWEST_SEEDS for of_group in kept) else None
 
 
 def _seed(
@@ -56,7 +66,9 @@ def _seed(
     }
 
 
-def _onset(members: Sequence[Member]) -> Pooled:
-    """Of the runs with an onset, as a share of the run; the others are censored."""
-    shares = [quantities.onset_share(member) for member in members]
-    return groups.pooled([s for s in shares if s is not None], censored=shares.count(None))
+def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
+    """Over all runs, those without an onset with the whole of the run; None if none has one."""
+    without = [quantities.onset_share(member) for member in members].count(None)
+    if restricted is None or without == len(members):
+        return groups.pooled([], censored=without)
+    return groups.pooled(list(restricted.values), censored=without)

@@ -6,6 +6,7 @@ groups) and is that group's minus the other's.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -81,28 +82,31 @@ def _json(row: _Row, comparisons: int) -> dict[str, Any]:
     return {
         "with": dict(row.pair.baseline.key),
         "quantity": row.quantity,
-        **_interval(estimate),
+        **_interval(row.quantity, estimate),
         "p_holm": row.p_differs,
         "decision": decision,
         "why": why,
         "on": found.on,
-        "margin": found.margin,
+        "margin": None if found.incomparable else found.margin,
         "p_equivalent": row.p_equivalent,
         "minimum_detectable": (
             claims.minimum_detectable(estimate, comparisons) if estimate else None
         ),
         "seeds": list(found.seeds),
         "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
-        "on_probe": _interval(found.on_probe) if found.on_probe else None,
+        "on_probe": _interval(row.quantity, found.on_probe) if found.on_probe else None,
         "unlike_failures": _unlike_failures(row.pair),
     }
 
 
-def _interval(given: Estimate | None) -> dict[str, float | None]:
+def _interval(quantity: str, given: Estimate | None) -> dict[str, float | None]:
+    """Of two onsets no interval reaches beyond the run."""
     if given is None:
         return {"difference": None, "low": None, "high": None}
-    interval = given.interval()
-    return {"difference": interval.value, "low": interval.low, "high": interval.high}
+    found = given.interval()
+    most = 1.0 if quantity == "onset" else math.inf
+    low, high = max(found.low, -most), min(found.high, most)
+    return {"difference": found.value, "low": low, "high": high}
 
 
 def _decided(row: _Row) -> tuple[str, str | None]:

@@ -25,7 +25,7 @@ class Measured:
     """What the seeds of two groups say of one quantity."""
 
     margin: float
-    """In the quantity's own unit."""
+    """In the quantity's own unit where there is an estimate."""
     on: str | None = None
     """The reward column, where one is used."""
     seeds: tuple[int, int] = (0, 0)
@@ -57,11 +57,10 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     later, baseline = found
     seeds = (len(later), len(baseline))
     estimate = random_effects.difference(later, baseline)
+    margin = _absolute(quantity, margin, found)
     if estimate is None:
         return Measured(margin, on, seeds, **_too_little(quantity, seeds))
-    return Measured(
-        _absolute(quantity, margin, found), on, seeds, estimate, _on_probe(pair, quantity, column)
-    )
+    return Measured(margin, on, seeds, estimate, _on_probe(pair, quantity, column))
 
 
 def column_for(sides: Sequence[Side]) -> str | None:
@@ -141,10 +140,10 @@ def _nothing_to_compare(quantity: str) -> dict[str, Any]:
 def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
-    where = " in the range of H that both pass through" if quantity == "a" else ""
+    where = " within the H that all of them pass through" if quantity == "a" else ""
     reason = (
-        f"{seeds[0]} and {seeds[1]} runs have {gates.FEWEST_POINTS} points and an H that moves "
-        f"more than its noise{where}"
+        f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points and a moving H"
+        f"{where}; {seeds[0]} and {seeds[1]} have"
     )
     return {"incomparable" if quantity == "a" else "open": reason}
 

@@ -55,6 +55,11 @@ def slopes(groups: Sequence[Side], footing: Footing) -> Values | None:
     ]
 
 
+def slopes_of_own_ranges(groups: Sequence[Side], footing: Footing) -> Values:
+    """a of each run over all of its own H."""
+    return _each(groups, lambda m: m.result.a, _slope, footing)
+
+
 def ceilings(groups: Sequence[Side], footing: Footing) -> Values:
     return _each(groups, lambda m: m.result.ceiling, _ceiling, footing)
 
@@ -125,6 +130,11 @@ def _each(
         return of(points) if points is not None else None
 
     return [[value(member) for member in group.members] for group in groups]
+
+
+def _slope(points: Points) -> Interval | None:
+    spread = gates.fit(points).spread
+    return spread.a if spread is not None else None
 
 
 def _ceiling(points: Points) -> Interval | None:

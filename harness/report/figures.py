@@ -8,6 +8,7 @@ from harness.law.results import Analysis, RunResult
 from harness.report import (
     canvas,
     figure_curves,
+    figure_forest,
     figure_groups,
     figure_law,
     figure_residuals,
@@ -22,6 +23,7 @@ from harness.report.wording import plural
 MOST_RUNS = 24
 """More runs in one figure hide each other."""
 LAW, CURVES, RESIDUALS = "entropy_law", "entropy_curves", "residuals"
+FOREST = "forest"
 HEADINGS = {
     LAW: figure_law.HEADING,
     CURVES: figure_curves.HEADING,
@@ -38,9 +40,11 @@ def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
         readable = [run for run in analysis.runs if run.run in analysis.series]
         if not readable:
             return [_empty(analysis, name) for name in HEADINGS]
+        compared = figure_forest.drawable(analysis)
+        forest = [figure_forest.draw(compared, FOREST)] if compared else []
         if len(readable) <= MOST_RUNS:
-            return _of_runs(analysis, readable, "")
-        drawings = _of_groups(analysis, readable)
+            return _of_runs(analysis, readable, "") + forest
+        drawings = _of_groups(analysis, readable) + forest
         if every_run:
             for number, page in enumerate(_pages(analysis, readable), 1):
                 drawings += _of_runs(analysis, page, f"_{number}")

@@ -1,26 +1,12 @@
-"""The lines around the table: what differs between levels, what was left out, what was found."""
+"""The lines around the table: what was left out, and what was found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from harness.law.results import Analysis, RunResult
 from harness.report import alternatives, findings, naming, wording
 from harness.report.wording import plural
-
-
-def contrasts(analysis: Analysis) -> list[str]:
-    """`difficulty=easy against difficulty=hard, ceiling: 0.12 [0.08, 0.16], differs (p 0.003)`."""
-    said = []
-    for group in analysis.groups:
-        for contrast in group.contrasts:
-            decision = wording.plain(str(contrast.get("decision")))
-            said.append(
-                f"{_key(group.key)} against {_key(contrast.get('with'))}, "
-                f"{contrast.get('quantity')}: {_difference(contrast)}, {decision}"
-            )
-    return said
 
 
 def not_read(analysis: Analysis) -> list[str]:
@@ -62,17 +48,3 @@ def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
 def _found(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
     found = [findings.law_finding(analysis, members), findings.onset_finding(members)]
     return [said for said in [*found, alternatives.against_linear(members)] if said]
-
-
-def _key(key: Any) -> str:
-    if not isinstance(key, dict):
-        return str(key)
-    return ", ".join(f"{axis}={value}" for axis, value in key.items()) or "all runs"
-
-
-def _difference(contrast: Any) -> str:
-    numbers = [contrast.get(name) for name in ("difference", "low", "high")]
-    if any(value is None for value in numbers):
-        return "no interval"
-    p = contrast.get("p_holm")
-    return wording.estimate(*numbers) + (f", p = {p:.2g}" if p is not None else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.report import alternatives, naming, sentences, wording
+from harness.report import alternatives, beside_law, naming, sentences, table_contrasts, wording
 from harness.report import explain as explanations
 from harness.report.terminal import text
 
@@ -32,7 +33,10 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
     if fitted:
         console.print(_table(analysis, fitted, called, console.width))
         _lines(console, [FOOTNOTE], "dim")
-    _lines(console, sentences.contrasts(analysis))
+    for pair, contrasts in table_contrasts.blocks(analysis, console.width):
+        _lines(console, [pair], "bold")
+        console.print(contrasts)
+    _lines(console, table_contrasts.notes(analysis), "dim")
     _lines(console, sentences.not_read(analysis), "red")
     _lines(console, sentences.left_out(analysis, called), "dim")
     _lines(console, alternatives.forecasts(analysis, called))
@@ -59,6 +63,8 @@ def _table(
         table.add_row(text(level, "bold"))
         for run in members:
             table.add_row(*_cells(run, called[run.run]))
+            for column, law in (run.fits or {}).items():
+                table.add_row(*_other_law(column, law), style="dim")
         inside = {run.run for run in members}
         for group in analysis.groups:
             if len(group.runs) > 1 and set(group.runs) <= inside:
@@ -75,8 +81,27 @@ def _cells(run: RunResult, name: str) -> list[Text]:
         _stacked(*_interval(run.a, known.get("a", False))),
         _stacked(*_interval(run.b, known.get("a", False))),
         _stacked(*_interval(run.ceiling, known.get("ceiling", False))),
-        _stacked(run.regime or "unknown", *_onset(run.onset)),
+        _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
         _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
+    ]
+
+
+def _driven(run: RunResult) -> list[str]:
+    """Marks the onset of a run whose null control explains most of its fall of H."""
+    return ["noise driven"] if run.noise_driven and run.onset is not None else []
+
+
+def _other_law(column: str, law: Mapping[str, Any]) -> list[Text]:
+    """A row for the law on another reward column of the run above."""
+    label = beside_law.SAME_BATCH if law["same_batch"] else ""
+    numbers = [Interval(**law[name]) if law[name] else None for name in ("a", "b", "ceiling")]
+    known = law["identified"]
+    identified = (known["a"], known["a"], known["ceiling"])
+    return [
+        _stacked(f"on {column}", label),
+        *(_stacked(*_interval(n, i)) for n, i in zip(numbers, identified, strict=True)),
+        text(""),
+        _stacked(wording.plain(law["verdict"]), ", ".join(map(wording.plain, law["reasons"]))),
     ]
 
 

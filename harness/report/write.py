@@ -7,12 +7,12 @@ from pathlib import Path
 
 from harness.law.results import Analysis
 from harness.records import atomic
-from harness.report import table_csv
+from harness.report import table_contrasts, table_csv
 from harness.report.table_law import law_csv
 
 FIGURES = ("auto", "all", "none")
-OURS = re.compile(r"(entropy_(law|curves)|residuals)(_\d+)?\.(png|svg|csv)")
-"""Names of figures; those of an earlier analysis are removed, so that none contradicts law.json."""
+OURS = re.compile(r"(entropy_(law|curves)(_\d+)?|forest)\.(png|svg|csv)|contrasts\.csv")
+"""Figures and contrasts; those of an earlier analysis are removed, so none contradicts law.json."""
 
 
 def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
@@ -29,6 +29,9 @@ def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
     results = [out / "law.json", out / "law.csv"]
     atomic.write_json(results[0], analysis.to_json())
     atomic.write_text(results[1], law_csv(analysis))
+    if any(group.contrasts for group in analysis.groups):
+        results.append(out / "contrasts.csv")
+        atomic.write_text(results[-1], table_contrasts.csv(analysis))
     written = results + ([] if figures == "none" else _figures(analysis, out, figures == "all"))
     with atomic.storage(out):
         for path in earlier - set(written):
@@ -50,7 +53,7 @@ def _figures(analysis: Analysis, out: Path, every_run: bool) -> list[Path]:
 
 
 def _earlier(out: Path) -> set[Path]:
-    """Figures of an analysis written here before; without its law.json they are not ours."""
+    """Files of an analysis written here before; without its law.json they are not ours."""
     if not (out / "law.json").is_file():
         return set()
     return {path for path in out.iterdir() if OURS.fullmatch(path.name)}

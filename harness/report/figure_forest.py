@@ -1,0 +1,205 @@
+"""a, ceiling and onset of each group: the seeds as points, their mean with its 95% interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.law.results import Analysis, GroupResult
+from harness.report import canvas
+from harness.report.canvas import Drawing, Limits
+from harness.report.figure_text import label
+from harness.report.wording import plural
+
+COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
+HEADING = "a, ceiling and onset over seeds"
+PANELS = ("a", "ceiling", "onset")
+ROW, AROUND = 0.42, 0.5
+"""Inches of a group, and of what stands above and below all of them."""
+MOST_GROUPS = 40
+"""More rows than this nobody reads; the CSV has them all."""
+BELOW = 0.25
+"""How far below its seeds a mean is drawn, in rows."""
+REACH = 1.0
+"""An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """One seed in a panel."""
+
+    run: str
+    seed: int | None
+    value: float
+    low: float | None
+    high: float | None
+    censored: bool
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A group in a panel: its seeds and their mean."""
+
+    group: str
+    marks: tuple[_Mark, ...]
+    mean: float | None
+    low: float | None
+    high: float | None
+    censored: int
+
+
+def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
+    """One panel a quantity, one row a group in the order of `groups`; all must be `compared`."""
+    lines = {quantity: [_line(group, quantity) for group in groups] for quantity in PANELS}
+    shown = min(len(groups), MOST_GROUPS)
+    titles = [_title(groups, quantity) for quantity in PANELS]
+    heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
+    grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND)
+    slots = _slots(lines["onset"])
+    for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
+        _panel(axes, lines[quantity][:shown], slots)
+        _dress(axes, lines[quantity][:shown], quantity, grid.leftmost(position))
+    canvas.legend(grid.figure, _entries(slots, lines["onset"][:shown]))
+    return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
+
+
+def drawable(analysis: Analysis) -> list[GroupResult]:
+    """The groups, from the lowest level up; none where no seed stands beside another."""
+    found = [group for group in analysis.groups if group.compared is not None]
+    if sum(len(group.runs) for group in found) < 2:
+        return []
+    return sorted(found, key=lambda group: (group.compared or {}).get("order", 0))
+
+
+def _line(group: GroupResult, quantity: str) -> _Line:
+    compared = group.compared or {}
+    pooled = compared[quantity]
+    marks = [_mark(seed, quantity) for seed in compared["seeds"]]
+    return _Line(
+        label(", ".join(f"{k}={v}" for k, v in group.key.items()) or "all runs"),
+        tuple(mark for mark in marks if mark is not None),
+        pooled.mean,
+        pooled.low,
+        pooled.high,
+        pooled.censored,
+    )
+
+
+def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:
+    who, value = (seed["run"], seed["seed"]), seed[quantity]
+    if quantity == "onset":
+        at = seed["reached"] if value is None else value
+        return _Mark(*who, at, None, None, censored=value is None)
+    return None if value is None else _Mark(*who, value.value, value.low, value.high, False)
+
+
+def _title(groups: Sequence[GroupResult], quantity: str) -> str:
+    """What is drawn and on what, then which pairs differ."""
+    compared = groups[0].compared or {}
+    on = f"on {label(compared['on'])}" if compared["on"] else "each on its own users: not one scale"
+    what = {
+        "a": f"a {on}, over {'one' if compared['shared_range'] else 'its own'} range of H",
+        "ceiling": f"ceiling b - a {on}",
+        "onset": "onset of collapse, share of the run",
+    }[quantity]
+    return f"{what}{_found(groups, quantity)}"
+
+
+def _found(groups: Sequence[GroupResult], quantity: str) -> str:
+    """`: 1 of 3 pairs differ`; nothing where there are no pairs."""
+    decisions = [c["decision"] for g in groups for c in g.contrasts if c["quantity"] == quantity]
+    tested = [d for d in decisions if d != "not_comparable"]
+    if decisions and not tested:
+        return ": not comparable"
+    return f": {tested.count('differs')} of {plural(len(tested), 'pair')} differ" if tested else ""
+
+
+def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
+    """Seed -> colour; one for all where colours do not suffice."""
+    seeds = {mark.seed for line in lines for mark in line.marks}
+    known = sorted(seed for seed in seeds if seed is not None)
+    if None in seeds or len(known) > len(canvas.COLOURS):
+        return dict.fromkeys(seeds, 0)
+    return {seed: slot for slot, seed in enumerate(known)}
+
+
+def _panel(axes: Axes, lines: Sequence[_Line], slots: dict[int | None, int]) -> None:
+    for row, line in enumerate(lines):
+        for mark in line.marks:
+            slot = slots[mark.seed]
+            axes.plot(
+                [mark.value], [row + _aside(slot)], ">" if mark.censored else canvas.marker(slot), ms=5,
+                color=canvas.colour(slot), mfc="none" if mark.censored else None, alpha=0.8,
+            )  # fmt: skip
+        if line.mean is not None:
+            axes.plot([line.mean], [row + BELOW], "D", color=canvas.INK, ms=5, zorder=4)
+        if line.low is not None and line.high is not None:
+            axes.plot([line.low, line.high], [row + BELOW] * 2, "-", color=canvas.INK, zorder=3)
+
+
+def _aside(slot: int) -> float:
+    """A little up or down, so that equal values stay visible."""
+    return 0.07 * (slot % 3 - 1)
+
+
+def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) -> None:
+    axes.set(
+        xlim=(-0.03, 1.03) if quantity == "onset" else _limits(lines),
+        ylim=(len(lines) - 0.4, -0.5),
+    )
+    axes.set_yticks(range(len(lines)), [line.group if leftmost else "" for line in lines])
+    axes.set_xlabel(
+        {"a": "a (reward per unit of exp H)", "ceiling": "reward"}.get(quantity, "share")
+    )
+    if not any(line.marks for line in lines):
+        axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
+
+
+def _limits(lines: Sequence[_Line]) -> Limits:
+    """Round the seeds and means, and the intervals as far as REACH lets them."""
+    values = np.array([m.value for line in lines for m in line.marks])
+    if not len(values):
+        return 0.0, 1.0
+    air = REACH * (float(np.ptp(values)) or max(abs(float(values[0])), 0.1))
+    ends = [end for line in lines for end in (line.mean, line.low, line.high) if end is not None]
+    within = np.clip(np.array(ends), values.min() - air, values.max() + air)
+    return canvas.limits([values, within])
+
+
+def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, Line2D | Patch]:
+    one_colour = len(set(slots.values())) < len(slots) or None in slots
+    entries: dict[str, Line2D | Patch] = {
+        "one seed" if one_colour else f"seed {seed}": Line2D(
+            [], [], color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
+        )
+        for seed, slot in slots.items()
+    }
+    if any(mark.censored for line in lines for mark in line.marks):
+        entries["no onset by then: counts whole"] = Line2D(
+            [], [], color=canvas.INK, marker=">", mfc="none", ls="", ms=5
+        )
+    entries["mean over seeds, 95% interval"] = Line2D([], [], color=canvas.INK, marker="D", ms=5)
+    return entries
+
+
+def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Iterator[dict[str, Any]]:
+    for quantity, of_groups in lines.items():
+        for group, line in zip(groups, of_groups, strict=True):
+            on = None if quantity == "onset" else (group.compared or {})["on"]
+            same = {"quantity": quantity, "on": on, "group": line.group}
+            for mark in line.marks:
+                yield {
+                    **same, "kind": "seed", "run": mark.run, "seed": mark.seed,
+                    "value": mark.value, "low": mark.low, "high": mark.high,
+                    "censored": int(mark.censored),
+                }  # fmt: skip
+            yield {
+                **same, "kind": "mean", "value": line.mean, "low": line.low, "high": line.high,
+                "censored": line.censored,
+            }  # fmt: skip

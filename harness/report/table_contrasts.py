@@ -1,0 +1,180 @@
+"""What differs between groups of runs: a table on the terminal, and contrasts.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from harness.law.results import Analysis, GroupResult
+from harness.report import table_csv, wording
+from harness.report.terminal import text
+from harness.report.wording import plural
+
+COLUMNS = (
+    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
+    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
+    "probe_difference", "probe_low", "probe_high", "failed", "failed_with",
+)  # fmt: skip
+PLAIN = (
+    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
+    "p_equivalent", "minimum_detectable", "seeds_needed",
+)  # fmt: skip
+WIDTHS = (9, 21, 9)
+"""Of quantity, difference and p; what was decided has the rest."""
+MOST_ROWS = 24
+"""More are shown only where something was decided; contrasts.csv has them all."""
+LARGEST_SHARE = 1.0
+"""No onset lies further than this share of the run from another."""
+
+Contrast = Mapping[str, Any]
+
+
+def csv(analysis: Analysis) -> str:
+    """All contrasts, one a row."""
+    return table_csv.table(COLUMNS, _rows(analysis))
+
+
+def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
+    """One table a pair of groups, under what is taken from what. `room` in characters."""
+    found: dict[str, Table] = {}
+    for group, contrast in _shown(_all(analysis)):
+        pair = against(group.key, contrast["with"])
+        found.setdefault(pair, _grid(room)).add_row(
+            text(contrast["quantity"]),
+            text(_difference(contrast)),
+            text(_p(contrast["p_holm"])),
+            text(decision(contrast)),
+        )
+    return list(found.items())
+
+
+def _grid(room: int) -> Table:
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    for width in WIDTHS:
+        grid.add_column(overflow="fold", width=width)
+    grid.add_column(overflow="fold", width=room - sum(WIDTHS) - len(WIDTHS))
+    return grid
+
+
+def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
+    return [(group, c) for group in analysis.groups for c in group.contrasts]
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """What the table leaves unsaid: how it was done, what it leaves out."""
+    found, said = _all(analysis), []
+    if found:
+        said.append(_method([c for _, c in found]))
+    hidden = len(found) - len(_shown(found))
+    if hidden:
+        said.append(f"{plural(hidden, 'undecided contrast')} more in contrasts.csv")
+    apart = _in_several_axes(analysis.groups)
+    if apart:
+        said.append(
+            f"{plural(apart, 'pair')} of groups differ in several axes and are not compared: "
+            "no difference could be put down to one of them"
+        )
+    return said
+
+
+def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+    """`difficulty: hard minus easy`, with what both share in brackets."""
+    unlike = [axis for axis in key if key.get(axis) != other.get(axis)]
+    said = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
+    shared = ", ".join(f"{axis}={value}" for axis, value in key.items() if axis not in unlike)
+    return f"{said} ({shared})" if shared else said
+
+
+def decision(contrast: Contrast) -> str:
+    """`undecided: of 0.29 would be found; 35 seeds a group for 0.05`, and the like."""
+    said, why = wording.plain(str(contrast["decision"])), contrast["why"]
+    if contrast["decision"] == "equivalent":
+        said += f" within {wording.number(contrast['margin'])}"
+    elif contrast["decision"] == "undecided" and contrast["minimum_detectable"] is not None:
+        said += f": {_detectable(contrast)}"
+    elif why:
+        said += f": {why}"
+    return "; ".join(part for part in (said, _seeds(contrast), _failures(contrast)) if part)
+
+
+def _seeds(contrast: Contrast) -> str:
+    """How many seeds settle it; with a single seed no more than a lower bound is known."""
+    if contrast["decision"] != "undecided":
+        return ""
+    needed, margin = contrast["seeds_needed"], wording.number(contrast["margin"])
+    if contrast["minimum_detectable"] is None:
+        return f"needs at least {needed} seeds a group" if needed else ""
+    return f"about {needed or 'over 1000'} seeds a group for one of {margin}"
+
+
+def _failures(contrast: Contrast) -> str:
+    rates = contrast["unlike_failures"]
+    if not rates:
+        return ""
+    one, other = (f"{100 * rate:.1f}%" for rate in rates)
+    return f"careful: {one} of conversations failed against {other}"
+
+
+def _detectable(contrast: Contrast) -> str:
+    smallest = contrast["minimum_detectable"]
+    if contrast["quantity"] == "onset" and smallest > LARGEST_SHARE:
+        return "no difference could be found"
+    return f"a difference of {smallest:.2g} would be found"
+
+
+def _difference(contrast: Contrast) -> str:
+    numbers = [contrast[name] for name in ("difference", "low", "high")]
+    return "-" if None in numbers else wording.estimate(*numbers)
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value < 0.001:
+        return "p < 0.001"
+    return f"p {value:.2g}" if value < 0.1 else f"p {value:.2f}"
+
+
+def _method(contrasts: Sequence[Contrast]) -> str:
+    tested = sum(c["p_holm"] is not None for c in contrasts)
+    columns = sorted({c["on"] for c in contrasts if c["on"]})
+    on = f", rewards on {' and '.join(columns)}" if columns else ""
+    return (
+        f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
+        f"share of the run, runs without one count whole{on}"
+    )
+
+
+def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:
+    if len(found) <= MOST_ROWS:
+        return list(found)
+    decided = [pair for pair in found if pair[1]["decision"] in ("differs", "equivalent")]
+    return decided[:MOST_ROWS]
+
+
+def _in_several_axes(groups: Sequence[GroupResult]) -> int:
+    compared = sum(len({table_csv.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
+    return len(groups) * (len(groups) - 1) // 2 - compared
+
+
+def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
+    for group in analysis.groups:
+        for c in group.contrasts:
+            seeds, rates, probe = c["seeds"], c["unlike_failures"] or (None, None), c["on_probe"]
+            yield {
+                **{name: c[name] for name in PLAIN},
+                "group": key(group.key),
+                "with": key(c["with"]),
+                "seeds": seeds[0],
+                "seeds_with": seeds[1],
+                **{f"probe_{name}": value for name, value in (probe or {}).items()},
+                "failed": rates[0],
+                "failed_with": rates[1],
+            }
+
+
+def key(values: Mapping[str, Any]) -> str:
+    """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
+    return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness import devices
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.margins import parse as parse_margins
@@ -52,6 +53,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
         entropy=wanted.entropy,
         forecast_from=wanted.forecast_from,
         pool_unlike=wanted.pool_unlike,
+        processes=devices.cores(),
         margins=margins,
     )
     code = _exit_code(found)

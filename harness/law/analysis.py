@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.law import contrasts, discover, groups, identity, null_control, one_run
+from harness.law import contrasts, discover, groups, many_runs, null_control
 from harness.law.choice import Choice
 from harness.law.discover import Found
 from harness.law.groups import Member
@@ -22,6 +22,7 @@ def analyse(
     forecast_from: float | None = None,
     pool_unlike: bool = False,
     margins: Mapping[str, float] | None = None,
+    processes: int = 1,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
@@ -29,14 +30,15 @@ def analyse(
     least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
     `null_control` fills in. `forecast_from` is the share of each run from which its end is
     predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
+    `processes` share the runs where there are many; a script that asks for more than one needs
+    `if __name__ == "__main__":`, since each of them imports it.
     """
     found = discover.discover(paths)
     choice = Choice(reward, entropy, forecast_from)
-    who = {run.run: identity.read(run.folder) for run in found.runs}
+    every = many_runs.analyse(found.runs, choice, processes)
+    who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
     repeats = _repeats(found.runs, who)
-    done = [
-        one_run.analyse(run, who[run.run], choice) for run in found.runs if run.run not in repeats
-    ]
+    done = [one.analysed for one in every if one.analysed.result.run not in repeats]
     series = {d.result.run: d.series for d in done if d.series is not None}
     runs = null_control.compared([d.result for d in done], who, series, pool_unlike)
     replicates = {d.result.run: d.replicate for d in done}

@@ -1,0 +1,26 @@
+"""Many runs are shared between processes, and nobody can tell from the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.law import many_runs
+from harness.law.analysis import analyse
+from tests.law import synthetic
+
+RUNS = many_runs.FEWEST_RUNS + 7
+
+
+@pytest.mark.slow
+def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: Path) -> None:
+    for number in range(RUNS):
+        rows = synthetic.rows(synthetic.kink(number, 20, synthetic.LOW))
+        synthetic.write_rows(tmp_path / f"{number:03d}", rows)
+    (tmp_path / "050" / "metrics.jsonl").write_bytes(b"\x80\n")
+    alone, shared = (analyse([tmp_path], processes=count) for count in (1, 2))
+    assert json.dumps(shared.to_json()) == json.dumps(alone.to_json())
+    assert list(shared.series) == list(alone.series)
+    assert [run.status for run in shared.runs].index("error") == 50

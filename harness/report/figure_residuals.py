@@ -74,11 +74,11 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
 
 
 def _title(level: str, residuals: Sequence[Floats]) -> str:
-    """`easy: R is 0.02 off the law (root mean square)`."""
+    """`easy: R is 0.02 off the law (rms)`, the root mean square."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
-    return canvas.title(level, f"R is {number(size, 0.001)} off the law (root mean square)")
+    return canvas.title(level, f"R is {number(size, 0.001)} off the law (rms)")
 
 
 def _frame(

@@ -1,0 +1,101 @@
+"""What a person reads of null controls, the onset, the probe and the law on the other reward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.law.results import Interval, Onset
+from tests.report import made
+from tests.report.test_tables import printed
+
+FALL = Onset("terminal_fall", 40, 35, 45)
+OTHER = {
+    "n_valid": 300, "verdict": "undetermined", "reasons": ["identification_range"],
+    "out_of_time_skill": None, "n_eff": 100.0, "same_batch": True,
+    "a": {"value": 0.2, "low": 0.1, "high": 0.3}, "b": {"value": 0.9, "low": 0.8, "high": 1.0},
+    "ceiling": {"value": 0.7, "low": 0.6, "high": 0.8}, "cov_ab": 0.01,
+    "identified": {"a": True, "ceiling": False}, "reliability": 0.9,
+    "ols": {"a": 0.2, "b": 0.9, "r2": 0.5},
+}  # fmt: skip
+
+
+def said(**more: Any) -> str:
+    return printed(made.analysis([made.fitted("runs/0", **more)]), explain=True)
+
+
+def test_the_other_law_is_a_row_and_a_sentence_with_its_label() -> None:
+    text = said(fits={"reward": OTHER})
+    row = text[text.index("on reward") :]
+    assert " ".join(row.split()[:2]) == "on reward"
+    table, explained = text.split("a, b, ceiling b - a")
+    assert "same batch," in table
+    assert "expected to fit" in table
+    assert "0.70 ?" in table
+    assert (
+        "On 'reward', same batch, expected to fit: a = 0.20 [0.10, 0.30], "
+        "ceiling 0.70 [0.60, 0.80], law undetermined." in explained
+    )
+
+
+def test_a_headline_of_the_same_batch_is_labelled_too() -> None:
+    text = said(same_batch=True)
+    assert "R from 'reward' (same batch, expected to fit), worth 30" in text
+
+
+def test_a_law_without_numbers_on_the_other_reward_is_a_row_of_dashes() -> None:
+    text = said(fits={"reward": {**OTHER, "a": None, "b": None, "ceiling": None}})
+    assert "a = unknown, ceiling unknown" in text
+    assert "None" not in text
+
+
+def test_a_noise_driven_run_is_marked_at_its_verdict_and_at_its_onset() -> None:
+    text = said(
+        onset=FALL, noise_driven=True, reasons=["noise_driven"],
+        null_share=Interval(0.8, 0.6, 1.0),
+        net_of_null={"fall": made.around(0.1, 0.05), "gain": None},
+    )  # fmt: skip
+    table, explained = text.split("a, b, ceiling b - a")
+    assert table.count("noise") == 2
+    assert (
+        "The null control explains 0.80 [0.60, 1.00] of the fall of H, more than half: "
+        "noise driven; net of it: fall 0.10 [0.05, 0.15]." in explained
+    )
+    assert "noise driven: a null control, without any signal, loses more than half" in explained
+
+
+def test_a_run_whose_h_did_not_fall_has_no_share_for_its_null() -> None:
+    text = said(net_of_null={"fall": made.around(-0.1, 0.2), "gain": made.around(0.1, 0.2)})
+    assert "H fell by no more than its noise, so a null control explains no share" in text
+
+
+def test_what_was_so_at_the_onset_is_one_sentence() -> None:
+    about = {
+        "reward_left": {"value": 0.12, "low": 0.08, "high": 0.16},
+        "frac_reward_zero_std": 0.4, "distinct_2": None, "strategy/entropy": 1.5,
+    }  # fmt: skip
+    probe = Onset("budget_spent", 50, 45, 55)
+    text = said(onset=FALL, at_onset=about, onset_probe=probe)
+    assert (
+        "At the onset: reward left 0.12 [0.08, 0.16], groups without variance 0.40, "
+        "strategy entropy 1.50. On entropy/probe: entropy spent by step 50 [45, 55]." in text
+    )
+    open_end = {**about, "reward_left": {"value": 0.12, "low": None, "high": None}}
+    assert "reward left 0.12, not identified," in said(onset=FALL, at_onset=open_end)
+
+
+def test_silent_groups_and_the_noise_of_h_are_said_beside_what_they_bear_on() -> None:
+    text = said(silent_share=Interval(0.71, 0.66, 0.76), reliability_from_se=0.93)
+    assert "; 0.71 [0.66, 0.76] of groups carried no signal." in text
+    assert "the ratio of the two a is 0.90 (0.93 by the standard errors of H)." in text
+
+
+def test_a_run_is_explained_in_at_most_fifteen_lines() -> None:
+    about = {"reward_left": None, "frac_reward_zero_std": 0.4}
+    text = said(
+        fits={"reward": OTHER}, onset=FALL, at_onset=about, noise_driven=True,
+        null_share=Interval(0.8, 0.6, 1.0), net_of_null={"fall": None, "gain": None},
+        reasons=["law_break", "entropy_rises", "noise_driven"],
+    )  # fmt: skip
+    block = text[text.index("0:\n") :].splitlines()[1:]
+    own = [line for line in block if line.startswith("  ")]
+    assert 8 <= len(own) <= 15

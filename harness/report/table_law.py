@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from harness.law.results import Analysis, Interval, RunResult
+from harness.law.results import Analysis, Interval, Onset, RunResult
 from harness.report import naming, table_csv
 
 COLUMNS = (
@@ -13,11 +14,16 @@ COLUMNS = (
     "b", "b_low", "b_high", "ceiling", "ceiling_low", "ceiling_high", "ceiling_identified",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "ols_a", "ols_b", "ols_r2",
     "onset_kind", "onset", "onset_low", "onset_high", "gain", "gain_low", "gain_high",
-    "null_share", "null_share_low", "null_share_high",
+    "null_share", "null_share_low", "null_share_high", "noise_driven", "net_fall", "net_fall_low",
+    "net_fall_high", "net_gain", "net_gain_low", "net_gain_high", "silent_share",
+    "silent_share_low", "silent_share_high", "reward_left", "reward_left_low", "reward_left_high",
+    "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
+    "reliability_from_se", "same_batch",
 )  # fmt: skip
 PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
-    "cov_ab", "reliability", "out_of_time_skill", "intervened",
+    "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
+    "reliability_from_se", "same_batch",
 )  # fmt: skip
 
 
@@ -27,7 +33,7 @@ def law_csv(analysis: Analysis) -> str:
 
 
 def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
-    known, onset = run.identified or {}, run.onset
+    known = run.identified or {}
     return {
         **{name: getattr(run, name) for name in PLAIN},
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
@@ -41,14 +47,32 @@ def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("ceiling", run.ceiling),
         "ceiling_identified": known.get("ceiling"),
         **{f"ols_{name}": value for name, value in (run.ols or {}).items()},
-        "onset_kind": onset.kind if onset else None,
-        **_interval("onset", Interval(onset.step, onset.low, onset.high) if onset else None),
+        **_onset("onset", run.onset),
+        **_onset("onset_probe", run.onset_probe),
         **_interval("gain", run.gain),
         **_interval("null_share", run.null_share),
+        **_interval("net_fall", (run.net_of_null or {}).get("fall")),
+        **_interval("net_gain", (run.net_of_null or {}).get("gain")),
+        **_interval("silent_share", run.silent_share),
+        **_bounded("reward_left", (run.at_onset or {}).get("reward_left")),
     }
+
+
+def _onset(name: str, given: Onset | None) -> dict[str, Any]:
+    if given is None:
+        return {name: None}
+    where = Interval(given.step, given.low, given.high)
+    return {f"{name}_kind": given.kind, **_interval(name, where)}
 
 
 def _interval(name: str, given: Interval | None) -> dict[str, float | None]:
     if given is None:
         return {name: None}
     return {name: given.value, f"{name}_low": given.low, f"{name}_high": given.high}
+
+
+def _bounded(name: str, given: Mapping[str, float | None] | None) -> dict[str, float | None]:
+    """The same of a mapping, whose bounds may be unknown."""
+    known = given or {}
+    bounds = {f"{name}_{end}": known.get(end) for end in ("low", "high")}
+    return {name: known.get("value"), **bounds}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 from harness.law.results import Interval, Onset
+from harness.report import table_law
 from tests.report import made
 from tests.report.test_tables import printed
 
@@ -99,3 +102,21 @@ def test_a_run_is_explained_in_at_most_fifteen_lines() -> None:
     block = text[text.index("0:\n") :].splitlines()[1:]
     own = [line for line in block if line.startswith("  ")]
     assert 8 <= len(own) <= 15
+
+
+def test_law_csv_has_the_same_in_columns() -> None:
+    run = made.fitted(
+        "runs/0", onset=FALL, onset_probe=Onset("budget_spent", 50, 45, 55), noise_driven=True,
+        net_of_null={"fall": made.around(0.25, 0.125), "gain": None}, same_batch=False,
+        at_onset={"reward_left": {"value": 0.5, "low": None, "high": None}},
+        silent_share=made.around(0.5, 0.25),
+    )  # fmt: skip
+    text = table_law.law_csv(made.analysis([run, made.fitted("runs/1")]))
+    full, bare = csv.DictReader(io.StringIO(text))
+    told = {
+        "noise_driven": "true", "net_fall": "0.25", "net_fall_high": "0.375", "net_gain": "",
+        "onset_probe_kind": "budget_spent", "onset_probe": "50", "silent_share_low": "0.25",
+        "reward_left": "0.5", "reward_left_low": "", "same_batch": "false",
+    }  # fmt: skip
+    assert {name: full[name] for name in told} == told
+    assert {bare[name] for name in told} == {""}

@@ -48,11 +48,14 @@ def _saturating(time: Floats, h: Floats, at: float, floored: bool) -> float:
     size = float(seen @ h) / max(float(seen @ seen), 1e-300)
     level = float(h.mean() - size * form[:-1].mean())
     if floored and level + size < 0:
-        return _decaying_to_nothing(form, h)
+        return _decaying_to_nothing(time, h, at)
     return level + size * float(form[-1])
 
 
-def _decaying_to_nothing(form: Floats, h: Floats) -> float:
-    """By d exp(-t/tau) with the same tau."""
-    decay = 1 - form
-    return float(decay[-1] * (decay[:-1] @ h) / (decay[:-1] @ decay[:-1]))
+def _decaying_to_nothing(time: Floats, h: Floats, at: float) -> float:
+    """By d exp(-t/tau)."""
+    durations = rival_forms.DURATIONS
+    columns = np.exp(-time / durations[:, None])
+    along, power = columns @ h, np.einsum("ck,ck->c", columns, columns)
+    best = int(np.argmax(along**2 / power))
+    return float(along[best] / power[best] * np.exp(-at / durations[best]))

@@ -167,7 +167,7 @@ class AlgorithmConfig:
     name: str = "grpo"
     group_size: int = 8
     """Conversations that share a user and an opening; the baseline is their mean."""
-    learning_rate: float = 2e-3
+    learning_rate: float = 1e-3
     std_floor: float | None = 0.10
     """Least standard deviation advantages are divided by; 0 = plain division, null = none."""
     null_control: bool = False
@@ -220,7 +220,7 @@ class TrainerConfig:
 
     name: str = "default"
     steps: int = 100
-    conversations: int = 32
+    conversations: int = 64
     """Conversations of one step, a multiple of algorithm.group_size."""
     updates_per_batch: int = 1
     """Passes over the whole batch, one update each; 1 is strictly on-policy."""

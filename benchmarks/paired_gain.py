@@ -3,9 +3,10 @@
     harness sweep difficulty=easy,medium,hard seed=1,2,3
     python -m benchmarks.paired_gain runs/SWEEP...
 
-Holds the evaluation again with the start model and with the last checkpoint, and prints one
-Markdown row a run: means, and the mean difference by user with its 95% t interval. The 64 users and
-all draws are the same on both sides, which `eval/reward_se` cannot know.
+Holds the evaluation with the start model and with the last checkpoint, with four times the users
+of `eval/*` (the same, and more), and prints one Markdown row a run: means, and the mean difference
+by user with its 95% t interval. Users and draws are the same on both sides, which
+`eval/reward_se` cannot know.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from harness.train import evaluate, warm_start
 from harness.train.advantages import FloatArray
 from harness.train.speaker import LanguageSpeaker
 from harness.train.trl_adapter import CHECKPOINT
+
+
+USERS = 4 * evaluate.USERS
 
 
 def main() -> None:
@@ -54,7 +58,7 @@ def _finals(config: Any, weights: Path, started: Path) -> FloatArray:
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
     draws = np.random.default_rng(evaluate.SEED)
     speaker = LanguageSpeaker(model, chat_of(tokenizer), config.policy, draws, start)
-    return evaluate.finals(config, speaker)[0]
+    return evaluate.finals(config, speaker, USERS)[0]
 
 
 if __name__ == "__main__":

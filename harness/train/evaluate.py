@@ -35,9 +35,9 @@ def due(step: int, config: RunConfig) -> bool:
     return (step - 1) % trainer.eval_every == 0 or step == trainer.steps
 
 
-def keys() -> list[ConversationKey]:
+def keys(users: int = USERS) -> list[ConversationKey]:
     """The held-out conversations: the same users, and the same draws, at every level."""
-    return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(USERS)]
+    return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(users)]
 
 
 def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
@@ -50,8 +50,10 @@ def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
     }
 
 
-def finals(config: RunConfig, speaker: Speaker) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Final emotion / 100 of each user, shape (USERS,): at the run's own level, and at each named.
+def finals(
+    config: RunConfig, speaker: Speaker, users: int = USERS
+) -> tuple[FloatArray, dict[str, FloatArray]]:
+    """Final emotion / 100 of each user, shape (users,): at the run's own level, and at each named.
 
     `speaker` must draw from a generator of its own, seeded by SEED, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
@@ -61,9 +63,9 @@ def finals(config: RunConfig, speaker: Speaker) -> tuple[FloatArray, dict[str, F
     own = _nameless(config.difficulty)
     if own not in named:
         levels.append(config.difficulty)
-    side_by_side = SideBySide([make(config.simulator, level) for level in levels], USERS)
-    held = hold(side_by_side, speaker, keys() * len(levels))
-    found = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), USERS)
+    side_by_side = SideBySide([make(config.simulator, level) for level in levels], users)
+    held = hold(side_by_side, speaker, keys(users) * len(levels))
+    found = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), users)
     mine = found[named.index(own) if own in named else -1]
     return mine, dict(zip(LEVELS, found, strict=False))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import breaks, segments
+from harness.law import binning, segments
 from harness.law.clean import Points
 from harness.law.onset import Course, settles
 
@@ -41,11 +41,13 @@ def reward_plateau(points: Points) -> float | None:
     """
     if len(points) < FEWEST_POINTS:
         return None
-    run = breaks.binned(points)
-    knot = segments.one_knot(run.reward)
+    label = binning.labels(len(points), binning.onset_bins(len(points)))
+    knot = segments.one_knot(binning.means(binning.without_spikes(points.reward), label))
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
-    return float(run.steps[knot.at[0]]) if levels_off and knot.f > PLATEAU_F else None
+    if not levels_off or knot.f <= PLATEAU_F:
+        return None
+    return float(points.steps[label == knot.at[0]].mean())
 
 
 def _entropy_below(run: Course, share: float) -> float | None:

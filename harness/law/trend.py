@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import stats
@@ -55,12 +56,19 @@ class Wobble:
 def wobble(values: Floats, degree: int = 3) -> Wobble:
     """Around a polynomial in time of that degree. At least degree + 2 values."""
     n = len(values)
-    design = np.vander(np.linspace(-1, 1, n), degree + 1)
-    left = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+    basis = _polynomials(n, degree)
+    left = values - basis @ (basis.T @ values)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
     t = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
     return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
+
+
+@lru_cache(maxsize=64)
+def _polynomials(n: int, degree: int) -> Floats:
+    """Orthonormal on n equal steps, shape (n, degree + 1)."""
+    basis: Floats = np.linalg.qr(np.vander(np.linspace(-1, 1, n), degree + 1))[0]
+    return basis
 
 
 def batch_half_width(values: Floats) -> float:

@@ -54,19 +54,23 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     if not _plain(data) or b"Inf" in data or b'"data"' in data:
         return None
     names = _names(data[: data.index(b"\n")])
-    if names is None or any(_appears_later(data, name) for name in wanted if name not in names):
+    if names is None:
         return None
-    return _columns(_json_table(data, wanted), wanted, data.count(b"\n"), names)
+    read = _json_table(data, wanted)
+    if read is None or any(_appears_later(read, name) for name in wanted if name not in names):
+        return None
+    return _columns(read, wanted, data.count(b"\n"), names)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Of CSV without quotes; None where only the tolerant reader can tell."""
-    if not _plain(data) or any(odd in data for odd in (b'"', b"\r", b"inf", b"Inf", b"INF")):
+    """Of CSV with quotes in its header only; None where only the tolerant reader can tell."""
+    if not _plain(data) or any(odd in data for odd in (b"\r", b"inf", b"Inf", b"INF")):
         return None
-    names = tuple(data[: data.index(b"\n")].decode("ascii").split(","))
-    if len(set(names)) < len(names) or any(name != name.strip() for name in names):
+    header = data[: data.index(b"\n")]
+    names = tuple(csv_text.fields(header) or ())
+    if len(set(names)) < len(names) or data.count(b'"') > header.count(b'"'):
         return None
-    read = _csv_table(data, [name for name in wanted if name in names])
+    read = _csv_table(data, [name for name in wanted if name in names], names)
     return _columns(read, wanted, data.count(b"\n") - 1, names)
 
 
@@ -96,8 +100,9 @@ def _names(line: bytes) -> tuple[str, ...] | None:
     return None
 
 
-def _appears_later(data: bytes, name: str) -> bool:
-    return json.dumps(name).encode() in data
+def _appears_later(read: pa.Table, name: str) -> bool:
+    """Holding a number; a name that only ever stands before null is as good as not there."""
+    return bool(read.column(name).null_count < len(read))
 
 
 def _json_table(data: bytes, wanted: Sequence[str]) -> pa.Table | None:
@@ -111,14 +116,14 @@ def _json_table(data: bytes, wanted: Sequence[str]) -> pa.Table | None:
     return None
 
 
-def _csv_table(data: bytes, names: Sequence[str]) -> pa.Table | None:
+def _csv_table(data: bytes, wanted: Sequence[str], names: Sequence[str]) -> pa.Table | None:
     converting = arrow_csv.ConvertOptions(
-        include_columns=names,
-        column_types={name: pa.float64() for name in names},
+        include_columns=wanted,
+        column_types={name: pa.float64() for name in wanted},
         null_values=list(csv_text.NOTHING),
     )
     with contextlib.suppress(pa.ArrowInvalid):
-        reading = arrow_csv.ReadOptions(use_threads=False)
+        reading = arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1)
         return arrow_csv.read_csv(pa.BufferReader(data), reading, convert_options=converting)
     return None
 

@@ -18,26 +18,27 @@ def rows(data: bytes) -> Rows:
     without its end is torn even if it parses: 0.3 may have been 0.35.
     """
     lines = data.split(b"\n")
-    header = _fields(lines[0]) or []
+    header = fields(lines[0]) or []
     found: list[Row] = []
     places, malformed = [], []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
-        fields = _fields(line)
-        if fields is None or len(fields) != len(header) or number == len(lines):
+        parts = fields(line)
+        if parts is None or len(parts) != len(header) or number == len(lines):
             malformed.append(number)
             continue
-        found.append(dict(zip(header, map(_value, fields), strict=True)))
+        found.append(dict(zip(header, map(_value, parts), strict=True)))
         places.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
     return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
 
 
-def _fields(line: bytes) -> list[str] | None:
+def fields(line: bytes) -> list[str] | None:
+    """Of one line, without blanks around them; None where it is no CSV."""
     with contextlib.suppress(ValueError, csv.Error, StopIteration):
-        fields = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
-        return [field.strip() for field in fields]
+        found = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
+        return [field.strip() for field in found]
     return None
 
 

@@ -134,7 +134,8 @@ def _panel(axes: Axes, lines: Sequence[_Line], slots: dict[int | None, int]) -> 
         for mark in line.marks:
             slot = slots[mark.seed]
             axes.plot(
-                [mark.value], [row + _aside(slot)], ">" if mark.censored else canvas.marker(slot), ms=5,
+                [mark.value], [row + _aside(slot)],
+                ">" if mark.censored else canvas.marker(slot), ms=5,
                 color=canvas.colour(slot), mfc="none" if mark.censored else None, alpha=0.8,
             )  # fmt: skip
         if line.mean is not None:

@@ -74,12 +74,16 @@ def exponential(end: float, start: float = 1.0) -> Callable[[Floats], Floats]:
 
 
 def lawful(
-    seed: int, n: int, noise: Noise, course: Callable[[Floats], Floats] | None = None
+    seed: int,
+    n: int,
+    noise: Noise,
+    course: Callable[[Floats], Floats] | None = None,
+    follows: Callable[[Floats], Floats] = law,
 ) -> Log:
-    """A run that follows the law from its first step to its last."""
+    """A run whose R follows H from its first step to its last, by the law unless told otherwise."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, (course or exponential(0.05))(u), noise)
-    return _logged(rng, h, law(h), noise)
+    return _logged(rng, h, follows(h), noise)
 
 
 def kink(seed: int, n: int, noise: Noise, fall: float = 12.0, post: float = -0.15) -> Log:

@@ -11,7 +11,7 @@ from harness.report import table_contrasts, table_csv
 from harness.report.table_law import law_csv
 
 FIGURES = ("auto", "all", "none")
-OURS = re.compile(r"(entropy_(law|curves)(_\d+)?|forest)\.(png|svg|csv)|contrasts\.csv")
+OURS = re.compile(r"((entropy_(law|curves)|residuals)(_\d+)?|forest)\.(png|svg|csv)|contrasts\.csv")
 """Figures and contrasts; those of an earlier analysis are removed, so none contradicts law.json."""
 
 

@@ -139,7 +139,7 @@ def test_data_far_from_no_entropy_are_not_squeezed_to_show_it() -> None:
 def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
     analysis = made.ladder(seeds=11)
     medians = drawn(analysis)
-    assert set(medians) == {"entropy_law", "entropy_curves"}
+    assert set(medians) == {"entropy_law", "entropy_curves", "residuals"}
     assert all("medians over runs" in d.figure.get_suptitle() for d in medians.values())
     law = medians["entropy_law"].figure.axes
     assert [len(styles(axes)) for axes in law] == [1, 1, 0]

@@ -14,7 +14,11 @@ from harness.errors import StorageError
 from harness.report.write import write_results
 from tests.report import made
 
-FIGURES = {f"entropy_{kind}.{end}" for kind in ("law", "curves") for end in ("png", "svg", "csv")}
+FIGURES = {
+    f"{name}.{end}"
+    for name in ("entropy_law", "entropy_curves", "residuals")
+    for end in ("png", "svg", "csv")
+}
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -81,7 +85,7 @@ def test_the_same_analysis_gives_the_same_bytes_in_another_process(tmp_path: Pat
 
 def test_no_figure_of_an_earlier_analysis_stays_and_nothing_else_goes(tmp_path: Path) -> None:
     write_results(made.ladder(levels=1, seeds=1), tmp_path, "auto")
-    for name in ("entropy_curves_2.csv", "entropy_law_draft.png", "notes.png"):
+    for name in ("entropy_curves_2.csv", "residuals_3.png", "entropy_law_draft.png", "notes.png"):
         (tmp_path / name).write_text("x")
     write_results(made.ladder(levels=1), tmp_path, "none")
     left = {path.name for path in tmp_path.iterdir()}
@@ -105,7 +109,7 @@ def test_31_runs_are_written_as_medians(tmp_path: Path) -> None:
 
 def test_nothing_readable_is_written_too(tmp_path: Path) -> None:
     written = write_results(made.analysis([], [made.unread("=x", "@y")]), tmp_path, "auto")
-    assert len(written) == 8
+    assert len(written) == 2 + len(FIGURES)
     assert rows(tmp_path / "entropy_law.csv") == [{"run": "'=x", "reason": "'@y"}]
 
 

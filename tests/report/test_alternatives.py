@@ -1,0 +1,177 @@
+"""What a person reads of the rivals, of a forecast, and sees of what the law leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from harness.law.results import Analysis
+from harness.report import alternatives, figures, traces
+from harness.report.canvas import Drawing
+from tests.report import made
+from tests.report.test_tables import printed
+
+DELTAS = {
+    "law": 0.0, "linear_in_h": 0.4, "log_h": 7.0, "saturating": 5.0, "sigmoid": 9.0,
+    "last_value": 30.0,
+}  # fmt: skip
+
+
+def compared(**deltas: float) -> dict[str, Any]:
+    found = {
+        name: {"aicc": delta - 100, "delta_aicc": delta, "out_of_time_rmse": 0.02}
+        for name, delta in {**DELTAS, **deltas}.items()
+    }
+    linear = found["linear_in_h"]["delta_aicc"]
+    word = "not_distinguishable" if abs(linear) < 2 else "law_better"
+    return {"rivals": found, "against_linear": word if linear > -2 else "linear_better"}
+
+
+def predicted(**other: Any) -> Mapping[str, Any]:
+    return {
+        "value": 0.82, "low": 0.70, "high": 0.90, "from_step": 217.3, "identified": True,
+        "last_value": 0.70, "truth": 0.80, "error": 0.02, "last_value_error": -0.10, **other,
+    }  # fmt: skip
+
+
+NONE_YET = {"value": None, "low": None, "high": None, "error": None, "identified": False}
+
+
+def one(**more: Any) -> Analysis:
+    return made.analysis([made.fitted("runs/0-easy-seed1", **more)])
+
+
+def test_the_default_sentence_is_printed_for_every_level() -> None:
+    assert "no onset; not distinguishable from linear in H.\n" in printed(one(**compared()))
+    better = printed(one(**compared(linear_in_h=4.0)))
+    assert "no onset; law better than linear in H.\n" in better
+    worse = printed(one(**compared(linear_in_h=-4.0)))
+    assert "no onset; linear in H better than the law.\n" in worse
+
+
+def test_over_runs_the_sentence_counts_them() -> None:
+    runs = [
+        made.fitted(f"runs/{i}", seed=i, **compared(linear_in_h=delta))
+        for i, delta in enumerate((0.0, 1.9, 2.0))
+    ]
+    assert (
+        "; law better than linear in H in 1, not distinguishable from linear in H in 2.\n"
+        in printed(made.analysis(runs))
+    )
+
+
+def test_a_run_that_was_not_compared_says_nothing_of_rivals() -> None:
+    assert "linear in H" not in printed(one(), explain=True)
+
+
+def test_explain_gives_every_rival_and_what_follows() -> None:
+    text = printed(one(**compared(sigmoid=-3.0)), explain=True)
+    assert (
+        "Rivals, AICc above the law's (under 2 is nothing) / error over the last third "
+        "(law 0.020): linear in H +0.4 / 0.020, log H +7.0 / 0.020, saturating in step +5.0 / "
+        "0.020, sigmoid in step -3.0 / 0.020, last value +30.0 / 0.020. Not distinguishable from "
+        "linear in H; sigmoid in step is better than the law.\n" in text
+    )
+
+
+def test_explain_says_under_which_condition_it_forecasts_and_what_came() -> None:
+    text = printed(one(forecast=predicted()), explain=True)
+    assert (
+        "Forecast from step 217, if the law continues: R of the last 5% 0.82 [0.70, 0.90], over "
+        "five ways for H to go on; it was 0.80, 0.02 off; the last value is 0.10 off.\n" in text
+    )
+    none = printed(one(forecast=predicted(**NONE_YET)), explain=True)
+    assert "Forecast from step 217: none, a is not identified by then.\n" in none
+
+
+def test_forecasts_follow_the_table_with_their_errors_summed_up() -> None:
+    runs = [
+        made.fitted("runs/0", seed=0, forecast=predicted()),
+        made.fitted("runs/1", seed=1, forecast=predicted(error=0.2, truth=0.62)),
+        made.fitted("runs/2", seed=2, forecast=predicted(**NONE_YET)),
+    ]
+    text = printed(made.analysis(runs))
+    assert (
+        "Forecasts of 2 runs, if the law continues: off by 0.11 at the median, the last value by "
+        "0.10; 1 of 2 intervals hold what came; none for 1, a not identified.\n"
+        "  0: 0.82 [0.70, 0.90] from step 217; it was 0.80, 0.02 off; the last value is 0.10 off\n"
+        in text
+    )
+    assert "Forecast" not in printed(one())
+
+
+def test_where_nothing_can_be_forecast_it_says_so_once() -> None:
+    text = printed(one(forecast=predicted(**NONE_YET)))
+    assert "No forecast for 1 run: a is not identified from the first part.\n" in text
+
+
+def test_beyond_24_runs_forecasts_are_summed_up_only() -> None:
+    runs = [made.fitted(f"runs/{i}", seed=i, forecast=predicted()) for i in range(25)]
+    analysis = made.analysis(runs)
+    called = {run.run: run.run for run in analysis.runs}
+    (said,) = alternatives.forecasts(analysis, called)
+    assert said.startswith("Forecasts of 25 runs, if the law continues: off by 0.02 at the median")
+
+
+def drawn(analysis: Analysis, name: str) -> Drawing:
+    (found,) = [d for d in figures.draw(analysis, every_run=False) if d.name == name]
+    return found
+
+
+def curves(axes: Axes, points: int) -> list[np.ndarray]:
+    shapes = (np.asarray(line.get_xydata()) for line in axes.lines)
+    return [xy for xy in shapes if len(xy) == points]
+
+
+def test_the_line_in_h_is_drawn_beside_the_law_over_the_data_alone() -> None:
+    analysis = one(**compared())
+    law = drawn(analysis, "entropy_law")
+    (series,) = analysis.series.values()
+    rows = [row for row in law.rows if row["kind"] == "linear_in_h"]
+    assert [row["entropy"] for row in rows] == pytest.approx([0.1, 1.0])
+    slope = (rows[1]["reward"] - rows[0]["reward"]) / 0.9
+    assert slope == pytest.approx(np.polyfit(series.entropy, series.reward, 1)[0], rel=0.05)
+    legend = [t.get_text() for box in law.figure.legends for t in box.get_texts()]
+    assert "rival: linear in H" in legend
+    assert "linear_in_h" not in {row["kind"] for row in drawn(one(), "entropy_law").rows}
+
+
+def test_residuals_are_what_the_law_leaves_of_each_point() -> None:
+    analysis = one()
+    (series,), (run,) = analysis.series.values(), analysis.runs
+    residuals = drawn(analysis, "residuals")
+    truth = 0.01 * np.sin(np.arange(60))
+    assert [row["residual"] for row in residuals.rows] == pytest.approx(truth)
+    assert traces.residual(series, run) == pytest.approx(truth)
+    top, bottom = residuals.figure.axes
+    for axes, at in ((top, series.steps), (bottom, series.entropy)):
+        (shown,) = curves(axes, 60)
+        assert shown == pytest.approx(np.stack([at, truth], axis=1))
+    assert top.get_title(loc="left") == "easy: R is 0.007 off the law (rms)"
+    assert (top.get_xlabel(), bottom.get_xlabel()) == ("step", "policy entropy H (nats per act)")
+
+
+def test_a_level_without_a_fit_says_so_instead_of_residuals() -> None:
+    unfit, series = made.fitted("r/2", level="hard", verdict="undetermined")
+    unfit = dataclasses.replace(unfit, a=None, b=None, ceiling=None)
+    runs = [made.fitted("r/1"), (unfit, series)]
+    residuals = drawn(made.analysis(runs), "residuals")
+    titles = [axes.get_title(loc="left") for axes in residuals.figure.axes]
+    assert "hard: no law fitted" in titles
+    assert {row["level"] for row in residuals.rows} == {"easy"}
+
+
+def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
+    runs = [made.fitted(f"r/{seed}", seed=seed) for seed in range(25)]
+    residuals = drawn(made.analysis(runs), "residuals")
+    assert "medians over runs" in residuals.figure.get_suptitle()
+    assert {row["against"] for row in residuals.rows} == {"step", "entropy"}
+    for row in residuals.rows:
+        assert row["runs"] == 25
+        assert row["low"] <= row["residual"] <= row["high"]
+        assert abs(row["residual"]) <= 0.011

@@ -94,7 +94,7 @@ def _json(row: _Row, comparisons: int) -> dict[str, Any]:
         ),
         "seeds": list(found.seeds),
         "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
-        "on_probe": _interval(row.quantity, found.on_probe) if found.on_probe else None,
+        "on_probe": _interval(row.quantity, found.probe.estimate) if found.probe else None,
         "unlike_failures": _unlike_failures(row.pair),
     }
 
@@ -118,17 +118,10 @@ def _decided(row: _Row) -> tuple[str, str | None]:
         return "undecided", found.open
     small = row.p_equivalent < claims.LEVEL
     if row.p_differs < claims.LEVEL:
-        if _only_in_contexts(found.estimate, found.on_probe):
+        if found.probe is not None and not found.probe.shows(found.estimate):
             return "differs", f"{CONTEXTS}: not found on entropy/probe"
         return "differs", "smaller than the margin" if small else None
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
-
-
-def _only_in_contexts(visited: Estimate, on_probe: Estimate | None) -> bool:
-    """Whether H on the same frozen prefixes shows no difference of that sign."""
-    if on_probe is None:
-        return False
-    return claims.p_differs(on_probe) >= claims.LEVEL or (on_probe.value > 0) != (visited.value > 0)
 
 
 def _seeds_needed(found: Measured, comparisons: int) -> int | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import gates, quantities, random_effects
+from harness.law import claims, gates, quantities, random_effects
 from harness.law.pairs import Pair, Side, axes, moves_scale
 from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
@@ -18,6 +18,20 @@ from harness.law.results import Interval
 TOLD_BY_H = ("a", "ceiling", "onset")
 ON_VISITED_STATES = ("a", "onset")
 """Quantities that H on frozen prefixes can tell as well."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A difference on frozen prefixes; without an estimate, no run shows the thing there at all."""
+
+    estimate: Estimate | None
+
+    def shows(self, visited: Estimate) -> bool:
+        """Whether a difference of the same sign is there too, as far as one test can tell."""
+        found = self.estimate
+        if found is None or (found.value > 0) != (visited.value > 0):
+            return False
+        return claims.p_differs(found) < claims.LEVEL
 
 
 @dataclass(frozen=True)
@@ -32,8 +46,8 @@ class Measured:
     """With a value, of the later group and of the baseline."""
     estimate: Estimate | None = None
     """The later group's minus the baseline's."""
-    on_probe: Estimate | None = None
-    """The same with H on the frozen prefixes."""
+    probe: Probe | None = None
+    """The same with H on the frozen prefixes; None where that cannot be told."""
     own_error: float = 0.0
     """Of one run by its own interval, a standard error: at least so much do seeds differ."""
     incomparable: str | None = None
@@ -155,13 +169,16 @@ def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> flo
     return margin * abs(sum(m.value for m in means if m is not None) / len(means))
 
 
-def _on_probe(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
+def _on_probe(pair: Pair, quantity: str, column: str | None) -> Probe | None:
     """None where H on the frozen prefixes was not measured often enough in every run."""
     members = [member for side in pair.sides for member in side.members]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
     found = _samples(pair.sides, quantity, Footing(column, probe=True))
-    return random_effects.difference(*found) if found is not None else None
+    if found is None:
+        return Probe(None) if quantity == "onset" else None
+    estimate = random_effects.difference(*found)
+    return Probe(estimate) if estimate is not None else None
 
 
 def failures(pair: Pair) -> tuple[float, float] | None:

@@ -1,0 +1,288 @@
+"""Groups of runs compared: synthetic levels that differ in a known way, or only seem to."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from harness.law import random_effects
+from harness.law.analysis import analyse
+from harness.law.claims import p_differs
+from harness.law.margins import DEFAULT
+from harness.law.results import Analysis
+from harness.report import table_contrasts
+from harness.report.write import write_results
+from tests.law import synthetic
+from tests.law.synthetic import LOW, Log
+
+COMMON = "eval/medium/reward"
+N = 300
+
+
+def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
+    """With the evaluation that all runs share at every step."""
+    lines = synthetic.rows(log, **more)
+    return [{**line, COMMON: line["reward"]} for line in lines]
+
+
+def levels(
+    folder: Path,
+    logs: Mapping[str, Callable[[int], Log]],
+    seeds: int = 4,
+    lines: Callable[..., list[dict[str, Any]]] = rows,
+) -> Path:
+    """Runs of each level, their noise their own."""
+    for place, (level, log) in enumerate(logs.items()):
+        for seed in range(1, seeds + 1):
+            where = folder / f"{level}-{seed}"
+            synthetic.write_run(where, lines(log(100 * place + seed)), seed=seed, level=level)
+    return folder
+
+
+def law_with(a: float, b: float, end: float = 0.05, start: float = 1.0) -> Callable[[int], Log]:
+    course = synthetic.exponential(end, start)
+    return lambda seed: synthetic.lawful(
+        seed, N, LOW, course, follows=lambda h: synthetic.law(h, a, b)
+    )
+
+
+def contrast(found: Analysis, quantity: str) -> dict[str, Any]:
+    """Of the only pair."""
+    (one,) = [c for g in found.groups for c in g.contrasts if c["quantity"] == quantity]
+    return dict(one)
+
+
+def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> None:
+    levels(tmp_path, {"hard": law_with(0.3, 1.0), "easy": law_with(0.3, 1.1)})
+    found = analyse([tmp_path])
+    ceiling = contrast(found, "ceiling")
+    assert (ceiling["decision"], ceiling["why"], ceiling["on"]) == ("differs", None, COMMON)
+    assert ceiling["low"] < -0.1 < ceiling["high"]
+    assert ceiling["with"] == {"difficulty": "easy"}
+    hard = next(g for g in found.groups if g.key == {"difficulty": "hard"})
+    assert [c["quantity"] for c in hard.contrasts] == ["a", "ceiling", "onset", "gain"]
+    assert set(ceiling) >= {"with", "quantity", "difference", "low", "high", "p_holm", "decision"}
+
+
+def test_levels_that_are_the_same_are_equivalent_where_the_seeds_can_tell(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=5)
+    found = analyse([tmp_path])
+    assert contrast(found, "ceiling")["decision"] == "equivalent"
+    assert contrast(found, "a")["decision"] == "equivalent"
+    assert contrast(found, "ceiling")["p_equivalent"] < 0.05
+    tighter = analyse([tmp_path], margins={**DEFAULT, "ceiling": 0.003})
+    undecided = contrast(tighter, "ceiling")
+    assert undecided["decision"] == "undecided"
+    assert undecided["seeds_needed"] > 5
+    assert undecided["minimum_detectable"] > 0.003
+
+
+def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.2, 1.0), "hard": law_with(0.4, 1.2)})
+    a = contrast(analyse([tmp_path]), "a")
+    assert a["decision"] == "differs"
+    assert a["low"] < 0.2 < a["high"]
+    assert a["margin"] == pytest.approx(0.2 * 0.3, rel=0.1)
+
+
+def bent(end: float) -> Callable[[int], Log]:
+    """One curve of R over H for every level, bent, so that its slope hangs on the range of H."""
+    course = synthetic.exponential(end)
+    return lambda seed: synthetic.lawful(seed, 600, LOW, course, follows=lambda h: 1 - 0.5 * h**3)
+
+
+def test_a_that_differs_only_because_the_range_of_h_does_is_not_called_different(
+    tmp_path: Path,
+) -> None:
+    levels(tmp_path, {"easy": bent(0.05), "hard": bent(0.5)}, seeds=5)
+    found = analyse([tmp_path])
+    easy, hard = (
+        random_effects.unweighted([r.a.value for r in found.runs if r.level == level and r.a])
+        for level in ("easy", "hard")
+    )
+    naive = random_effects.difference(hard, easy)
+    assert naive is not None
+    assert p_differs(naive) < 0.001
+    a = contrast(found, "a")
+    assert a["decision"] != "differs"
+    assert a["low"] < 0 < a["high"]
+    assert abs(a["difference"]) < 0.25 * abs(naive.value)
+
+
+def test_levels_without_an_h_in_common_have_no_a_to_compare(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1, 0.7, 2.0), "hard": law_with(0.3, 1.1)})
+    a = contrast(analyse([tmp_path]), "a")
+    assert (a["decision"], a["difference"], a["p_holm"]) == ("not_comparable", None, None)
+    assert a["why"] == "no H in common: one group ends above where the other begins"
+
+
+def test_on_each_levels_own_reward_ceilings_are_on_different_scales(tmp_path: Path) -> None:
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 0.9)}
+    levels(tmp_path, logs, lines=synthetic.rows)
+    found = analyse([tmp_path])
+    for quantity in ("ceiling", "gain"):
+        assert contrast(found, quantity)["decision"] == "not_comparable"
+    said = table_contrasts.decision(contrast(found, "ceiling"))
+    assert said.startswith("not comparable: different scales: each on its own users' reward")
+
+
+def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 0.8)}, seeds=1)
+    found = analyse([tmp_path])
+    for quantity in ("a", "ceiling", "onset", "gain"):
+        one = contrast(found, quantity)
+        assert (one["decision"], one["difference"], one["p_holm"]) == ("undecided", None, None)
+        assert one["why"] == "a seed is the replicate, steps are not, and difficulty=hard has one"
+        assert one["seeds_needed"] >= 3
+    assert "needs at least" in table_contrasts.decision(contrast(found, "a"))
+
+
+def falling(seed: int) -> Log:
+    return synthetic.kink(seed, N, LOW)
+
+
+def keeping(seed: int) -> Log:
+    return synthetic.lawful(seed, N, LOW, synthetic.exponential(0.5))
+
+
+def test_runs_that_never_collapse_are_censored_and_not_dropped(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": keeping, "hard": falling})
+    found = analyse([tmp_path])
+    onset = contrast(found, "onset")
+    truth = np.mean([(synthetic.kink(100 + s, N, LOW).onset or 0) / 300 for s in range(1, 5)])
+    assert (onset["decision"], onset["seeds"]) == ("differs", [4, 4])
+    assert onset["low"] < truth - 1 < onset["high"]
+    easy, hard = (group.compared or {} for group in found.groups)
+    assert (easy["onset"].n, easy["onset"].censored) == (0, 4)
+    assert (hard["onset"].n, hard["onset"].censored) == (4, 0)
+
+
+def test_where_no_run_collapses_the_onset_is_open(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": keeping, "hard": keeping})
+    onset = contrast(analyse([tmp_path]), "onset")
+    assert onset["decision"] == "undecided"
+    assert onset["why"] == "no run of either collapses in the part that all have done"
+
+
+def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": keeping, "hard": falling})
+    for run in tmp_path.iterdir():
+        config = yaml.safe_load((run / "config.yaml").read_text())
+        config["trainer"]["steps"] = N
+        (run / "config.yaml").write_text(yaml.safe_dump(config))
+    short = tmp_path / "easy-1"
+    lines = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
+    (short / "metrics.jsonl").write_text("".join(lines[:60]))
+    onset = contrast(analyse([tmp_path]), "onset")
+    assert onset["decision"] == "undecided"
+    assert onset["why"] == "no run of either collapses in the part that all have done"
+
+
+@pytest.mark.parametrize("collapses_on_probe", [False, True])
+def test_a_collapse_only_on_the_states_visited_is_of_contexts_not_of_policy(
+    tmp_path: Path, collapses_on_probe: bool
+) -> None:
+    def lines(log: Log) -> list[dict[str, Any]]:
+        kept = synthetic.exponential(0.5)(np.arange(N) / N)
+        probe = log.entropy if collapses_on_probe else kept
+        return [
+            {**line, "entropy/probe": float(p)} for line, p in zip(rows(log), probe, strict=True)
+        ]
+
+    levels(tmp_path, {"easy": keeping, "hard": falling}, lines=lines)
+    onset = contrast(analyse([tmp_path]), "onset")
+    assert onset["decision"] == "differs"
+    assert (onset["why"] is None) == collapses_on_probe
+    if not collapses_on_probe:
+        said = table_contrasts.decision(onset)
+        assert said == "differs: contexts, not policy: not found on entropy/probe"
+
+
+def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path) -> None:
+    def lines(log: Log) -> list[dict[str, Any]]:
+        return rows(log, **{"sim/failed": 4 if next(count) >= 3 else 0})
+
+    count = iter(range(6))
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}
+    found = analyse([levels(tmp_path, logs, seeds=3, lines=lines)])
+    ceiling = contrast(found, "ceiling")
+    asked = (found.runs[0].config or {})["trainer"]["conversations"]
+    assert ceiling["unlike_failures"] == pytest.approx([4 / asked, 0.0])
+    assert "of conversations failed against 0.0%" in table_contrasts.decision(ceiling)
+
+
+def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
+    for level, tokens in (("easy", "acts"), ("hard", "own tokens")):
+        for seed in (1, 2, 3):
+            lines = rows(law_with(0.3, 1.1)(seed + len(level + tokens)))
+            card = {"entropy": {"tokens": tokens}}
+            where = tmp_path / f"{level}{seed}"
+            synthetic.write_run(where, lines, seed=seed, level=level, measurement=card)
+    a = contrast(analyse([tmp_path]), "a")
+    assert a["decision"] == "not_comparable"
+    assert a["why"] == "measured in different ways: measurement.entropy.tokens"
+    assert contrast(analyse([tmp_path], pool_unlike=True), "a")["difference"] is not None
+
+
+def test_levels_that_differ_in_something_else_too_are_not_compared(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=2)
+    for run in tmp_path.glob("hard-*"):
+        config = yaml.safe_load((run / "config.yaml").read_text())
+        config["algorithm"]["learning_rate"] = 0.5
+        (run / "config.yaml").write_text(yaml.safe_dump(config))
+    ceiling = contrast(analyse([tmp_path]), "ceiling")
+    assert ceiling["decision"] == "not_comparable"
+    assert ceiling["why"] == "differ in 2 axes: algorithm.learning_rate, difficulty"
+
+
+def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Path) -> None:
+    for level in ("easy", "hard"):
+        for null in (False, True):
+            for seed in (1, 2):
+                synthetic.write_run(
+                    tmp_path / f"{level}{null}{seed}",
+                    rows(law_with(0.3, 1.1)(seed)), seed=seed, level=level, null_control=null,
+                )  # fmt: skip
+    found = analyse([tmp_path])
+    pairs = {(str(g.key), str(c["with"])) for g in found.groups for c in g.contrasts}
+    assert len(pairs) == 4
+    notes = " ".join(table_contrasts.notes(found))
+    assert "2 pairs of groups differ in several axes and are not compared" in notes
+
+
+def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.0)}
+    two = contrast(analyse([levels(tmp_path, logs, seeds=3)]), "ceiling")
+    levels(tmp_path, {"medium": law_with(0.3, 1.05)}, seeds=3)
+    three = analyse([tmp_path])
+    same = [
+        c
+        for g in three.groups
+        for c in g.contrasts
+        if c["quantity"] == "ceiling" and c["with"] == {"difficulty": "easy"}
+    ]
+    hard = next(c for c in same if c["difference"] == two["difference"])
+    assert hard["p_holm"] > two["p_holm"]
+    assert hard["minimum_detectable"] > two["minimum_detectable"]
+
+
+def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: Path) -> None:
+    runs = levels(tmp_path / "runs", {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.0)})
+    found, out = analyse([runs]), tmp_path / "law"
+    write_results(found, out, "none")
+    with (out / "contrasts.csv").open(newline="") as file:
+        lines = {line["quantity"]: line for line in csv.DictReader(file)}
+    ceiling = contrast(found, "ceiling")
+    assert float(lines["ceiling"]["difference"]) == ceiling["difference"]
+    assert lines["ceiling"]["with"] == "difficulty=easy"
+    assert lines["onset"]["on"] == ""
+    groups = tuple(dataclasses.replace(group, contrasts=()) for group in found.groups)
+    write_results(dataclasses.replace(found, groups=groups), out, "none")
+    assert not (out / "contrasts.csv").exists()

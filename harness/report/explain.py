@@ -91,6 +91,7 @@ def _verdict(run: RunResult) -> list[str]:
         skill = run.out_of_time_skill
         told = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{told}."]
-    return [f"Verdict: {word}."] + [
-        f"  {wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
-    ]
+    because = "; ".join(
+        f"{wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
+    )
+    return [f"Verdict: {word}.", f"  {because}."]

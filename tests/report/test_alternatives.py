@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from harness.law.results import Analysis
-from harness.report import alternatives, figures, traces
+from harness.law import verdict
+from harness.law.results import Analysis, Onset
+from harness.report import alternatives, explain, figures, traces
 from harness.report.canvas import Drawing
 from tests.report import made
 from tests.report.test_tables import printed
@@ -116,6 +117,16 @@ def test_beyond_24_runs_forecasts_are_summed_up_only() -> None:
     called = {run.run: run.run for run in analysis.runs}
     (said,) = alternatives.forecasts(analysis, called)
     assert said.startswith("Forecasts of 25 runs, if the law continues: off by 0.02 at the median")
+
+
+def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
+    run, _ = made.fitted(
+        "runs/0", onset=Onset("terminal_fall", 40, 35, 45), reasons=list(verdict.REASONS),
+        forecast=predicted(), noise_driven=True, null_share=made.around(0.8, 0.1),
+        net_of_null={"fall": None, "gain": None}, at_onset={"reward_left": None},
+        silent_share=made.around(0.7, 0.1), dropped={"nan": 2}, **compared(),
+    )  # fmt: skip
+    assert len(explain.of_run(run)) <= 15
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:

@@ -64,7 +64,7 @@ def wobble(values: Floats, degree: int = 3) -> Wobble:
     return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
 def _polynomials(n: int, degree: int) -> Floats:
     """Orthonormal on n equal steps, shape (n, degree + 1)."""
     basis: Floats = np.linalg.qr(np.vander(np.linspace(-1, 1, n), degree + 1))[0]

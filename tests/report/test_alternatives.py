@@ -124,7 +124,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
         "runs/0", onset=Onset("terminal_fall", 40, 35, 45), reasons=list(verdict.REASONS),
         forecast=predicted(), noise_driven=True, null_share=made.around(0.8, 0.1),
         net_of_null={"fall": None, "gain": None}, at_onset={"reward_left": None},
-        silent_share=made.around(0.7, 0.1), dropped={"nan": 2}, **compared(),
+        silent_share=made.around(0.7, 0.1), **compared(),
     )  # fmt: skip
     assert len(explain.of_run(run)) <= 15
 

@@ -14,7 +14,15 @@ from harness.report import wording
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`ceiling 0.81 [0.78, 0.84], law holds`; `not identified, law undetermined`."""
-    return f"{_ceiling(analysis, runs)}, {wording.verdicts(runs)}"
+    return f"{_ceiling(analysis, runs)}, {wording.verdicts(runs)}{_noise(runs)}"
+
+
+def _noise(runs: Sequence[RunResult]) -> str:
+    """`, noise driven in 2` of several runs, by their null controls."""
+    driven = sum(run.noise_driven is True for run in runs)
+    if driven == 0:
+        return ""
+    return ", noise driven" + (f" {wording.in_runs(driven, len(runs))}" if len(runs) > 1 else "")
 
 
 def onset_finding(runs: Sequence[RunResult]) -> str:

@@ -120,3 +120,13 @@ def test_law_csv_has_the_same_in_columns() -> None:
     }  # fmt: skip
     assert {name: full[name] for name in told} == told
     assert {bare[name] for name in told} == {""}
+
+
+def test_the_finding_of_a_level_says_how_many_of_its_runs_are_noise() -> None:
+    runs = [
+        made.fitted(f"runs/{seed}", seed=seed, noise_driven=driven)
+        for seed, driven in ((1, True), (2, False), (3, None))
+    ]
+    assert "law holds in all 3 runs, noise driven in 1; no onset" in printed(made.analysis(runs))
+    assert "law holds, noise driven; no onset." in printed(made.analysis(runs[:1]))
+    assert "noise driven" not in printed(made.analysis(runs[1:]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from harness.law import binning, estimate
-from harness.law.clean import Points
 from harness.law.results import Floats
 
 FEWEST_POINTS = 16
@@ -15,18 +14,16 @@ LAST = 0.1
 """Share of the first part whose mean reward is the last value."""
 
 
-def out_of_time(points: Points) -> float | None:
-    """1 - squared error of the law / of the last value, told H; the better of two splits.
+def out_of_time(x: Floats, reward: Floats) -> float | None:
+    """1 - squared error of the law / of the last value, told x = exp(H); the better of two splits.
 
-    One split is the middle, the other the step by which exp(H) did half of its moving: where H
-    fell early, the second half of the run holds nothing to predict. None below 16 points or
-    where exp(H) or R does not vary.
+    One split is the middle, the other the point by which x did half of its moving: where H fell
+    early, the second half of the run holds nothing to predict. Both arrays without spikes, shape
+    (n,). None below 16 points or where x or R does not vary.
     """
-    if len(points) < FEWEST_POINTS:
+    if len(x) < FEWEST_POINTS:
         return None
-    x = np.exp(binning.without_spikes(points.entropy))
-    reward = binning.without_spikes(points.reward)
-    half = len(points) // 2
+    half = len(x) // 2
     early = max(FEWEST_FITTED, min(_half_moved(x), half))
     found = [_skill(x, reward, split) for split in sorted({early, half})]
     return max((skill for skill in found if skill is not None), default=None)

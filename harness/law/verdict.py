@@ -72,7 +72,7 @@ def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: b
         verdict = _by_break(verdict, fitted, shape, found)
         if breaks.falls_after_rise(shape) and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
-        verdict = replace(verdict, skill=skill.out_of_time(fitted.points))
+        verdict = replace(verdict, skill=skill.out_of_time(fitted.line.x, fitted.line.reward))
     if many and run is not None:
         verdict = _by_rise(verdict, run)
     if verdict.word == "holds":

@@ -16,22 +16,26 @@ from tests.law.synthetic import HIGH, LOW, Log, Noise
 RUNS = 20
 
 
+def skill_of(points: Points) -> float | None:
+    return skill.out_of_time(points.x, points.reward)
+
+
 def test_a_perfect_law_has_skill_of_one_and_a_useless_one_none() -> None:
     n = 400
     h = np.linspace(1.0, 0.2, n)
     steps = np.arange(1.0, n + 1)
-    assert skill.out_of_time(Points(steps, h, synthetic.law(h))) == pytest.approx(1.0)
+    assert skill_of(Points(steps, h, synthetic.law(h))) == pytest.approx(1.0)
     still = np.where(steps < 100, synthetic.law(h), synthetic.law(h)[99])
-    found = skill.out_of_time(Points(steps, h, still + 0.001 * np.sin(steps)))
+    found = skill_of(Points(steps, h, still + 0.001 * np.sin(steps)))
     assert found is not None
     assert found < 0
 
 
 def test_fewer_than_16_points_and_a_constant_have_no_skill() -> None:
     points = coverage.points_of(synthetic.lawful(1, 15, LOW))
-    assert skill.out_of_time(points) is None
+    assert skill_of(points) is None
     flat = Points(np.arange(40.0), np.full(40, 0.5), np.linspace(0, 1, 40))
-    assert skill.out_of_time(flat) is None
+    assert skill_of(flat) is None
 
 
 def test_an_early_fall_is_validated_where_it_happens() -> None:
@@ -40,7 +44,7 @@ def test_an_early_fall_is_validated_where_it_happens() -> None:
         synthetic.lawful(s, 1500, LOW, lambda u: 0.05 + 0.95 * np.exp(-u / 0.08))
         for s in range(RUNS)
     ]
-    found = [skill.out_of_time(coverage.points_of(log)) for log in made]
+    found = [skill_of(coverage.points_of(log)) for log in made]
     assert sum(s is not None and s > 0 for s in found) >= 0.95 * RUNS
 
 

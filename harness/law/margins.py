@@ -17,8 +17,8 @@ def parse(given: Sequence[str]) -> dict[str, float]:
     margins = dict(DEFAULT)
     named: set[str] = set()
     for word in given:
-        quantity, _, text = word.partition("=")
-        if quantity not in DEFAULT:
+        quantity, equals, text = word.partition("=")
+        if quantity not in DEFAULT or not equals:
             known = ", ".join(DEFAULT)
             raise ConfigError(f"{OPTION}: must be QUANTITY=VALUE for one of {known}, got {word!r}")
         if quantity in named:

@@ -15,7 +15,6 @@ from harness.law.results import Analysis, GroupResult
 from harness.report import canvas
 from harness.report.canvas import Drawing, Limits
 from harness.report.figure_text import label
-from harness.report.wording import plural
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling and onset over seeds"
@@ -104,7 +103,7 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
     compared = groups[0].compared or {}
     on = f"on {label(compared['on'])}" if compared["on"] else "each on its own users: not one scale"
     what = {
-        "a": f"a {on}, over {'one' if compared['shared_range'] else 'its own'} range of H",
+        "a": f"a {on}, {'one' if compared['shared_range'] else 'each its own'} range of H",
         "ceiling": f"ceiling b - a {on}",
         "onset": "onset of collapse, share of the run",
     }[quantity]
@@ -117,7 +116,7 @@ def _found(groups: Sequence[GroupResult], quantity: str) -> str:
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
         return ": not comparable"
-    return f": {tested.count('differs')} of {plural(len(tested), 'pair')} differ" if tested else ""
+    return f": {tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:

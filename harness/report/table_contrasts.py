@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from harness.law import claims
 from harness.law.results import Analysis, GroupResult
 from harness.report import table_csv, wording
 from harness.report.terminal import text
@@ -69,7 +70,7 @@ def notes(analysis: Analysis) -> list[str]:
         said.append(_method([c for _, c in found]))
     hidden = len(found) - len(_shown(found))
     if hidden:
-        said.append(f"{plural(hidden, 'undecided contrast')} more in contrasts.csv")
+        said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
     apart = _in_several_axes(analysis.groups)
     if apart:
         said.append(
@@ -106,7 +107,8 @@ def _seeds(contrast: Contrast) -> str:
     needed, margin = contrast["seeds_needed"], wording.number(contrast["margin"])
     if contrast["minimum_detectable"] is None:
         return f"needs at least {needed} seeds a group" if needed else ""
-    return f"about {needed or 'over 1000'} seeds a group for one of {margin}"
+    seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
+    return f"{seeds} seeds a group for one of {margin}"
 
 
 def _failures(contrast: Contrast) -> str:

@@ -123,20 +123,6 @@ def test_nothing_readable_prints_no_table_and_every_reason() -> None:
     ]
 
 
-def test_differences_between_groups_are_sentences() -> None:
-    analysis = study()
-    contrast = {
-        "with": {"difficulty": "hard"}, "quantity": "ceiling", "difference": 0.4, "low": 0.3,
-        "high": 0.5, "p_holm": 0.0031, "decision": "differs",
-    }  # fmt: skip
-    group = dataclasses.replace(analysis.groups[0], contrasts=[contrast])
-    text = printed(dataclasses.replace(analysis, groups=(group,)), width=120)
-    line = (
-        "difficulty=easy against difficulty=hard, ceiling: 0.40 [0.30, 0.50], p = 0.0031, differs"
-    )
-    assert line in text
-
-
 @pytest.mark.parametrize("payload", made.PAYLOADS)
 def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str) -> None:
     analysis = made.analysis(

@@ -1,0 +1,189 @@
+"""What people read of differences between groups: the table, its notes, and the forest plot."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from harness.law.results import Analysis, GroupResult, Pooled
+from harness.report import figure_forest, figures, table_contrasts
+from harness.report.tables import print_analysis
+from harness.report.visible import visible
+from tests.report import made
+
+
+def contrast(**more: Any) -> dict[str, Any]:
+    """hard minus easy, decided unless told otherwise."""
+    return {
+        "with": {"difficulty": "easy"}, "quantity": "ceiling", "difference": -0.4, "low": -0.5,
+        "high": -0.3, "p_holm": 0.0031, "decision": "differs", "why": None,
+        "on": "eval/medium/reward", "margin": 0.05, "p_equivalent": 1.0,
+        "minimum_detectable": 0.21, "seeds": [3, 3], "seeds_needed": 9, "on_probe": None,
+        "unlike_failures": None, **more,
+    }  # fmt: skip
+
+
+def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) -> dict[str, Any]:
+    seeds = [
+        {
+            "run": run, "seed": seed, "a": made.around(0.3, 0.02), "gain": None,
+            "ceiling": made.around(0.8 - 0.1 * order + 0.01 * seed, 0.02), "onset": onset,
+            "reached": 1.0,
+        }
+        for seed, (run, onset) in enumerate(zip(runs, onsets, strict=True), 1)
+    ]  # fmt: skip
+    mean = Pooled(0.8 - 0.1 * order, 0.6, 1.0, len(runs), 0)
+    a = Pooled(0.3, 0.28, 0.32, len(runs), 0)
+    onset = Pooled(None, None, None, 0, onsets.count(None))
+    return {
+        "order": order, "on": "eval/medium/reward", "shared_range": True, "seeds": seeds,
+        "a": a, "ceiling": mean, "gain": mean, "onset": onset,
+    }  # fmt: skip
+
+
+def study(level: str = "hard", **more: Any) -> Analysis:
+    """easy, and `level` with one contrast against it."""
+    analysis = made.ladder(levels=2)
+    names = [run.run for run in analysis.runs]
+    easy, other = (
+        dataclasses.replace(
+            made.group({"difficulty": name}, runs, Pooled(0.8, 0.7, 0.9, 3, 0)),
+            compared=compared(order, runs, [None, 0.4, 0.5 if order else None]),
+        )
+        for order, (name, runs) in enumerate((("easy", names[:3]), (level, names[3:])))
+    )
+    other = dataclasses.replace(other, contrasts=[contrast(**more)])
+    return dataclasses.replace(analysis, groups=(easy, other))
+
+
+def printed(analysis: Analysis, width: int = 80) -> str:
+    stream = io.StringIO()
+    print_analysis(analysis, Console(file=stream, width=width), explain=False)
+    return stream.getvalue()
+
+
+def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
+    text = printed(study(), width=120)
+    assert "difficulty: hard minus easy" in text
+    line = next(line for line in text.splitlines() if line.startswith("ceiling"))
+    assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.0031", "differs"]
+    assert "p by Holm over 1" in text
+    assert "rewards on eval/medium/reward" in text
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"decision": "equivalent", "margin": 0.05}, "equivalent within 0.05"),
+        (
+            {"decision": "undecided"},
+            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of 0.05",
+        ),
+        (
+            {"decision": "undecided", "seeds_needed": None},
+            "undecided: a difference of 0.21 would be found; "
+            "over 1000 seeds a group for one of 0.05",
+        ),
+        (
+            {"decision": "undecided", "quantity": "onset", "minimum_detectable": 1.7},
+            "undecided: no difference could be found; about 9 seeds a group for one of 0.05",
+        ),
+        (
+            {"decision": "undecided", "minimum_detectable": None, "why": "a seed is the replicate"},
+            "undecided: a seed is the replicate; needs at least 9 seeds a group",
+        ),
+        ({"decision": "not_comparable", "why": "no H in common"}, "not comparable: no H in common"),
+        (
+            {"unlike_failures": [0.07, 0.003]},
+            "differs; careful: 7.0% of conversations failed against 0.3%",
+        ),
+    ],
+)
+def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
+    assert table_contrasts.decision(contrast(**more)) == said
+
+
+def test_the_table_fits_eighty_columns() -> None:
+    text = printed(study(decision="undecided", minimum_detectable=0.123456))
+    block = text[text.index("difficulty: hard") : text.index("differences of means")]
+    assert max(map(len, block.splitlines())) <= 80
+
+
+def test_many_contrasts_show_what_was_decided_and_count_the_rest() -> None:
+    analysis = study()
+    many = [contrast(decision="undecided")] * 30 + [contrast()]
+    groups = (analysis.groups[0], dataclasses.replace(analysis.groups[1], contrasts=many))
+    text = printed(dataclasses.replace(analysis, groups=groups), width=120)
+    assert sum(line.startswith("ceiling") for line in text.splitlines()) == 1
+    assert "30 contrasts more in contrasts.csv" in text
+
+
+def test_axes_that_both_share_are_named_in_brackets() -> None:
+    one = {"difficulty": "hard", "policy": "tiny"}
+    said = table_contrasts.against(one, {**one, "difficulty": "easy"})
+    assert said == "difficulty: hard minus easy (policy=tiny)"
+
+
+@pytest.mark.parametrize("payload", made.PAYLOADS)
+def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
+    analysis = study(payload, on=payload, why=payload, decision="not_comparable")
+    text = printed(analysis, width=500)
+    assert all(visible(line) == line for line in text.split("\n"))
+    (forest,) = [d for d in figures.draw(analysis, every_run=False) if d.name == "forest"]
+    ticks = forest.figure.axes[0].get_yticklabels()
+    assert all(visible(tick.get_text()) == tick.get_text() for tick in ticks)
+    table_contrasts.csv(analysis)
+
+
+def forest(analysis: Analysis) -> Any:
+    (found,) = [d for d in figures.draw(analysis, every_run=False) if d.name == "forest"]
+    return found
+
+
+def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
+    drawing = forest(study())
+    a, ceiling, onset = drawing.figure.axes
+    assert [tick.get_text() for tick in a.get_yticklabels()] == [
+        "difficulty=easy",
+        "difficulty=hard",
+    ]
+    assert ceiling.get_title(loc="left").replace("\n", " ") == (
+        "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
+    )
+    seeds = [row for row in drawing.rows if row["kind"] == "seed"]
+    assert len(seeds) == 3 * 6
+    late = [row for row in seeds if row["quantity"] == "onset" and row["censored"]]
+    assert [(row["group"], row["value"]) for row in late] == [
+        ("difficulty=easy", 1.0), ("difficulty=easy", 1.0), ("difficulty=hard", 1.0),
+    ]  # fmt: skip
+    assert onset.get_xlim() == (-0.03, 1.03)
+
+
+def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
+    analysis = study()
+    wide = dict(analysis.groups[0].compared or {}, ceiling=Pooled(0.8, -40.0, 41.6, 2, 1))
+    groups = (dataclasses.replace(analysis.groups[0], compared=wide), analysis.groups[1])
+    low, high = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1].get_xlim()
+    assert high - low < 0.5
+
+
+def test_without_groups_there_is_no_forest() -> None:
+    names = {drawing.name for drawing in figures.draw(made.ladder(), every_run=False)}
+    assert "forest" not in names
+    assert figure_forest.drawable(made.ladder()) == []
+
+
+def test_many_groups_are_cut_and_said_to_be() -> None:
+    analysis = study()
+    one = analysis.groups[1]
+    groups: list[GroupResult] = [
+        dataclasses.replace(one, key={"difficulty": f"level{i}"}) for i in range(50)
+    ]
+    drawing = forest(dataclasses.replace(analysis, groups=tuple(groups)))
+    assert "40 of 50 groups" in drawing.figure.get_suptitle()
+    assert len({row["group"] for row in drawing.rows}) == 50

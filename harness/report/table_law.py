@@ -18,13 +18,20 @@ COLUMNS = (
     "net_fall_high", "net_gain", "net_gain_low", "net_gain_high", "silent_share",
     "silent_share_low", "silent_share_high", "reward_left", "reward_left_low", "reward_left_high",
     "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
-    "reliability_from_se", "same_batch",
+    "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
+    "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
 )  # fmt: skip
 PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
-    "reliability_from_se", "same_batch",
+    "reliability_from_se", "same_batch", "against_linear",
 )  # fmt: skip
+FORECAST = {
+    "value": "forecast", "low": "forecast_low", "high": "forecast_high",
+    "identified": "forecast_identified", "truth": "forecast_truth",
+    "last_value": "forecast_last_value",
+}  # fmt: skip
+"""Key of RunResult.forecast -> column."""
 
 
 def law_csv(analysis: Analysis) -> str:
@@ -51,6 +58,7 @@ def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_onset("onset_probe", run.onset_probe),
         **_interval("gain", run.gain),
         **_interval("null_share", run.null_share),
+        **{column: (run.forecast or {}).get(key) for key, column in FORECAST.items()},
         **_interval("net_fall", (run.net_of_null or {}).get("fall")),
         **_interval("net_gain", (run.net_of_null or {}).get("gain")),
         **_interval("silent_share", run.silent_share),

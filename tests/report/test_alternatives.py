@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +14,7 @@ from matplotlib.axes import Axes
 
 from harness.law import verdict
 from harness.law.results import Analysis, Onset
-from harness.report import alternatives, explain, figures, traces
+from harness.report import alternatives, explain, figures, table_law, traces
 from harness.report.canvas import Drawing
 from tests.report import made
 from tests.report.test_tables import printed
@@ -186,3 +188,16 @@ def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
         assert row["runs"] == 25
         assert row["low"] <= row["residual"] <= row["high"]
         assert abs(row["residual"]) <= 0.011
+
+
+def test_law_csv_has_the_forecast_and_the_word_on_linear_in_h() -> None:
+    text = table_law.law_csv(one(forecast=predicted(), **compared()))
+    (row,) = csv.DictReader(io.StringIO(text))
+    told = {
+        "against_linear": "not_distinguishable", "forecast": "0.82", "forecast_low": "0.7",
+        "forecast_high": "0.9", "forecast_identified": "true", "forecast_truth": "0.8",
+        "forecast_last_value": "0.7",
+    }  # fmt: skip
+    assert {name: row[name] for name in told} == told
+    (bare,) = csv.DictReader(io.StringIO(table_law.law_csv(one())))
+    assert {bare[name] for name in told} == {""}

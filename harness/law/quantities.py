@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.law import gates, regime, shared_range
+from harness.law import regime, shared_range
 from harness.law.clean import Points
 from harness.law.groups import Member
+from harness.law.interval import Spread
 from harness.law.pairs import Side
 from harness.law.random_effects import Sample, sample, unweighted
-from harness.law.replicates import Replicate
 from harness.law.results import Interval, Onset
 
 QUANTITIES = ("a", "ceiling", "onset", "gain")
@@ -29,12 +29,16 @@ class Footing:
     probe: bool = False
     """H on the frozen prefixes instead of the states visited."""
 
-    def points(self, member: Member) -> Points | None:
-        held = self._held(member.replicate)
-        return held.get(self.column or member.result.reward or "")
+    def column_of(self, member: Member) -> str:
+        return self.column or str(member.result.reward)
 
-    def _held(self, replicate: Replicate) -> Mapping[str, Points]:
-        return replicate.on_probe if self.probe else replicate.points
+    def points(self, member: Member) -> Points | None:
+        return member.replicate.points_on(self.column_of(member), self.probe)
+
+    def spread(self, member: Member) -> Spread | None:
+        """How sure the law of the run is on this footing."""
+        law = member.replicate.law(self.column_of(member), self.probe)
+        return law.spread if law is not None else None
 
     def onset(self, member: Member) -> Onset | None:
         """The onset of collapse; an explosion is none."""
@@ -57,15 +61,18 @@ def slopes(groups: Sequence[Side], footing: Footing) -> Values | None:
 
 def slopes_of_own_ranges(groups: Sequence[Side], footing: Footing) -> Values:
     """a of each run over all of its own H."""
-    return _each(groups, lambda m: m.result.a, _slope, footing)
+    spreads = [[footing.spread(m) for m in group.members] for group in groups]
+    return [[s.a if s is not None else None for s in of_group] for of_group in spreads]
 
 
 def ceilings(groups: Sequence[Side], footing: Footing) -> Values:
-    return _each(groups, lambda m: m.result.ceiling, _ceiling, footing)
+    spreads = [[footing.spread(m) for m in group.members] for group in groups]
+    return [[s.ceiling if s is not None else None for s in of_group] for of_group in spreads]
 
 
 def gains(groups: Sequence[Side], footing: Footing) -> Values:
-    return _each(groups, lambda m: m.result.gain, regime.gain, footing)
+    points = [[footing.points(m) for m in group.members] for group in groups]
+    return [[regime.gain(p) if p is not None else None for p in of_group] for of_group in points]
 
 
 def samples(values: Values) -> list[Sample]:
@@ -113,33 +120,6 @@ def _share(member: Member, step: float) -> float:
         return step / planned
     before = replicate.first_step - 1
     return (step - before) / (replicate.last_step - before)
-
-
-def _each(
-    groups: Sequence[Side],
-    known: Callable[[Member], Interval | None],
-    of: Callable[[Points], Interval | None],
-    footing: Footing,
-) -> Values:
-    """On the headline's column the number in the run's own row, else `of` the points."""
-
-    def value(member: Member) -> Interval | None:
-        if footing.column in (None, member.result.reward):
-            return known(member)
-        points = footing.points(member)
-        return of(points) if points is not None else None
-
-    return [[value(member) for member in group.members] for group in groups]
-
-
-def _slope(points: Points) -> Interval | None:
-    spread = gates.fit(points).spread
-    return spread.a if spread is not None else None
-
-
-def _ceiling(points: Points) -> Interval | None:
-    spread = gates.fit(points).spread
-    return spread.ceiling if spread is not None else None
 
 
 VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.law import clean, onset
+from harness.law import clean, gates, onset
 from harness.law.clean import Cleaned, Points
+from harness.law.gates import Fitted
 from harness.law.reading import Table
 from harness.law.results import Onset
 
@@ -42,6 +43,17 @@ class Replicate:
     last_step: float = 1.0
     failed_a_step: float | None = None
     """Conversations without a reward, mean over steps; None where the log does not say."""
+    _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
+
+    def points_on(self, column: str, probe: bool) -> Points | None:
+        return (self.on_probe if probe else self.points).get(column)
+
+    def law(self, column: str, probe: bool) -> Fitted | None:
+        """Fitted once, however many groups the run is compared with; None without points."""
+        points = self.points_on(column, probe)
+        if points is not None and (column, probe) not in self._laws:
+            self._laws[column, probe] = gates.fit(points)
+        return self._laws.get((column, probe))
 
 
 def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:

@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, GroupResult, Pooled
-from harness.report import figure_forest, figures, table_contrasts
+from harness.report import canvas, figure_forest, figures, table_contrasts
+from harness.report.canvas import Drawing
 from harness.report.tables import print_analysis
 from harness.report.visible import visible
 from tests.report import made
@@ -65,6 +66,11 @@ def printed(analysis: Analysis, width: int = 80) -> str:
     stream = io.StringIO()
     print_analysis(analysis, Console(file=stream, width=width), explain=False)
     return stream.getvalue()
+
+
+def forest(analysis: Analysis) -> Drawing:
+    with canvas.styled():
+        return figure_forest.draw(figure_forest.drawable(analysis), "forest")
 
 
 def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
@@ -134,15 +140,9 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     analysis = study(payload, on=payload, why=payload, decision="not_comparable")
     text = printed(analysis, width=500)
     assert all(visible(line) == line for line in text.split("\n"))
-    (forest,) = [d for d in figures.draw(analysis, every_run=False) if d.name == "forest"]
-    ticks = forest.figure.axes[0].get_yticklabels()
+    ticks = forest(analysis).figure.axes[0].get_yticklabels()
     assert all(visible(tick.get_text()) == tick.get_text() for tick in ticks)
     table_contrasts.csv(analysis)
-
-
-def forest(analysis: Analysis) -> Any:
-    (found,) = [d for d in figures.draw(analysis, every_run=False) if d.name == "forest"]
-    return found
 
 
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
@@ -170,6 +170,10 @@ def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     groups = (dataclasses.replace(analysis.groups[0], compared=wide), analysis.groups[1])
     low, high = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1].get_xlim()
     assert high - low < 0.5
+
+
+def test_the_forest_is_one_of_the_figures() -> None:
+    assert "forest" in {drawing.name for drawing in figures.draw(study(), every_run=False)}
 
 
 def test_without_groups_there_is_no_forest() -> None:

@@ -47,7 +47,8 @@ class Measured:
     estimate: Estimate | None = None
     """The later group's minus the baseline's."""
     probe: Probe | None = None
-    """The same with H on the frozen prefixes; None where that cannot be told."""
+    """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
+    because the states visited show no difference."""
     own_error: float = 0.0
     """Of one run by its own interval, a standard error: at least so much do seeds differ."""
     incomparable: str | None = None
@@ -74,7 +75,9 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     margin = _absolute(quantity, margin, found)
     if estimate is None:
         return Measured(margin, on, seeds, **_too_little(quantity, seeds))
-    return Measured(margin, on, seeds, estimate, _on_probe(pair, quantity, column))
+    found_at_all = claims.p_differs(estimate) < claims.LEVEL
+    probe = _on_probe(pair, quantity, column) if found_at_all else None
+    return Measured(margin, on, seeds, estimate, probe)
 
 
 def column_for(sides: Sequence[Side]) -> str | None:

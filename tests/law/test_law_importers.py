@@ -40,16 +40,16 @@ EXPECTED = {
     "verl_console.log": Expected(
         "actor/entropy",
         "critic/score/mean",
-        {"missing_entropy": 1},
+        {},
         "val-core/made_up/reward/mean@1",
-        4,
+        5,
     ),
     "verl_file.jsonl": Expected(
         "actor/entropy",
         "critic/score/mean",
-        {"missing_entropy": 1},
-        "critic/rewards/mean",
-        ROWS,
+        {},
+        "val-core/made_up/reward/mean@1",
+        1,
     ),
     "prime_rl.jsonl": Expected("entropy/all/mean", "reward/all/mean", {}, "reward/all/max", ROWS),
     "open_instruct.csv": Expected("policy/entropy_avg", "scores", {}, "eval/scores", 3),
@@ -90,9 +90,18 @@ def test_steps_without_an_evaluation_are_no_damage() -> None:
     assert fitted(LOGS / "trainer_state.json", reward="eval_reward").dropped == {}
 
 
-def test_a_row_left_out_of_a_console_log_is_named_by_its_line() -> None:
-    result = fitted(LOGS / "verl_console.log")
-    assert result.dropped_at == {"missing_entropy": [f"{LOGS / 'verl_console.log'}:2"]}
+def test_a_row_left_out_of_a_console_log_is_named_by_its_line(tmp_path: Path) -> None:
+    data = (LOGS / "verl_console.log").read_bytes().replace(b"actor/entropy:np.float64", b"x:", 1)
+    (tmp_path / "out.log").write_bytes(data)
+    result = fitted(tmp_path / "out.log")
+    assert result.dropped_at == {"missing_entropy": [f"{tmp_path / 'out.log'}:16"]}
+
+
+def test_a_validation_before_the_first_step_is_of_the_weights_of_that_step() -> None:
+    table = reading.read(LOGS / "verl_console.log", ["val-core/made_up/reward/mean@1"])
+    assert table.columns["step"][0] == 1
+    assert table.columns["val-core/made_up/reward/mean@1"][0] == 0.262
+    assert table.columns["critic/score/mean"][0] == 0.540
 
 
 def test_every_program_of_the_table_is_tried_here() -> None:

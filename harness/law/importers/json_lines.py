@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from harness.law.importers import verl_console
 from harness.law.importers.rows import Row, Rows, damaged
 
 RULE = "must hold one JSON object a line"
@@ -38,7 +39,8 @@ def _value(line: bytes) -> Any:
 
 def _lifted(row: Mapping[str, Any]) -> Row:
     """verl writes {"step": 1, "data": {...}}."""
-    inner = row.get("data")
+    inner, step = row.get("data"), row.get("step")
     if isinstance(inner, dict) and row.keys() <= {"step", "data"}:
-        return {**inner, **row}
+        whole = isinstance(step, int) and not isinstance(step, bool)
+        return {**inner, "step": verl_console.training_step(step) if whole else step}
     return row

@@ -14,6 +14,11 @@ _NUMPY = re.compile(r"np\.\w+\((.*)\)")
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 
+def training_step(step: int) -> int:
+    """Step 0 is a validation of the weights that step 1 begins with: H is that of step 1."""
+    return 1 if step == 0 else step
+
+
 def looks_like(data: bytes) -> bool:
     return any(_STEP.search(line) for line in data.split(b"\n") if b"step:" in line)
 
@@ -34,7 +39,7 @@ def rows(data: bytes) -> Rows:
             torn = number
             continue
         metrics = match[2].decode("utf-8", "replace").rstrip("\r")
-        found.append({**_metrics(metrics), "step": int(match[1][:20])})
+        found.append({**_metrics(metrics), "step": training_step(int(match[1][:20]))})
         places.append(number)
     return Rows(found, places, damaged([], torn), RULE, scattered=True)
 

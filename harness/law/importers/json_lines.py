@@ -39,8 +39,10 @@ def _value(line: bytes) -> Any:
 
 def _lifted(row: Mapping[str, Any]) -> Row:
     """verl writes {"step": 1, "data": {...}}."""
-    inner, step = row.get("data"), row.get("step")
-    if isinstance(inner, dict) and row.keys() <= {"step", "data"}:
-        whole = isinstance(step, int) and not isinstance(step, bool)
-        return {**inner, "step": verl_console.training_step(step) if whole else step}
-    return row
+    inner = row.get("data")
+    if not isinstance(inner, dict) or not row.keys() <= {"step", "data"}:
+        return row
+    step = row.get("step")
+    if isinstance(step, int) and not isinstance(step, bool):
+        step = verl_console.training_step(step)
+    return {**inner, "step": step}

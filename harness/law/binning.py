@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.law import numbers
 from harness.law.results import Floats
 
 Labels = NDArray[np.intp]
@@ -16,17 +19,28 @@ SPIKE_WINDOW = 7
 
 def fit_bins(n: int) -> int:
     """Bins of the estimator: clip(round(sqrt(n)), 8, 40), with at least two points in each."""
-    return max(1, min(int(np.clip(round(n**0.5), 8, 40)), n // 2))
+    return max(1, min(int(max(8, min(round(n**0.5), 40))), n // 2))
 
 
 def onset_bins(n: int) -> int:
     """How many bins the onset is sought on: clip(n / 5, 16, 100)."""
-    return min(int(np.clip(n / 5, 16, 100)), n)
+    return min(int(max(16, min(n / 5, 100))), n)
 
 
+@lru_cache(maxsize=64)
 def labels(n: int, bins: int) -> Labels:
     """The bin of each point, 0 .. bins - 1, counts differing by at most one. Shape (n,)."""
-    return np.arange(n) * bins // n
+    label = np.arange(n) * bins // n
+    label.flags.writeable = False
+    return label
+
+
+@lru_cache(maxsize=64)
+def centres(n: int, bins: int) -> Floats:
+    """Mean place of each bin's points, 0 .. n - 1. Shape (bins,)."""
+    centre = means(np.arange(n, dtype=float), labels(n, bins))
+    centre.flags.writeable = False
+    return centre
 
 
 def means(values: Floats, label: Labels) -> Floats:
@@ -52,14 +66,19 @@ def without_spikes(values: Floats) -> Floats:
     """
     if len(values) < SPIKE_WINDOW:
         return values
-    padded = np.pad(values, SPIKE_WINDOW // 2, mode="reflect", reflect_type="odd")
-    around = np.lib.stride_tricks.sliding_window_view(padded, SPIKE_WINDOW)
-    centre = np.median(around, axis=1)
-    spread = SPIKE_SD * np.median(np.abs(values - centre)) / MAD_TO_SD
+    centre = numbers.running_median(mirrored(values, SPIKE_WINDOW // 2), SPIKE_WINDOW)
+    spread = SPIKE_SD * numbers.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
 
 
 def clipped(residuals: Floats) -> Floats:
     """Pulled to within 4 robust standard deviations of zero."""
-    limit = SPIKE_SD * float(np.median(np.abs(residuals))) / MAD_TO_SD
+    limit = SPIKE_SD * numbers.median(np.abs(residuals)) / MAD_TO_SD
     return np.clip(residuals, -limit, limit) if limit > 0 else residuals
+
+
+def mirrored(values: Floats, width: int) -> Floats:
+    """With `width` more at each end, mirrored through the end point."""
+    before = 2 * values[0] - values[width:0:-1]
+    after = 2 * values[-1] - values[-2 : -width - 2 : -1]
+    return np.concatenate((before, values, after))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, estimate, interval, segments, trend
+from harness.law import binning, estimate, interval, numbers, segments, trend
 from harness.law.clean import Points
 from harness.law.estimate import Line
 from harness.law.gates import Fitted
@@ -82,7 +82,11 @@ def law_break(run: Binned) -> Break:
     slopes, ssr = _two_regressors(held, after, run.reward)
     best = int(np.argmin(ssr))
     k, (on_x, on_time) = int(knots[best]), slopes[best]
-    left = _centred(run.reward) - on_x * _centred(held[best]) - on_time * _centred(after[best])
+    left = (
+        numbers.centred(run.reward)
+        - on_x * numbers.centred(held[best])
+        - on_time * numbers.centred(after[best])
+    )
     end = max(1, bins // 20)
     moved = on_time * (1 - run.time[k]) - on_x * (run.x[-end:].mean() - run.x[k])
     return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
@@ -114,7 +118,7 @@ def falls_after_rise(run: Binned) -> bool:
 def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
     """Least squares of y on [1, first, second] for many pairs at once: slopes (m, 2), SSR (m,)."""
     u, v = (m - m.mean(axis=1, keepdims=True) for m in (first, second))
-    centred = _centred(y)
+    centred = numbers.centred(y)
     uu, vv, uv = (u * u).sum(1), (v * v).sum(1), (u * v).sum(1)
     uy, vy = u @ centred, v @ centred
     determinant = uu * vv - uv**2
@@ -127,14 +131,9 @@ def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, F
 
 def _f(run: Binned, left: Floats, extra: int, parameters: int) -> float:
     law = estimate.least_squares(run.x, run.reward)
-    whole = _centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
+    whole = numbers.centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
     rho = estimate.lag1(left)
     ssr = max(float(left @ left), 1e-300)
     freedom = max(len(left) - parameters, 1)
     f = (float(whole @ whole) - ssr) / extra / (ssr / freedom) * (1 - rho) / (1 + rho)
     return max(f, 0.0)
-
-
-def _centred(values: Floats) -> Floats:
-    centred: Floats = values - values.mean()
-    return centred

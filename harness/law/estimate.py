@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning
+from harness.law import binning, numbers
 from harness.law.results import Floats
 
 STRONG_FIRST_STAGE = 25.0
@@ -67,33 +67,33 @@ def through(x: Floats, reward: Floats) -> Line | None:
     """The instrumental-variable line through points that hold no spikes."""
     label = binning.labels(len(x), binning.fit_bins(len(x)))
     z, f = _instrument(x, label)
-    shared = float(_centred(z) @ x)
+    shared = float(numbers.centred(z) @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = -float(_centred(z) @ reward) / shared
-    return Line(a, float(reward.mean() + a * x.mean()), f, x, reward, z)
+    a = -float(numbers.centred(z) @ reward) / shared
+    return Line(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     """None if x does not vary."""
-    spread, moved = _centred(x), _centred(reward)
+    spread, moved = numbers.centred(x), numbers.centred(reward)
     if len(x) < 2 or not spread @ spread > 1e-12 * max(1.0, float(x @ x)):
         return None
     a = float(-(spread @ moved) / (spread @ spread))
     total = float(moved @ moved)
     left = moved + a * spread
     r2 = 1 - float(left @ left) / total if total > 0 else 0.0
-    return LeastSquares(a, float(reward.mean() + a * x.mean()), r2)
+    return LeastSquares(a, float(numbers.mean(reward) + a * numbers.mean(x)), r2)
 
 
 def lag1(residuals: Floats) -> float:
     """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98]."""
-    n, centred = len(residuals), _centred(residuals)
+    n, centred = len(residuals), numbers.centred(residuals)
     power = float(centred @ centred)
     if n < 3 or power <= 0:
         return 0.0
     raw = float(centred[1:] @ centred[:-1]) / power
-    return float(np.clip(raw + (1 + 4 * raw) / n, 0.0, LARGEST_AUTOCORRELATION))
+    return min(max(raw + (1 + 4 * raw) / n, 0.0), LARGEST_AUTOCORRELATION)
 
 
 def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
@@ -109,7 +109,7 @@ def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
 def _between_neighbours(own: Floats, label: binning.Labels) -> Floats:
     """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
     place = np.arange(len(label), dtype=float)
-    means, centres = _extended(own), _extended(binning.means(place, label))
+    means, centres = _extended(own), _extended(binning.centres(len(label), len(own)))
     slope = (means[2:] - means[:-2]) / (centres[2:] - centres[:-2])
     along: Floats = means[label] + slope[label] * (place - centres[label])
     return along
@@ -122,17 +122,12 @@ def _extended(values: Floats) -> Floats:
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
     """Of x on z. What z leaves of x is clipped, so that one steep bin does not count as noise."""
-    centred = _centred(z)
+    centred = numbers.centred(z)
     power = float(centred @ centred)
     if power <= 0:
         return 0.0
     slope = float(centred @ x) / power
-    left = binning.clipped(_centred(x) - slope * centred)
+    left = binning.clipped(numbers.centred(x) - slope * centred)
     rho = lag1(left)
     noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf
-
-
-def _centred(values: Floats) -> Floats:
-    centred: Floats = values - values.mean()
-    return centred

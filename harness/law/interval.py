@@ -7,12 +7,13 @@ residuals' lag-1 correlation.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal, stats
+from scipy import signal
 
-from harness.law import estimate
+from harness.law import binning, estimate, numbers
 from harness.law.estimate import Line
 from harness.law.results import Floats, Interval
 
@@ -42,8 +43,8 @@ def spread(line: Line) -> Spread | None:
         return None
     jack, groups = _jackknife(line, tau)
     sandwich = _sandwich(line, rho, tau)
-    t_jack = float(stats.t.ppf(0.975, groups - 1))
-    t_sandwich = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
+    t_jack = numbers.t_quantile(0.975, groups - 1)
+    t_sandwich = numbers.t_quantile(0.975, max(n / tau - 2, 1))
     widths = np.maximum(t_jack * _errors(jack), t_sandwich * _errors(sandwich))
     wider = jack if t_jack**2 * jack[0, 0] >= t_sandwich**2 * sandwich[0, 0] else sandwich
     values = (line.a, line.b, line.ceiling)
@@ -60,9 +61,12 @@ def _errors(covariance: Floats) -> Floats:
 def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     """Covariance of (a, b) from refits without one time block each, and how many blocks."""
     n = len(line.x)
-    groups = min(int(np.clip(round(n / (4 * tau)), 6, 8)), n)
-    block = np.arange(n) * groups // n
-    refits = [estimate.through(line.x[block != g], line.reward[block != g]) for g in range(groups)]
+    groups = min(max(6, min(round(n / (4 * tau)), 8)), n)
+    edges = np.searchsorted(binning.labels(n, groups), range(groups + 1))
+    refits = [
+        estimate.through(_without(line.x, first, last), _without(line.reward, first, last))
+        for first, last in itertools.pairwise(edges)
+    ]
     found = np.array([(r.a, r.b) for r in refits if r is not None]).T
     if found.size < 6:
         return np.zeros((2, 2)), groups
@@ -71,9 +75,13 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     return covariance, groups
 
 
+def _without(values: Floats, first: int, last: int) -> Floats:
+    return np.concatenate((values[:first], values[last:]))
+
+
 def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     """Covariance of (a, b) if the errors of R are an AR(1) with lag-1 correlation rho."""
-    n, z = len(line.x), line.z - line.z.mean()
+    n, z = len(line.x), numbers.centred(line.z)
     weight_a = -z / (z @ line.x)
     weight_b = 1 / n + weight_a * line.x.mean()
     left = line.residuals

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, segments, trend
+from harness.law import binning, numbers, segments, trend
 from harness.law.clean import Points
 from harness.law.results import Floats, Onset
 from harness.law.segments import Knots
@@ -52,7 +52,7 @@ def course(steps: Floats, entropy: Floats) -> Course | None:
     bins = binning.onset_bins(n)
     label = binning.labels(n, bins)
     h = binning.medians(entropy, label)
-    start = float(np.median(h[: max(1, round(0.02 * bins))]))
+    start = numbers.median(h[: max(1, round(0.02 * bins))])
     if start < LEAST_START_NATS:
         return None
     log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
@@ -67,7 +67,7 @@ def find(run: Course, rewards: Points) -> Onset | None:
     if explosion is not None:
         return explosion
     last = max(1, round(0.05 * len(run.log_h)))
-    if float(np.median(run.headroom[-last:])) > LEFT_AT_END:
+    if numbers.median(run.headroom[-last:]) > LEFT_AT_END:
         return None
     fall = _accelerating(run.log_h)
     if fall is None:
@@ -154,7 +154,7 @@ class Rise:
 
 def rise(run: Course) -> Rise:
     last = slice(-max(1, len(run.log_h) // 10), None)
-    end, regained = float(np.median(run.log_h[last])), float(np.median(run.headroom[last]))
+    end, regained = numbers.median(run.log_h[last]), numbers.median(run.headroom[last])
     return Rise(
         end - float(_smooth(run.log_h).min()),
         end - run.log_start,
@@ -164,8 +164,7 @@ def rise(run: Course) -> Rise:
 
 def _smooth(values: Floats) -> Floats:
     padded = np.pad(values, 2, mode="edge")
-    smooth: Floats = np.median(np.lib.stride_tricks.sliding_window_view(padded, 5), axis=1)
-    return smooth
+    return numbers.running_median(padded, 5)
 
 
 def _explosion(run: Course) -> Onset | None:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy import stats
 
-from harness.law import binning, estimate
+from harness.law import binning, estimate, numbers
 from harness.law.results import Floats
 
 FEWEST_POINTS = 4
@@ -60,7 +59,7 @@ def wobble(values: Floats, degree: int = 3) -> Wobble:
     left = values - basis @ (basis.T @ values)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
-    t = float(stats.t.ppf(0.975, max(n / tau - 2, 1)))
+    t = numbers.t_quantile(0.975, max(n / tau - 2, 1))
     return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
 
 
@@ -75,4 +74,4 @@ def batch_half_width(values: Floats) -> float:
     """Of the 95% interval of the mean, from 8 blocks of time around a parabola. n >= 8."""
     label = binning.labels(len(values), BATCHES)
     blocks = wobble(binning.means(values, label), degree=2)
-    return float(stats.t.ppf(0.975, BATCHES - 3)) * blocks.sd / math.sqrt(BATCHES)
+    return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

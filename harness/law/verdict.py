@@ -104,7 +104,7 @@ def _by_break(
     """What a break of the law changes; before a collapse the law may have held."""
     assert fitted.line is not None
     fall = found if found is not None and found.kind == "terminal_fall" else None
-    before, after = _around(fitted.points, found)
+    before, after = _around(fitted, found)
     best = breaks.law_break(shape)
     broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
     step = best.step
@@ -132,10 +132,12 @@ def _broken(verdict: Verdict, found: Onset | None, before: Fitted) -> Verdict:
     return verdict.because("fails", "law_break")
 
 
-def _around(points: Points, found: Onset | None) -> tuple[Fitted, Points]:
+def _around(fitted: Fitted, found: Onset | None) -> tuple[Fitted, Points]:
     """The law before the onset, and the points from it on; all and none where there is none."""
+    points = fitted.points
     at = np.inf if found is None else found.step
-    return gates.fit(points.where(points.steps < at)), points.where(points.steps >= at)
+    before = fitted if found is None else gates.fit(points.where(points.steps < at))
+    return before, points.where(points.steps >= at)
 
 
 def _by_rise(verdict: Verdict, run: Course) -> Verdict:

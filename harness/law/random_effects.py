@@ -15,6 +15,8 @@ from scipy import stats
 from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
+SHARPEST = 1e-3
+"""An error below this share of the median one is no measurement, but a run without noise."""
 FEWEST_SEEDS = 2
 """With one there is no spread, and so no interval."""
 
@@ -52,7 +54,8 @@ def sample(intervals: list[Interval]) -> Sample:
     """Of runs' own 95% intervals, read as normal ones: they are wider, and so are the errors."""
     values = np.array([i.value for i in intervals])
     errors = np.array([(i.high - i.low) / 2 / NORMAL_95 for i in intervals])
-    return Sample(values, errors)
+    least = SHARPEST * float(np.median(errors)) if intervals else 0.0
+    return Sample(values, np.maximum(errors, least))
 
 
 def unweighted(values: list[float]) -> Sample:

@@ -66,8 +66,9 @@ def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
 def notes(analysis: Analysis) -> list[str]:
     """What the table leaves unsaid: how it was done, what it leaves out."""
     found, said = _all(analysis), []
-    if found:
-        said.append(_method([c for _, c in found]))
+    method = _method([c for _, c in found])
+    if method:
+        said.append(method)
     hidden = len(found) - len(_shown(found))
     if hidden:
         said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
@@ -106,7 +107,7 @@ def _seeds(contrast: Contrast) -> str:
         return ""
     needed, margin = contrast["seeds_needed"], wording.number(contrast["margin"])
     if contrast["minimum_detectable"] is None:
-        return f"needs at least {needed} seeds a group" if needed else ""
+        return f"needs at least {needed} seeds a group, of runs like these" if needed else ""
     seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
     return f"{seeds} seeds a group for one of {margin}"
 
@@ -142,11 +143,12 @@ def _p(value: float | None) -> str:
 def _method(contrasts: Sequence[Contrast]) -> str:
     tested = sum(c["p_holm"] is not None for c in contrasts)
     columns = sorted({c["on"] for c in contrasts if c["on"]})
-    on = f", rewards on {' and '.join(columns)}" if columns else ""
-    return (
+    on = f"rewards on {' and '.join(columns)}" if columns else ""
+    how = (
         f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
-        f"share of the run, runs without one count whole{on}"
+        "share of the run, runs without one count whole"
     )
+    return "; ".join(part for part in (how if tested else "", on) if part)
 
 
 def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:

@@ -11,6 +11,7 @@ from scipy import stats
 
 from harness.law import claims, random_effects
 from harness.law.random_effects import Estimate, Sample
+from harness.law.results import Interval
 
 TRIALS = 400
 SEEDS = (3, 5)
@@ -91,6 +92,14 @@ def test_a_run_that_hardly_knows_its_number_hardly_counts() -> None:
     found = random_effects.mean(sample)
     assert found is not None
     assert found.value == pytest.approx(0.61, abs=0.01)
+
+
+def test_a_run_without_noise_does_not_count_alone() -> None:
+    intervals = [Interval(v, v - w, v + w) for v, w in ((0.6, 1e-14), (0.7, 0.02), (0.8, 0.02))]
+    found = random_effects.mean(random_effects.sample(intervals))
+    assert found is not None
+    assert 0.6 < found.value < 0.8
+    assert found.error > 0.01
 
 
 def test_without_errors_the_difference_is_welchs() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -286,3 +287,32 @@ def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: 
     groups = tuple(dataclasses.replace(group, contrasts=()) for group in found.groups)
     write_results(dataclasses.replace(found, groups=groups), out, "none")
     assert not (out / "contrasts.csv").exists()
+
+
+ODD = {
+    "constant": np.full(20, 0.5),
+    "zero": np.zeros(20),
+    "line": np.linspace(1, 0, 20),
+    "huge": np.full(20, 1e99),
+    "jumps": np.resize([0.0, 1e-300, 1e99, -1e99, 1.0], 20),
+}
+
+
+@pytest.mark.parametrize(
+    ("entropy", "reward"),
+    [
+        ("constant", "zero"),
+        ("zero", "huge"),
+        ("line", "line"),
+        ("huge", "jumps"),
+        ("jumps", "line"),
+    ],
+)
+def test_whatever_the_rows_hold_contrasts_are_json(
+    tmp_path: Path, entropy: str, reward: str
+) -> None:
+    steps = np.arange(1.0, 21)
+    line = Log(steps, ODD["line"], 1 - ODD["line"])
+    levels(tmp_path, {"easy": lambda _: line}, seeds=2)
+    levels(tmp_path, {"hard": lambda _: Log(steps, ODD[entropy], ODD[reward])}, seeds=2)
+    json.dumps(analyse([tmp_path]).to_json(), allow_nan=False)

@@ -100,8 +100,8 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
             "undecided: no difference could be found; about 9 seeds a group for one of 0.05",
         ),
         (
-            {"decision": "undecided", "minimum_detectable": None, "why": "a seed is the replicate"},
-            "undecided: a seed is the replicate; needs at least 9 seeds a group, of runs like these",
+            {"decision": "undecided", "minimum_detectable": None, "why": "one seed"},
+            "undecided: one seed; needs at least 9 seeds a group, of runs like these",
         ),
         ({"decision": "not_comparable", "why": "no H in common"}, "not comparable: no H in common"),
         (

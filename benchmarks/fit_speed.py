@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,7 @@ from tests.law import synthetic
 
 STEPS = 2_000
 SAMPLE = 24
-DRAWS, DRAWS_TIMED = 2_000, 25
+DRAWS, DRAWS_TIMED = 2_000, 10
 ROUNDS = 5
 MAKERS = (
     synthetic.lawful,
@@ -52,7 +51,7 @@ FORMATS = ("jsonl", "csv", "parquet")
 
 
 def main() -> None:
-    """Print one line a measurement; seconds are the least of the rounds, others only add."""
+    """Print one line a measurement; the least of the rounds counts, since others only add."""
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
     logs = [_log(number) for number in range(SAMPLE)]
     points = [Points(log.steps, log.entropy, log.reward) for log in logs]
@@ -79,11 +78,13 @@ def _log(number: int) -> synthetic.Log:
 
 
 def _least(work: Callable[[Any], object], given: Any) -> float:
+    """CPU seconds: another program's load adds to these too, but less than to the clock's."""
+
     def once() -> Iterator[float]:
         for _ in range(ROUNDS):
-            began = time.perf_counter()
+            began = time.process_time()
             work(given)
-            yield time.perf_counter() - began
+            yield time.process_time() - began
 
     return min(once())
 
@@ -107,20 +108,19 @@ def _read_all(paths: Sequence[Path]) -> None:
 
 
 def _loop_s(points: Sequence[Points]) -> float:
-    """Seconds a run of the loop, from a few draws of a few runs."""
-    rng = np.random.default_rng(0)
-    return statistics.median(_draw_s(one, rng) for one in points[:8]) * (DRAWS + 1)
+    """Seconds a run of the loop, from a few draws of every run of the sample."""
+    return _least(_draws, points) / len(points) / DRAWS_TIMED * (DRAWS + 1)
 
 
-def _draw_s(points: Points, rng: np.random.Generator) -> float:
+def _draws(points: Sequence[Points]) -> None:
     def law(h: np.ndarray, a: float, b: float) -> np.ndarray:
         return b - a * np.exp(h)
 
-    began = time.perf_counter()
-    for _ in range(DRAWS_TIMED):
-        drawn = rng.integers(0, len(points), len(points))
-        optimize.curve_fit(law, points.entropy[drawn], points.reward[drawn])
-    return (time.perf_counter() - began) / DRAWS_TIMED
+    rng = np.random.default_rng(0)
+    for one in points:
+        for _ in range(DRAWS_TIMED):
+            drawn = rng.integers(0, len(one), len(one))
+            optimize.curve_fit(law, one.entropy[drawn], one.reward[drawn])
 
 
 def _written(folder: Path, kind: str, runs: int) -> list[Path]:

@@ -84,9 +84,10 @@ def _columns(
     """None where a row is missing, or a number overflowed."""
     if read is None or len(read) != rows:
         return None
-    nothing = pa.nulls(rows, pa.float64())
-    held = {name: read.column(name) if name in names else nothing for name in wanted}
-    found = {name: _column(column) for name, column in held.items()}
+    found = {
+        name: _column(read.column(name)) if name in names else values.nothing(rows)
+        for name in wanted
+    }
     if any((faults == INFINITE).any() for _, faults in found.values()):
         return None
     numbers = {name: column for name, (column, _) in found.items()}
@@ -128,7 +129,7 @@ def _csv_table(data: bytes, wanted: Sequence[str], names: Sequence[str]) -> pa.T
     return None
 
 
-def _column(column: pa.Array | pa.ChunkedArray) -> tuple[Floats, Codes]:
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+def _column(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
+    whole = column.combine_chunks()
     null = whole.is_null().to_numpy(zero_copy_only=False)
     return values.without_infinities(whole.to_numpy(zero_copy_only=False), null)

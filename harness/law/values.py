@@ -29,6 +29,11 @@ def column(values: Sequence[Any]) -> tuple[Floats, Codes]:
     return numbers, faults
 
 
+def nothing(count: int) -> tuple[Floats, Codes]:
+    """The same of a column that is not there."""
+    return np.full(count, np.nan), np.full(count, FAULTS.index("null"), np.int8)
+
+
 def columns(
     rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]
 ) -> tuple[dict[str, Floats], dict[str, Codes]]:

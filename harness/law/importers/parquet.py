@@ -48,7 +48,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
 
 def _column(read: pa.Table, name: str, count: int) -> tuple[Floats, Codes]:
     if name not in read.column_names:
-        return values.column([None] * count)
+        return values.nothing(count)
     column = read.column(name).combine_chunks()
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return values.column(column.to_pylist())

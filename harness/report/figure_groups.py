@@ -90,8 +90,10 @@ def _ceiling(axes: Axes, pool: Pool, shared: Frame, place: float) -> None:
 
 
 def _onsets(axes: Axes, pool: Pool) -> None:
-    for step in pool.onsets:
-        axes.axvline(step, ymin=0.93, ymax=1.0, color=canvas.colour(pool.slot), lw=1.2)
+    """All ticks as one artist: a thousand lines of their own take seconds to lay out."""
+    at_the_top = axes.get_xaxis_transform()
+    colour = canvas.colour(pool.slot)
+    axes.vlines(pool.onsets, 0.93, 1.0, transform=at_the_top, color=colour, lw=1.2)
 
 
 def _entries(panels: Sequence[PoolPanel]) -> dict[str, Line2D | Patch]:

@@ -51,9 +51,11 @@ def means(values: Floats, label: Labels) -> Floats:
 def medians(values: Floats, label: Labels) -> Floats:
     """Median of each bin; `label` ascends. Shape (bins,)."""
     counts = np.bincount(label)
-    first = np.cumsum(counts) - counts
-    ordered = values[np.lexsort((values, label))]
-    result: Floats = (ordered[first + (counts - 1) // 2] + ordered[first + counts // 2]) / 2
+    bins, first = np.arange(len(counts)), np.cumsum(counts) - counts
+    rows = np.full((len(counts), int(counts.max())), np.inf)
+    rows[label, np.arange(len(values)) - first[label]] = values
+    rows.sort(axis=1)
+    result: Floats = (rows[bins, (counts - 1) // 2] + rows[bins, counts // 2]) / 2
     return result
 
 

@@ -27,7 +27,6 @@ from harness.train.advantages import FloatArray
 from harness.train.speaker import LanguageSpeaker
 from harness.train.trl_adapter import CHECKPOINT
 
-
 USERS = 4 * evaluate.USERS
 
 

@@ -175,19 +175,14 @@ def fit_entropy_law(
     ] = Figures.AUTO,
     forecast_from: Annotated[
         float | None,
-        typer.Option(
-            metavar="SHARE", help="Fit the first SHARE of each run, say 0.36; predict its end."
-        ),
+        typer.Option(metavar="SHARE", help="Fit the first SHARE, say 0.36; predict the end."),
     ] = None,
     pool_unlike: Annotated[
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
     margin: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="QUANTITY=VALUE",
-            help="Smaller differences count as none: ceiling, gain 0.05; onset 0.1; a 0.2 of a.",
-        ),
+        typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
     ] = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b.

@@ -85,6 +85,7 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, mo
     assert [row.name for row in ledger.unfinished(known)] == ["0-medium-seed0", "2-medium-seed2"]
 
 
+@pytest.mark.slow
 def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path):
     words = (*TABULAR, "trainer.steps=3", "difficulty=easy", "seed=1,2")
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
@@ -98,6 +99,7 @@ def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path)
     assert resume.status(root)["runs"][1]["status"] == "done"
 
 
+@pytest.mark.slow
 def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
     words = (*TABULAR, "trainer.steps=3", "seed=1,2,3")
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
@@ -146,7 +148,7 @@ def test_a_damaged_sweep_file_is_data_error(tmp_path, content, said):
 def test_a_damaged_run_is_said_to_be_damaged(tmp_path):
     made = put(tmp_path / "run", RunStatus("stopped"))
     made.config.write_text("seed: [")
-    with pytest.raises(DataError, match=r"config.yaml: cannot be read as YAML"):
+    with pytest.raises(DataError, match=r"config.yaml:2: cannot be read as YAML"):
         resume.resume(made.path, None)
     made.config.write_text("schema: 1\nsed: 3\n")
     with pytest.raises(ConfigError, match=r"config.yaml: unknown key 'sed'"):

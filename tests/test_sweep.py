@@ -49,7 +49,7 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
 
 
 def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_path):
-    words = (*TABULAR, "trainer.steps=80", "trainer.checkpoint_every=10", "seed=1,2,3")
+    words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2,3")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         victim = root / "1-medium-seed2"
@@ -69,7 +69,7 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_pat
     assert [row["status"] for row in ledger(root)] == ["done"] * 3
     assert other.stat().st_mtime_ns == before
     assert json.loads((victim / "run.json").read_text())["attempts"] == 2
-    assert rows(victim) == 80
+    assert rows(victim) == 40
     names = ["0-medium-seed1", "1-medium-seed2", "2-medium-seed3"]
     events = [json.loads(line) for line in resumed.stdout.splitlines()]
     done = {"status": "done", "exit_code": 0}

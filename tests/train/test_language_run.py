@@ -103,6 +103,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
+@pytest.mark.slow
 def test_evaluation_does_not_touch_the_training(whole: RunFolder, tmp_path: Path) -> None:
     rare = run_here(tmp_path, config(eval_every=100))
     for row, other in zip(rows_of(whole), rows_of(rare), strict=True):
@@ -110,6 +111,7 @@ def test_evaluation_does_not_touch_the_training(whole: RunFolder, tmp_path: Path
         assert compared == {k: other[k] for k in compared}
 
 
+@pytest.mark.slow
 def test_a_null_control_meets_the_same_users_and_learns_from_nothing(
     whole: RunFolder, tmp_path: Path
 ) -> None:
@@ -121,6 +123,7 @@ def test_a_null_control_meets_the_same_users_and_learns_from_nothing(
     assert real[1]["entropy"] != control[1]["entropy"]
 
 
+@pytest.mark.slow
 def test_more_updates_than_one_leave_the_policy_that_spoke_and_are_clipped(
     whole: RunFolder, tmp_path: Path
 ) -> None:

@@ -1,17 +1,29 @@
-"""What a reader should do next: why a verdict is open, and the command that would close it."""
+"""What a reader should do next: why something is open, and the command that would close it."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
+from harness.law import measured
 from harness.law.results import Analysis, RunResult
 from harness.law.verdict import REASONS
 
 LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
+EVAL_EVERY = "trainer.eval_every"
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
-    """Sentences for the undetermined runs: why, and what to run; empty if every run is decided."""
+    """Sentences for undetermined runs and for a that cannot be compared: why, and what to run."""
+    said = _of_verdicts(analysis)
+    if any(EVAL_EVERY in line for line in said):
+        return said
+    return said + _of_contrasts(analysis)
+
+
+def _of_verdicts(analysis: Analysis) -> list[str]:
+    """Empty if every run is decided."""
     fitted = [r for r in analysis.runs if r.status == "ok"]
     open_runs = [r for r in fitted if r.verdict == "undetermined"]
     if not open_runs:
@@ -31,9 +43,32 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     if steps is not None:
         said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
     if every is not None and every > 1 and counts["identification_range"]:
-        denser = max(1, every // 5)
-        said.append(f"Where H falls fast, evaluate more often: add trainer.eval_every={denser}.")
+        said.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
     return said
+
+
+def _of_contrasts(analysis: Analysis) -> list[str]:
+    """What gives more points to the evaluation on which a was to be compared, said once."""
+    runs = {run.run: run for run in analysis.runs}
+    for group in analysis.groups:
+        every = _trainer(runs[group.runs[0]], "eval_every")
+        wanting = [c["on"] for c in group.contrasts if _wants_points(c)]
+        if wanting and every is not None and every > 1:
+            more = f"Evaluated more often, a may be comparable on {wanting[0]}"
+            return [f"{more}: add {_denser(every)} to the sweep."]
+    return []
+
+
+def _wants_points(contrast: Mapping[str, Any]) -> bool:
+    """Whether a is not comparable for too few points on an evaluation, or too little H in them."""
+    if contrast["quantity"] != "a" or contrast["decision"] != "not_comparable":
+        return False
+    on, why = contrast["on"] or "", contrast["why"]
+    return bool(on.startswith("eval/") and why.startswith(measured.TOO_FEW))
+
+
+def _denser(every: int) -> str:
+    return f"{EVAL_EVERY}={max(1, every // 5)}"
 
 
 def _trainer(run: RunResult, key: str) -> int | None:

@@ -40,9 +40,15 @@ def analyse(
     repeats = _repeats(found.runs, who)
     done = [one.analysed for one in every if one.analysed.result.run not in repeats]
     series = {d.result.run: d.series for d in done if d.series is not None}
-    runs = null_control.compared([d.result for d in done], who, series, pool_unlike)
+    nulls = null_control.null_controls([d.result for d in done], who, pool_unlike)
+    runs = null_control.compared([d.result for d in done], nulls, series)
     replicates = {d.result.run: d.replicate for d in done}
-    members = [Member(r, who[r.run], replicates[r.run]) for r in runs if r.run in series]
+    own = null_control.of_own_seed(nulls, who)
+    members = [
+        Member(r, who[r.run], replicates[r.run], tuple(replicates[n] for n in own.get(r.run, ())))
+        for r in runs
+        if r.run in series
+    ]
     grouping = groups.group(members, pool_unlike)
     repeated = tuple({"path": path, "reason": "repeat"} for path in repeats)
     return Analysis(

@@ -1,7 +1,7 @@
 """Groups of runs compared over their seeds: every pair that differs in one axis, four quantities.
 
 A contrast stands in the later of its two groups (levels from easy to hard, else the order of the
-groups) and is that group's minus the other's.
+groups, null controls before what they are the null of) and is that group's minus the other's.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 from harness.law import claims, compared, measured, pairs
@@ -49,8 +48,7 @@ def contrasted(
     rows = _adjusted(
         [
             _Row(pair, quantity, measured.measure(pair, quantity, margins[quantity], pool_unlike))
-            for pair in (pairs.pair(one, other) for one, other in combinations(sides, 2))
-            if pairs.told_apart_by_one(pair)
+            for pair in pairs.to_compare(sides)
             for quantity in QUANTITIES
         ]
     )
@@ -96,6 +94,7 @@ def _json(row: _Row, comparisons: int) -> dict[str, Any]:
         "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
         "on_probe": _interval(row.quantity, found.probe.estimate) if found.probe else None,
         "unlike_failures": _unlike_failures(row.pair),
+        "net_of_null": _interval(row.quantity, found.net_of_null) if found.net_of_null else None,
     }
 
 

@@ -26,6 +26,8 @@ class Member:
     result: RunResult
     identity: Identity
     replicate: Replicate = field(default_factory=Replicate)
+    nulls: tuple[Replicate, ...] = ()
+    """Its null controls of its own seed."""
 
 
 @dataclass(frozen=True)

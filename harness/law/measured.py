@@ -18,6 +18,8 @@ from harness.law.results import Interval
 TOLD_BY_H = ("a", "ceiling", "onset")
 ON_VISITED_STATES = ("a", "onset")
 """Quantities that H on frozen prefixes can tell as well."""
+TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points"
+"""So begins the reason where there are too few runs to compare, for want of points or of H."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Measured:
     probe: Probe | None = None
     """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
     because the states visited show no difference."""
+    net_of_null: Estimate | None = None
+    """Of the gain: the estimate from runs minus their null controls; None unless all have one."""
     own_error: float = 0.0
     """Of one run by its own interval, a standard error: at least so much do seeds differ."""
     incomparable: str | None = None
@@ -77,7 +81,8 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
         return Measured(margin, on, seeds, **_too_little(quantity, seeds))
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
     probe = _on_probe(pair, quantity, column) if found_at_all else None
-    return Measured(margin, on, seeds, estimate, probe)
+    net = _net_of_null(pair, column) if quantity == "gain" else None
+    return Measured(margin, on, seeds, estimate, probe, net)
 
 
 def column_for(sides: Sequence[Side]) -> str | None:
@@ -158,10 +163,7 @@ def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
     where = " within the H that all of them pass through" if quantity == "a" else ""
-    reason = (
-        f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points and a moving H"
-        f"{where}; {seeds[0]} and {seeds[1]} have"
-    )
+    reason = f"{TOO_FEW} and a moving H{where}; {seeds[0]} and {seeds[1]} have"
     return {"incomparable" if quantity == "a" else "open": reason}
 
 
@@ -182,6 +184,15 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> Probe | None:
         return Probe(None) if quantity == "onset" else None
     estimate = random_effects.difference(*found)
     return Probe(estimate) if estimate is not None else None
+
+
+def _net_of_null(pair: Pair, column: str | None) -> Estimate | None:
+    """Of the gain; None where some run has no null control of its seed, or too few steps of it."""
+    values = quantities.gains_net_of_null(pair.sides, Footing(column))
+    if any(value is None for of_group in values for value in of_group):
+        return None
+    later, baseline = quantities.samples(values)
+    return random_effects.difference(later, baseline)
 
 
 def failures(pair: Pair) -> tuple[float, float] | None:

@@ -37,16 +37,13 @@ class Net:
 
 def compared(
     results: Sequence[RunResult],
-    who: Mapping[str, Identity],
+    nulls: Mapping[str, Sequence[RunResult]],
     series: Mapping[str, RunSeries],
-    pool_unlike: bool = False,
 ) -> tuple[RunResult, ...]:
-    """The same runs, those with a null control of their config among them filled in.
+    """The same runs, those that `null_controls` found one for filled in.
 
-    That is null_share, noise_driven and net_of_null, and `noise_driven` among the reasons. Null
-    controls must be alike in config and, unless `pool_unlike`, measurement card.
+    That is null_share, noise_driven and net_of_null, and `noise_driven` among the reasons.
     """
-    nulls = null_controls(results, who, pool_unlike)
     return tuple(
         _filled(run, net_of_null(run, nulls[run.run], series)) if run.run in nulls else run
         for run in results
@@ -56,7 +53,10 @@ def compared(
 def null_controls(
     results: Sequence[RunResult], who: Mapping[str, Identity], pool_unlike: bool
 ) -> dict[str, tuple[RunResult, ...]]:
-    """Run path -> its null controls: the one of its seed, else those of all other seeds."""
+    """Run path -> its null controls: the one of its seed, else those of all other seeds.
+
+    They must be alike in config and, unless `pool_unlike`, measurement card.
+    """
     fitted = [r for r in results if r.status == "ok" and who[r.run].config is not None]
     nulls: dict[str, list[RunResult]] = {}
     for run in fitted:
@@ -71,6 +71,20 @@ def null_controls(
     return found
 
 
+def of_own_seed(
+    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, Identity]
+) -> dict[str, tuple[str, ...]]:
+    """Run path -> the paths of those null controls that have its seed; empty where none has.
+
+    A null control of another seed may stand for several runs: their numbers net of it share its
+    noise, and are no replicates.
+    """
+    return {
+        run: tuple(n.run for n in found if who[n.run].seed == who[run].seed is not None)
+        for run, found in nulls.items()
+    }
+
+
 def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
     """What the run did beyond the mean of its null controls (at least one).
 
@@ -80,14 +94,20 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
     own = fall(series[run.run], until)
     others = _mean([fall(series[null.run], until) for null in nulls])
-    gains = [_gain(series[r.run], until) for r in (run, *nulls)]
+    points, *of_nulls = (_points(series[r.run]) for r in (run, *nulls))
     same_column = all(null.reward == run.reward for null in nulls)
-    won, lost = gains[0], _mean(gains[1:])
     return Net(
         null_share=_ratio(others, own) if own and others else None,
         fall=_minus(own, others) if own and others else None,
-        gain=_minus(won, lost) if won and lost and same_column else None,
+        gain=gain_beyond(points, of_nulls, until) if same_column else None,
     )
+
+
+def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+    """Gain of R of a run minus the mean gain of its null controls, of the steps up to `until`."""
+    won, *lost = (regime.gain(p.where(p.steps <= until)) for p in (own, *nulls))
+    mean = _mean(lost)
+    return _minus(won, mean) if won and mean else None
 
 
 def fall(series: RunSeries, until: float = np.inf) -> Interval | None:
@@ -106,9 +126,8 @@ def fall(series: RunSeries, until: float = np.inf) -> Interval | None:
     return _around(float(h[:first].mean() - h[-last:].mean()), half)
 
 
-def _gain(series: RunSeries, until: float) -> Interval | None:
-    points = Points(series.steps, series.entropy, series.reward)
-    return regime.gain(points.where(points.steps <= until))
+def _points(series: RunSeries) -> Points:
+    return Points(series.steps, series.entropy, series.reward)
 
 
 def _mean(values: Sequence[Interval | None]) -> Interval | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from harness.config import LEVELS
@@ -35,6 +36,10 @@ class Side:
     def name(self) -> str:
         return ", ".join(f"{axis}={value}" for axis, value in self.key.items()) or "all runs"
 
+    @property
+    def null_control(self) -> bool:
+        return self.members[0].identity.null_control
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -62,7 +67,22 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
     return sorted(found, key=lambda side: (_rank(side), side.place))
 
 
-def pair(baseline: Side, later: Side) -> Pair:
+def to_compare(sides: Sequence[Side]) -> list[Pair]:
+    """Every two groups told apart by one axis, but for two groups of null controls.
+
+    What null controls do is no treatment: they are what runs with a signal are held against.
+    """
+    every = [
+        _pair(one, other)
+        for one, other in combinations(sides, 2)
+        if not (one.null_control and other.null_control)
+    ]
+    return [pair for pair in every if _told_apart_by_one(pair)]
+
+
+def _pair(one: Side, other: Side) -> Pair:
+    """The first is the baseline, unless only the other is a null control."""
+    baseline, later = (other, one) if other.null_control else (one, other)
     return Pair(later, baseline, axes(baseline, later))
 
 
@@ -73,7 +93,7 @@ def axes(one: Side, other: Side) -> tuple[str, ...]:
     return tuple(sorted(k for k in unlike if k == _root(k) or _root(k) not in unlike))
 
 
-def told_apart_by_one(pair: Pair) -> bool:
+def _told_apart_by_one(pair: Pair) -> bool:
     """Whether the keys of the two groups show one axis, whatever follows from it."""
     one, other = pair.later.key, pair.baseline.key
     return len([a for a in one.keys() | other.keys() if one.get(a) != other.get(a)]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.law import regime, shared_range
+from harness.law import null_control, regime, shared_range
 from harness.law.clean import Points
 from harness.law.groups import Member
 from harness.law.interval import Spread
@@ -73,6 +73,21 @@ def ceilings(groups: Sequence[Side], footing: Footing) -> Values:
 def gains(groups: Sequence[Side], footing: Footing) -> Values:
     points = [[footing.points(m) for m in group.members] for group in groups]
     return [[regime.gain(p) if p is not None else None for p in of_group] for of_group in points]
+
+
+def gains_net_of_null(groups: Sequence[Side], footing: Footing) -> Values:
+    """Gain of each run minus that of the null control of its own seed; None without one."""
+    return [[_gain_net_of_null(m, footing) for m in group.members] for group in groups]
+
+
+def _gain_net_of_null(member: Member, footing: Footing) -> Interval | None:
+    own, column = footing.points(member), footing.column_of(member)
+    known = [null.points_on(column, footing.probe) for null in member.nulls]
+    nulls = [points for points in known if points is not None]
+    if own is None or not nulls:
+        return None
+    until = min(r.last_step for r in (member.replicate, *member.nulls))
+    return null_control.gain_beyond(own, nulls, until)
 
 
 def samples(values: Values) -> list[Sample]:

@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from harness.law import claims
+from harness.law.identity import Identity
 from harness.law.results import Analysis, GroupResult
 from harness.report import table_csv, wording
 from harness.report.terminal import text
@@ -17,6 +18,7 @@ COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
     "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
     "probe_difference", "probe_low", "probe_high", "failed", "failed_with",
+    "net_of_null_difference", "net_of_null_low", "net_of_null_high",
 )  # fmt: skip
 PLAIN = (
     "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
@@ -26,6 +28,10 @@ WIDTHS = (9, 21, 9)
 """Of quantity, difference and p; what was decided has the rest."""
 MOST_ROWS = 24
 """More are shown only where something was decided; contrasts.csv has them all."""
+NET_OF_NULL = (
+    "net of the null: the same with each run's gain minus that of its null control of the same "
+    "seed; an interval beside the decision, not part of it"
+)
 LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
 
@@ -72,7 +78,14 @@ def notes(analysis: Analysis) -> list[str]:
     hidden = len(found) - len(_shown(found))
     if hidden:
         said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
-    apart = _in_several_axes(analysis.groups)
+    if any(c["net_of_null"] for _, c in found):
+        said.append(NET_OF_NULL)
+    nulls = _of_null_controls(analysis)
+    if nulls:
+        said.append(
+            f"{plural(nulls, 'pair')} of null controls left out: what they do is no treatment"
+        )
+    apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
     if apart:
         said.append(
             f"{plural(apart, 'pair')} of groups differ in several axes and are not compared: "
@@ -98,7 +111,13 @@ def decision(contrast: Contrast) -> str:
         said += f": {_detectable(contrast)}"
     elif why:
         said += f": {why}"
-    return "; ".join(part for part in (said, _seeds(contrast), _failures(contrast)) if part)
+    more = (_net_of_null(contrast), _seeds(contrast), _failures(contrast))
+    return "; ".join(part for part in (said, *more) if part)
+
+
+def _net_of_null(contrast: Contrast) -> str:
+    net = contrast["net_of_null"]
+    return f"net of the null {_difference(net)}" if net else ""
 
 
 def _seeds(contrast: Contrast) -> str:
@@ -127,8 +146,8 @@ def _detectable(contrast: Contrast) -> str:
     return f"a difference of {smallest:.2g} would be found"
 
 
-def _difference(contrast: Contrast) -> str:
-    numbers = [contrast[name] for name in ("difference", "low", "high")]
+def _difference(given: Mapping[str, Any]) -> str:
+    numbers = [given[name] for name in ("difference", "low", "high")]
     return "-" if None in numbers else wording.estimate(*numbers)
 
 
@@ -158,9 +177,19 @@ def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupRes
     return decided[:MOST_ROWS]
 
 
-def _in_several_axes(groups: Sequence[GroupResult]) -> int:
-    compared = sum(len({table_csv.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
-    return len(groups) * (len(groups) - 1) // 2 - compared
+def _compared(groups: Sequence[GroupResult]) -> int:
+    """Pairs of groups."""
+    return sum(len({table_csv.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
+
+
+def _of_null_controls(analysis: Analysis) -> int:
+    """Pairs of groups that are both null controls."""
+    nulls = {run.run for run in analysis.runs if Identity(run.config).null_control}
+    return _pairs(sum(group.runs[0] in nulls for group in analysis.groups))
+
+
+def _pairs(groups: int) -> int:
+    return groups * (groups - 1) // 2
 
 
 def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
@@ -176,6 +205,7 @@ def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
                 **{f"probe_{name}": value for name, value in (probe or {}).items()},
                 "failed": rates[0],
                 "failed_with": rates[1],
+                **{f"net_of_null_{name}": v for name, v in (c["net_of_null"] or {}).items()},
             }
 
 

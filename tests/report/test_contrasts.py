@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import io
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ def contrast(**more: Any) -> dict[str, Any]:
         "high": -0.3, "p_holm": 0.0031, "decision": "differs", "why": None,
         "on": "eval/medium/reward", "margin": 0.05, "p_equivalent": 1.0,
         "minimum_detectable": 0.21, "seeds": [3, 3], "seeds_needed": 9, "on_probe": None,
-        "unlike_failures": None, **more,
+        "unlike_failures": None, "net_of_null": None, **more,
     }  # fmt: skip
 
 
@@ -108,10 +109,27 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
             {"unlike_failures": [0.07, 0.003]},
             "differs; careful: 7.0% of conversations failed against 0.3%",
         ),
+        (
+            {"net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0}},
+            "differs; net of the null -0.20 [-0.40, 0.00]",
+        ),
     ],
 )
 def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
     assert table_contrasts.decision(contrast(**more)) == said
+
+
+def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
+    net = {"difference": -0.25, "low": -0.5, "high": 0.0}
+    given = study(quantity="gain", net_of_null=net)
+    note = "minus that of its null control of the same seed"
+    assert note in printed(given, width=120)
+    assert note not in printed(study(), width=120)
+    header, row = csv.reader(io.StringIO(table_contrasts.csv(given)))
+    cells = dict(zip(header, row, strict=True))
+    assert [float(cells[f"net_of_null_{name}"]) for name in net] == list(net.values())
+    _, without = csv.reader(io.StringIO(table_contrasts.csv(study())))
+    assert without[-3:] == ["", "", ""]
 
 
 def test_the_table_fits_eighty_columns() -> None:

@@ -48,15 +48,19 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
 
 
 def _of_contrasts(analysis: Analysis) -> list[str]:
-    """What gives more points to the evaluation on which a was to be compared, said once."""
+    """What gives more points to the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
-    for group in analysis.groups:
-        every = _trainer(runs[group.runs[0]], "eval_every")
-        wanting = [c["on"] for c in group.contrasts if _wants_points(c)]
-        if wanting and every is not None and every > 1:
-            more = f"Evaluated more often, a may be comparable on {wanting[0]}"
-            return [f"{more}: add {_denser(every)} to the sweep."]
-    return []
+    wanting = [
+        (contrast["on"], _trainer(runs[group.runs[0]], "eval_every"))
+        for group in analysis.groups
+        for contrast in group.contrasts
+        if _wants_points(contrast)
+    ]
+    sparse = {on: every for on, every in wanting if every is not None and every > 1}
+    if not sparse:
+        return []
+    more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
+    return [f"{more}: add {_denser(min(sparse.values()))} to the sweep."]
 
 
 def _wants_points(contrast: Mapping[str, Any]) -> bool:

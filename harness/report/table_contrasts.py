@@ -111,7 +111,7 @@ def decision(contrast: Contrast) -> str:
         said += f": {_detectable(contrast)}"
     elif why:
         said += f": {why}"
-    more = (_net_of_null(contrast), _seeds(contrast), _failures(contrast))
+    more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast))
     return "; ".join(part for part in (said, *more) if part)
 
 

@@ -113,6 +113,14 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
             {"net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0}},
             "differs; net of the null -0.20 [-0.40, 0.00]",
         ),
+        (
+            {
+                "decision": "undecided",
+                "net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0},
+            },
+            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of "
+            "0.05; net of the null -0.20 [-0.40, 0.00]",
+        ),
     ],
 )
 def test_decisions_are_words(more: dict[str, Any], said: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class Log:
     reward: Floats
     onset: float | None = None
     """True step at which H begins to fall for good, where there is one."""
+    silent: Floats | None = None
+    """Share of the groups without a signal, where the log holds it."""
 
 
 def ar1(rng: Generator, n: int, rho: float) -> Floats:
@@ -127,6 +129,22 @@ def flat(seed: int, n: int, noise: Noise) -> Log:
     rng = np.random.default_rng(seed)
     h = _wandering(rng, np.full(n, 0.8), noise)
     return _logged(rng, h, np.full(n, 0.5), noise)
+
+
+def drift(seed: int, n: int, noise: Noise) -> Log:
+    """The law, and a reward that rises by 0.1 over the run whatever H does."""
+    rng, u = np.random.default_rng(seed), np.arange(n) / n
+    h = _wandering(rng, exponential(0.05)(u), noise)
+    return _logged(rng, h, law(h) + 0.1 * u, noise)
+
+
+def starved(seed: int, n: int, noise: Noise) -> Log:
+    """Seven groups in ten teach nothing: R stays near 0, H loses a twentieth."""
+    rng, u = np.random.default_rng(seed), np.arange(n) / n
+    h = _wandering(rng, 1 - 0.05 * u, noise)
+    log = _logged(rng, h, np.full(n, 0.05), noise)
+    silent = np.clip(0.7 + 0.1 * ar1(rng, n, noise.rho), 0.0, 1.0)
+    return replace(log, silent=silent)
 
 
 def constant(seed: int, n: int, noise: Noise) -> Log:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from benchmarks import coverage
+from benchmarks import cells
 from harness.law import binning, gates, interval
 from harness.law.clean import Points
 from harness.law.gates import Fitted
@@ -51,12 +51,12 @@ def test_intervals_cover_where_the_textbook_ones_do_not(cell: str) -> None:
     course = synthetic.exponential(end)
     fits = [fit(synthetic.lawful(s, n, noise, course)) for s in range(200)]
     spreads = [f.spread for f in fits if f.spread is not None]
-    textbook = [coverage.classical(f.points) for f in fits]
+    textbook = [cells.classical(f.points) for f in fits]
     assert len(spreads) == 200
-    assert coverage.covered([s.a for s in spreads], TRUE_A) >= 90
-    assert coverage.covered([s.ceiling for s in spreads], TRUE_CEILING) >= 90
-    assert coverage.covered([a for a, _ in textbook], TRUE_A) < 80
-    assert coverage.covered([c for _, c in textbook], TRUE_CEILING) < 85
+    assert cells.covered([s.a for s in spreads], TRUE_A) >= 90
+    assert cells.covered([s.ceiling for s in spreads], TRUE_CEILING) >= 90
+    assert cells.covered([a for a, _ in textbook], TRUE_A) < 80
+    assert cells.covered([c for _, c in textbook], TRUE_CEILING) < 85
 
 
 def test_least_squares_is_what_curve_fit_finds() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.coverage import points_of
+from benchmarks.cells import points_of
 from harness.errors import ConfigError
 from harness.fitting import Wanted, fit
 from harness.law import extrapolation

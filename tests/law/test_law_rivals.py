@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.coverage import points_of
+from benchmarks.cells import points_of
 from harness.law import rival_forms, rivals
 from harness.law.clean import LARGEST, Points
 from harness.law.results import Floats

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import coverage
+from benchmarks import cells
 from harness.law import skill
 from harness.law.clean import Points
 from tests.law import synthetic
@@ -32,7 +32,7 @@ def test_a_perfect_law_has_skill_of_one_and_a_useless_one_none() -> None:
 
 
 def test_fewer_than_16_points_and_a_constant_have_no_skill() -> None:
-    points = coverage.points_of(synthetic.lawful(1, 15, LOW))
+    points = cells.points_of(synthetic.lawful(1, 15, LOW))
     assert skill_of(points) is None
     flat = Points(np.arange(40.0), np.full(40, 0.5), np.linspace(0, 1, 40))
     assert skill_of(flat) is None
@@ -44,13 +44,13 @@ def test_an_early_fall_is_validated_where_it_happens() -> None:
         synthetic.lawful(s, 1500, LOW, lambda u: 0.05 + 0.95 * np.exp(-u / 0.08))
         for s in range(RUNS)
     ]
-    found = [skill_of(coverage.points_of(log)) for log in made]
+    found = [skill_of(cells.points_of(log)) for log in made]
     assert sum(s is not None and s > 0 for s in found) >= 0.95 * RUNS
 
 
 @pytest.mark.parametrize(("noise", "share"), [(LOW, 0.95), (HIGH, 0.85)])
 def test_long_lawful_runs_still_hold(noise: Noise, share: float) -> None:
-    words = [coverage.judged(synthetic.lawful(s, 1500, noise)).word for s in range(RUNS)]
+    words = [cells.judged(synthetic.lawful(s, 1500, noise)).word for s in range(RUNS)]
     assert words.count("holds") >= share * RUNS
 
 
@@ -62,7 +62,7 @@ def test_from_1000_steps_on_chance_does_not_hold(seed: int) -> None:
     short = synthetic.random_walk(seed, 300, LOW)
     long = replace(short, steps=1 + (short.steps - 1) * 999 / 299)
     for log, word in ((short, "holds"), (long, "undetermined")):
-        found = coverage.judged(log)
+        found = cells.judged(log)
         assert found.skill is not None
         assert found.skill <= 0
         assert found.word == word
@@ -71,6 +71,6 @@ def test_from_1000_steps_on_chance_does_not_hold(seed: int) -> None:
 
 def test_skill_is_asked_of_nothing_but_holds() -> None:
     log: Log = synthetic.wrong_sign(1, 1500, LOW)
-    found = coverage.judged(log)
+    found = cells.judged(log)
     assert found.word == "fails"
     assert "not_validated_out_of_time" not in found.reasons

@@ -1,0 +1,221 @@
+"""Cells of runs with known a, b and onset (tests/law/synthetic.py), and what the law stage says.
+
+A cell is measured by its name and not by its maker, so that another process can do it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.law import gates, onset, regime, verdict
+from harness.law.beside import Trace
+from harness.law.clean import Points
+from harness.law.interval import half_width
+from harness.law.results import Interval, Onset
+from tests.law import synthetic
+from tests.law.synthetic import HIGH, LOW, Log, Noise
+
+Make = Callable[[int, int, Noise], Log]
+FIRST_SEED = 1_000_000
+"""Far from the seeds that the rules were tried out on."""
+
+
+def _to(end: float, start: float = 1.0) -> Make:
+    course = synthetic.exponential(end, start)
+    return lambda seed, n, noise: synthetic.lawful(seed, n, noise, course)
+
+
+COVERAGE: dict[str, tuple[Make, int, Noise]] = {
+    "n20 rho.5 sigma.05": (_to(0.05), 20, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.05": (_to(0.05), 50, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.15": (_to(0.05), 50, Noise(0.5, 0.15)),
+    "n100 rho.5 sigma.15": (_to(0.05), 100, Noise(0.5, 0.15)),
+    "n100 rho.9 sigma.15": (_to(0.05), 100, Noise(0.9, 0.15)),
+    "n200 rho0 sigma0": (_to(0.05), 200, Noise(0.0, 0.0)),
+    "n200 rho.5 sigma.05": (_to(0.05), 200, Noise(0.5, 0.05)),
+    "n200 rho.5 sigma.15": (_to(0.05), 200, Noise(0.5, 0.15)),
+    "n200 rho.9 sigma.05": (_to(0.05), 200, Noise(0.9, 0.05)),
+    "n200 rho.9 sigma.15": (_to(0.05), 200, Noise(0.9, 0.15)),
+    "n1000 rho.5 sigma.05": (_to(0.05), 1000, Noise(0.5, 0.05)),
+    "n1000 rho.5 sigma.15": (_to(0.05), 1000, Noise(0.5, 0.15)),
+    "n1000 rho.9 sigma.05": (_to(0.05), 1000, Noise(0.9, 0.05)),
+    "n1000 rho.9 sigma.15": (_to(0.05), 1000, Noise(0.9, 0.15)),
+    "n5000 rho.5 sigma.15": (_to(0.05), 5000, Noise(0.5, 0.15)),
+    "partial n200": (_to(0.5), 200, Noise(0.5, 0.05)),
+    "partial n1000": (_to(0.5), 1000, Noise(0.5, 0.05)),
+    "narrow n1000": (_to(0.5, 0.3), 1000, Noise(0.5, 0.05)),
+    "drift n200": (synthetic.drift, 200, Noise(0.5, 0.05)),
+    "drift n1000": (synthetic.drift, 1000, Noise(0.5, 0.05)),
+}
+
+REGIMES: dict[str, Make] = {
+    "law": _to(0.05),
+    "law_partial": _to(0.5),
+    "law_narrow": _to(0.5, 0.3),
+    "law_drift": synthetic.drift,
+    "kink_flat": lambda s, n, q: synthetic.kink(s, n, q, post=0.0),
+    "kink_fall": synthetic.kink,
+    "kink_soft": lambda s, n, q: synthetic.kink(s, n, q, fall=5.0, post=0.0),
+    "hack": synthetic.hack,
+    "explode": synthetic.explode,
+    "wrong_sign": synthetic.wrong_sign,
+    "unrelated": synthetic.unrelated,
+    "flat": synthetic.flat,
+    "starved": synthetic.starved,
+    "saturating": synthetic.saturating,
+    "random_walk": synthetic.random_walk,
+}
+NOISES = {"low": LOW, "high": HIGH}
+GRID = [(n, noise) for n in (60, 300, 1500) for noise in NOISES]
+
+
+@dataclass(frozen=True)
+class Held:
+    """The intervals of one quantity in one cell."""
+
+    count: int
+    """How many hold the truth."""
+    of: int
+    ols_percent: float
+    """How many textbook intervals of least squares do."""
+    half_width: float
+    """Median."""
+
+    @property
+    def percent(self) -> float:
+        return 100 * self.count / self.of
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """One cell, over its runs that are worth at least 7 independent points."""
+
+    cell: str
+    gated_percent: float
+    a: Held
+    ceiling: Held
+    bias: float
+    """Of a, like `rmse` in per cent of the truth; a's half-width is in its own units."""
+    rmse: float
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One regime at one length and noise. Percentages of runs; errors in per cent of the run."""
+
+    regime: str
+    n: int
+    noise: str
+    words: dict[str, float]
+    regimes: dict[str, float]
+    found: float
+    """Runs with an onset of any kind: false alarms where the regime has none."""
+    median_error: float | None
+    p90_error: float | None
+    held: float | None
+    """Of the intervals of onsets that were found; null where nothing is to be found."""
+
+    @property
+    def cell(self) -> str:
+        return f"{self.regime} n{self.n} {self.noise}"
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the law stage says of one run."""
+
+    verdict: verdict.Verdict
+    onset: Onset | None
+    regime: str | None
+
+
+def intervals(cell: str, runs: int) -> Intervals:
+    """Coverage and width of the 95% intervals of a and of the ceiling."""
+    make, n, noise = COVERAGE[cell]
+    logs = [make(FIRST_SEED + s, n, noise) for s in range(runs)]
+    fits = [f for f in (gates.fit(points_of(log)) for log in logs) if gates.enough(f)]
+    spreads = [f.spread for f in fits if f.spread is not None]
+    ols = [classical(f.points) for f in fits]
+    error = 100 * (np.array([s.a.value for s in spreads]) / synthetic.TRUE_A - 1)
+    return Intervals(
+        cell,
+        100 * (1 - len(fits) / runs),
+        _held([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
+        _held([s.ceiling for s in spreads], [o[1] for o in ols], synthetic.TRUE_CEILING),
+        float(error.mean()),
+        float(np.sqrt((error**2).mean())),
+    )
+
+
+def _held(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Held:
+    count = sum(i.low <= truth <= i.high for i in ours)
+    width = float(np.median([half_width(i) for i in ours]))
+    return Held(count, len(ours), covered(ols, truth), width)
+
+
+def covered(intervals: Sequence[Interval], truth: float) -> float:
+    """Per cent of the intervals that hold the truth."""
+    return 100 * float(np.mean([i.low <= truth <= i.high for i in intervals]))
+
+
+def classical(points: Points) -> tuple[Interval, Interval]:
+    """Least squares with its textbook interval: of a, and of the ceiling."""
+    x, n = points.x, len(points)
+    design = np.stack([-x, np.ones(n)], axis=1)
+    inverse = np.linalg.inv(design.T @ design)
+    a, b = inverse @ design.T @ points.reward
+    left = points.reward - design @ np.array([a, b])
+    covariance = left @ left / (n - 2) * inverse
+    halves = [1.96 * float(np.sqrt(w @ covariance @ w)) for w in np.array([[1, 0], [-1, 1]])]
+    return tuple(  # type: ignore[return-value]
+        Interval(v, v - h, v + h) for v, h in zip((a, b - a), halves, strict=True)
+    )
+
+
+def points_of(log: Log) -> Points:
+    return Points(log.steps, log.entropy, log.reward)
+
+
+def judged(log: Log) -> verdict.Verdict:
+    """The verdict on one run."""
+    return look(log).verdict
+
+
+def look(log: Log) -> Look:
+    points = points_of(log)
+    course = onset.course(log.steps, log.entropy)
+    found = onset.find(course, points) if course else None
+    silent = None if log.silent is None else regime.silent_share([Trace(log.steps, log.silent)])
+    return Look(
+        verdict.judge(gates.fit(points), found, course, intervened=False),
+        found,
+        regime.regime(course, regime.gain(points), found, silent),
+    )
+
+
+def judge(name: str, n: int, noise: str, runs: int) -> Judged:
+    """Verdicts, onsets and regimes of one cell."""
+    logs = [REGIMES[name](FIRST_SEED + s, n, NOISES[noise]) for s in range(runs)]
+    looks = [look(log) for log in logs]
+    at = [(k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None]
+    errors = [100 * abs(found.step - truth) / n for found, truth in at if truth is not None]
+    held = [found.low <= truth <= found.high for found, truth in at if truth is not None]
+    return Judged(
+        name,
+        n,
+        noise,
+        _percent([k.verdict.word for k in looks]),
+        _percent([str(k.regime) for k in looks]),
+        100 * len(at) / runs,
+        float(np.median(errors)) if errors else None,
+        float(np.percentile(errors, 90)) if errors else None,
+        100 * float(np.mean(held)) if held else None,
+    )
+
+
+def _percent(words: Sequence[str]) -> dict[str, float]:
+    return {word: 100 * count / len(words) for word, count in sorted(Counter(words).items())}

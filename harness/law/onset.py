@@ -77,15 +77,20 @@ def find(run: Course, rewards: Points) -> Onset | None:
 
 
 def _accelerating(y: Floats) -> Knots | None:
+    """Where both of two knots accelerate, the first may be a bend of H's slow wander, long before
+    a fall that the second has: then one knot decides.
+    """
     two = segments.two_knots(y)
-    if two.f > 6 and _accelerates(two):
+    falls = two.f > 6 and _accelerates(*two.slopes[:2])
+    if falls and not _accelerates(*two.slopes[1:]):
         return two
     one = segments.one_knot(y)
-    return one if one.f > 12 and _accelerates(one) else None
+    if one.f > 12 and _accelerates(*one.slopes):
+        return one
+    return two if falls else None
 
 
-def _accelerates(knots: Knots) -> bool:
-    before, after = knots.slopes[:2]
+def _accelerates(before: float, after: float) -> bool:
     return after < 2 * min(before, 0.0) - 0.5
 
 

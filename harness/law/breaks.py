@@ -14,7 +14,8 @@ from harness.law.gates import Fitted
 from harness.law.results import Floats
 
 BREAK_F = 10.0
-TURN_F = 12.0
+TURN_F, TURN_F_ALONE = 12.0, 6.0
+"""F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
 SMALLEST_MOVE = 0.04
 """Reward left unexplained that is worth calling a break, at least."""
 SHARE_OF_LAW = 0.25
@@ -104,15 +105,16 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
     return Shortfall(missing, float(np.hypot(reward.se, x.value * se_a)))
 
 
-def falls_after_rise(run: Binned) -> bool:
+def falls_after_rise(run: Binned, collapsed: bool) -> bool:
     """R rises, then falls by more than max(0.05, 20% of the rise), while H does not rise."""
+    least_f = TURN_F if collapsed else TURN_F_ALONE
     knots = segments.one_knot(run.reward)
     k = knots.at[0]
     rise = knots.slopes[0] * run.time[k]
     fall = -knots.slopes[1] * (1 - run.time[k])
     tenth = max(1, len(run.x) // 10)
     x_rises = np.median(run.x[-tenth:]) > np.median(run.x[max(0, k - tenth) : k + 1])
-    return bool(rise > 0 and fall > max(0.05, 0.2 * rise) and knots.f > TURN_F and not x_rises)
+    return bool(rise > 0 and fall > max(0.05, 0.2 * rise) and knots.f > least_f and not x_rises)
 
 
 def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ RISES, RISES_FAR = 0.4, 0.7
 """log H above its trough at the end, that is suspicious, and that rules the law out."""
 RISES_HEADROOM = 0.05
 """Share of the initial headroom that a rise must win back to matter to the law."""
-SHORT_Z, SUSPECT_Z = 2.0, 1.0
+SHORT_Z, SUSPECT_Z = 2.0, 0.0
 """Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
 by the law of the whole run."""
 
@@ -70,7 +70,8 @@ def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: b
     if many and fitted.line is not None:
         shape = breaks.binned(fitted.points)
         verdict = _by_break(verdict, fitted, shape, found)
-        if breaks.falls_after_rise(shape) and verdict.word != "holds_until_onset":
+        turns = breaks.falls_after_rise(shape, collapsed=found is not None)
+        if turns and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
         verdict = replace(verdict, skill=skill.out_of_time(fitted.line.x, fitted.line.reward))
     if many and run is not None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import coverage
+from benchmarks import cells
 from harness.law import advice, regime, verdict
 from harness.law.analysis import analyse
 from harness.law.results import Interval, Onset, RunResult
@@ -22,7 +22,7 @@ Make = Callable[[int, int, Noise], Log]
 
 
 def words(make: Make, n: int, noise: Noise) -> Counter[str]:
-    return Counter(coverage.judged(make(s, n, noise)).word for s in range(RUNS))
+    return Counter(cells.judged(make(s, n, noise)).word for s in range(RUNS))
 
 
 def partial(seed: int, n: int, noise: Noise) -> Log:
@@ -40,6 +40,7 @@ EXPECTED: dict[str, tuple[Make, int, Noise, str, float]] = {
     "reward falls with H": (synthetic.kink, 300, LOW, "holds_until_onset", 0.90),
     "reward stops with H": (kink_flat, 300, LOW, "holds_until_onset", 0.90),
     "reward is hacked": (synthetic.hack, 300, LOW, "fails", 0.95),
+    "hacked, high noise": (synthetic.hack, 300, HIGH, "fails", 0.75),
     "entropy explodes": (synthetic.explode, 300, LOW, "fails", 0.95),
     "explodes, high noise": (synthetic.explode, 300, HIGH, "fails", 0.90),
     "wrong sign": (synthetic.wrong_sign, 300, LOW, "fails", 0.95),
@@ -60,6 +61,11 @@ def test_where_there_is_no_law_it_seldom_holds(make: Make, noise: Noise) -> None
     assert words(make, 300, noise)["holds"] <= 0.10 * RUNS
 
 
+@pytest.mark.parametrize(("n", "noise"), [(60, LOW), (300, HIGH)])
+def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, noise: Noise) -> None:
+    assert words(kink_flat, n, noise)["holds"] <= 0.10 * RUNS
+
+
 REASON_OF: dict[str, tuple[Make, int, str]] = {
     "short": (synthetic.lawful, 12, "too_few_steps"),
     "constant": (synthetic.constant, 300, "identification_range"),
@@ -74,14 +80,14 @@ REASON_OF: dict[str, tuple[Make, int, str]] = {
 @pytest.mark.parametrize("name", REASON_OF)
 def test_each_regime_gets_its_reason(name: str) -> None:
     make, n, reason = REASON_OF[name]
-    found = coverage.judged(make(1, n, LOW))
+    found = cells.judged(make(1, n, LOW))
     assert reason in found.reasons
     assert set(found.reasons) <= set(verdict.REASONS)
 
 
 def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> None:
-    lawful = coverage.judged(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
-    unrelated = coverage.judged(synthetic.saturating(1, 1000, LOW)).skill
+    lawful = cells.judged(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
+    unrelated = cells.judged(synthetic.saturating(1, 1000, LOW)).skill
     assert lawful is not None
     assert unrelated is not None
     assert lawful > 0.5
@@ -90,13 +96,13 @@ def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> N
 
 def test_a_remedy_is_a_reason_of_its_own() -> None:
     log = synthetic.lawful(1, 300, LOW)
-    points = coverage.points_of(log)
-    judged = verdict.judge(coverage.gates.fit(points), None, None, intervened=True)
+    points = cells.points_of(log)
+    judged = verdict.judge(cells.gates.fit(points), None, None, intervened=True)
     assert judged.reasons[-1] == "intervened"
 
 
 def course_of(log: Log) -> regime.Course:
-    course = coverage.onset.course(log.steps, log.entropy)
+    course = cells.onset.course(log.steps, log.entropy)
     assert course is not None
     return course
 
@@ -127,7 +133,7 @@ def test_entropy_that_moved_is_not_starved() -> None:
 
 def test_the_gain_is_known_within_its_interval() -> None:
     steady = replace(LOW, wander=0.0)
-    runs = [coverage.points_of(synthetic.lawful(s, 300, steady)) for s in range(100)]
+    runs = [cells.points_of(synthetic.lawful(s, 300, steady)) for s in range(100)]
     truths = [synthetic.law(synthetic.exponential(0.05)(run.steps / 300)) for run in runs]
     held = [
         won.low <= truth[-30:].mean() - truth[:30].mean() <= won.high
@@ -136,7 +142,7 @@ def test_the_gain_is_known_within_its_interval() -> None:
     ]
     assert len(held) == 100
     assert sum(held) >= 85
-    flat = [regime.gain(coverage.points_of(synthetic.flat(s, 300, LOW))) for s in range(100)]
+    flat = [regime.gain(cells.points_of(synthetic.flat(s, 300, LOW))) for s in range(100)]
     assert sum(won is not None and won.low > 0 for won in flat) <= 8
 
 

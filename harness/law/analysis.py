@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from harness.law.discover import Found
 from harness.law.groups import Member
 from harness.law.identity import Identity
 from harness.law.margins import DEFAULT
-from harness.law.results import Analysis
+from harness.law.results import Analysis, RunResult
 
 
 def analyse(
@@ -37,7 +38,7 @@ def analyse(
     choice = Choice(reward, entropy, forecast_from)
     every = many_runs.analyse(found.runs, choice, processes)
     who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
-    repeats = _repeats(found.runs, who)
+    repeats = _repeats(found.runs, who, [one.analysed.result for one in every])
     done = [one.analysed for one in every if one.analysed.result.run not in repeats]
     series = {d.result.run: d.series for d in done if d.series is not None}
     nulls = null_control.null_controls([d.result for d in done], who, pool_unlike)
@@ -50,7 +51,9 @@ def analyse(
         if r.run in series
     ]
     grouping = groups.group(members, pool_unlike)
-    repeated = tuple({"path": path, "reason": "repeat"} for path in repeats)
+    repeated = tuple(
+        {"path": path, "reason": f"repeat of {chosen}"} for path, chosen in repeats.items()
+    )
     return Analysis(
         runs=runs,
         groups=contrasts.contrasted(grouping.groups, members, margins or DEFAULT, pool_unlike),
@@ -59,19 +62,25 @@ def analyse(
     )
 
 
-def _repeats(runs: Sequence[Found], who: dict[str, Identity]) -> list[str]:
-    """Runs whose config and seed are another's too: the newest finished one counts."""
-    alike: dict[tuple[str, int], list[str]] = {}
+def _repeats(
+    runs: Sequence[Found], who: Mapping[str, Identity], every: Sequence[RunResult]
+) -> dict[str, str]:
+    """Run -> the one of the same config and seed that counts: the newest finished one.
+
+    One that could not be read counts only where none could.
+    """
+    readable = {result.run: result.status == "ok" for result in every}
+    alike: dict[str, list[str]] = {}
     for run in runs:
         name = who[run.run]
-        if name.config_hash and name.seed is not None:
-            alike.setdefault((name.config_hash, name.seed), []).append(run.run)
-    return [
-        run
+        if name.config is not None and name.seed is not None:
+            alike.setdefault(json.dumps(name.config, sort_keys=True), []).append(run.run)
+    counts = {
+        run: max(same, key=lambda other: (readable[other], *_rank(who[other])))
         for same in alike.values()
         for run in same
-        if run != max(same, key=lambda other: _rank(who[other]))
-    ]
+    }
+    return {run: chosen for run, chosen in counts.items() if run != chosen}
 
 
 def _rank(who: Identity) -> tuple[bool, float]:

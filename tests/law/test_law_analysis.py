@@ -161,9 +161,28 @@ def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
     found = analyse([tmp_path])
     assert sorted(by_name(found)) == ["b", "d"]
     assert [dict(s) for s in found.skipped] == [
-        {"path": str(tmp_path / "a"), "reason": "repeat"},
-        {"path": str(tmp_path / "c"), "reason": "repeat"},
+        {"path": str(tmp_path / "a"), "reason": f"repeat of {tmp_path / 'b'}"},
+        {"path": str(tmp_path / "c"), "reason": f"repeat of {tmp_path / 'b'}"},
     ]
+
+
+def test_a_repeat_that_cannot_be_read_puts_no_other_aside(tmp_path: Path) -> None:
+    for age, name in enumerate(["whole", "emptied"]):
+        run = synthetic.write_run(tmp_path / name, lawful_rows(), seed=1)
+        os.utime(run / "run.json", (1e9 + age, 1e9 + age))
+    (tmp_path / "emptied" / "metrics.jsonl").write_text("")
+    found = analyse([tmp_path])
+    assert [(Path(run.run).name, run.status) for run in found.runs] == [("whole", "ok")]
+    (entry,) = found.skipped
+    assert entry["path"] == str(tmp_path / "emptied")
+
+
+def test_copies_without_a_run_json_are_repeats_and_no_seeds(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (synthetic.write_run(tmp_path / name, lawful_rows(), seed=1) / "run.json").unlink()
+    found = analyse([tmp_path])
+    assert (len(found.runs), len(found.skipped)) == (1, 2)
+    assert [(group.ceiling.n, group.ceiling.low) for group in found.groups] == [(1, None)]
 
 
 @pytest.mark.parametrize("config", [alias_bomb(), "&a [*a]", "a: &a {b: *a}", "- " * 3000])

@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.results import Analysis, GroupResult
-from harness.report import canvas
+from harness.report import canvas, table_contrasts
 from harness.report.canvas import Drawing, Limits
-from harness.report.figure_text import label
+from harness.report.figure_text import label, wrapped
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling and onset over seeds"
@@ -23,6 +23,8 @@ ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
 """More rows than this nobody reads; the CSV has them all."""
+TICK, MOST = 36, 64
+"""Characters of a line of a group's name, and of all its lines."""
 BELOW = 0.25
 """How far below its seeds a mean is drawn, in rows."""
 REACH = 1.0
@@ -46,6 +48,8 @@ class _Line:
     """A group in a panel: its seeds and their mean."""
 
     group: str
+    tick: str
+    """The same on the axis: each key by its last part, in short lines."""
     marks: tuple[_Mark, ...]
     mean: float | None
     low: float | None
@@ -81,13 +85,20 @@ def _line(group: GroupResult, quantity: str) -> _Line:
     pooled = compared[quantity]
     marks = [_mark(seed, quantity) for seed in compared["seeds"]]
     return _Line(
-        label(", ".join(f"{k}={v}" for k, v in group.key.items()) or "all runs"),
+        table_contrasts.key(group.key),
+        _tick(group),
         tuple(mark for mark in marks if mark is not None),
         pooled.mean,
         pooled.low,
         pooled.high,
         pooled.censored,
     )
+
+
+def _tick(group: GroupResult) -> str:
+    last = {key.rpartition(".")[2]: value for key, value in group.key.items()}
+    named = last if len(last) == len(group.key) else group.key
+    return wrapped(label(table_contrasts.key(named), MOST), TICK)
 
 
 def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:
@@ -153,7 +164,7 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
         xlim=(-0.03, 1.03) if quantity == "onset" else _limits(lines),
         ylim=(len(lines) - 0.4, -0.5),
     )
-    axes.set_yticks(range(len(lines)), [line.group if leftmost else "" for line in lines])
+    axes.set_yticks(range(len(lines)), [line.tick if leftmost else "" for line in lines])
     axes.set_xlabel(
         {"a": "a (reward per unit of exp H)", "ceiling": "reward"}.get(quantity, "share")
     )

@@ -55,7 +55,11 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
     by_step = [pool.residual_by_step for pool in pools if pool.residual_by_step]
     by_entropy = [pool.residual_by_entropy for pool in pools if pool.residual_by_entropy]
     titles = [
-        _title(panel.level, [m.median for p in panel.pools if (m := p.residual_by_step)])
+        _title(
+            panel.level,
+            [m.median for p in panel.pools if (m := p.residual_by_step)],
+            "the median over runs",
+        )
         for panel in panels
     ]
     grid = canvas.grid(f"{HEADING}: medians over runs", titles, 2, ROW_HEIGHT)
@@ -73,12 +77,12 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
     return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
 
 
-def _title(level: str, residuals: Sequence[Floats]) -> str:
-    """`easy: R is 0.02 off the law (rms)`, the root mean square."""
+def _title(level: str, residuals: Sequence[Floats], what: str = "R") -> str:
+    """`easy: R is 0.02 off the law (rms)`, the root mean square; of medians less than of runs."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
-    return canvas.title(level, f"R is {number(size, 0.001)} off the law (rms)")
+    return canvas.title(level, f"{what} is {number(size, 0.001)} off the law (rms)")
 
 
 def _frame(

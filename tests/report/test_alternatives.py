@@ -183,6 +183,8 @@ def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
     runs = [made.fitted(f"r/{seed}", seed=seed) for seed in range(25)]
     residuals = drawn(made.analysis(runs), "residuals")
     assert "medians over runs" in residuals.figure.get_suptitle()
+    title = residuals.figure.axes[0].get_title(loc="left")
+    assert title == "easy: the median over runs is 0.007 off the law (rms)"
     assert {row["against"] for row in residuals.rows} == {"step", "entropy"}
     for row in residuals.rows:
         assert row["runs"] == 25

@@ -72,6 +72,8 @@ def _least_squares(run: RunResult) -> str:
 
 
 def _onset(run: RunResult) -> str:
+    if run.onset is None and run.regime is None:
+        return "No onset was found, which says nothing: the rows are too few to look for one."
     if run.onset is None:
         return "No onset: H neither fell for good nor spent its budget nor exploded."
     where = ONSETS.get(run.onset.kind, "")
@@ -94,4 +96,12 @@ def _verdict(run: RunResult) -> list[str]:
     because = "; ".join(
         f"{wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
     )
-    return [f"Verdict: {word}.", f"  {because}."]
+    return [f"Verdict: {word}.", f"  {because}{_measured_skill(run)}."]
+
+
+def _measured_skill(run: RunResult) -> str:
+    """What stands behind `not_validated_out_of_time`; the rivals' split is another one."""
+    skill = run.out_of_time_skill
+    if "not_validated_out_of_time" not in (run.reasons or ()) or skill is None:
+        return ""
+    return f" (skill {skill:.2f}, where 0 is the last value's; the better of two splits)"

@@ -130,3 +130,14 @@ def test_the_finding_of_a_level_says_how_many_of_its_runs_are_noise() -> None:
     assert "law holds in all 3 runs, noise driven in 1; no onset" in printed(made.analysis(runs))
     assert "law holds, noise driven; no onset." in printed(made.analysis(runs[:1]))
     assert "noise driven" not in printed(made.analysis(runs[1:]))
+
+
+def test_the_skill_behind_a_law_not_validated_is_told() -> None:
+    text = said(reasons=["not_validated_out_of_time"], out_of_time_skill=-4.746)
+    assert "no better than the last value (skill -4.75, where 0 is the last value's;" in text
+
+
+def test_too_few_rows_for_an_onset_are_not_called_the_lack_of_one() -> None:
+    text = said(onset=None, regime=None)
+    assert "No onset was found, which says nothing: the rows are too few" in text
+    assert "neither fell for good" not in text

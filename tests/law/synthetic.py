@@ -132,10 +132,10 @@ def flat(seed: int, n: int, noise: Noise) -> Log:
 
 
 def drift(seed: int, n: int, noise: Noise) -> Log:
-    """The law, and a reward that rises by 0.1 over the run whatever H does."""
+    """The law, and a reward that rises past it, by 0.1 over the run, whatever H does."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     h = _wandering(rng, exponential(0.05)(u), noise)
-    return _logged(rng, h, law(h) + 0.1 * u, noise)
+    return _logged(rng, h, law(h) + 0.1 * (u - 0.5), noise)
 
 
 def starved(seed: int, n: int, noise: Noise) -> Log:

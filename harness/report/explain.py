@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.law import gates, verdict
-from harness.law.results import RunResult
+from harness.law.results import Interval, RunResult
 from harness.report import alternatives, beside_law, sentences, wording
 from harness.report.wording import number, plural
 
@@ -96,7 +96,20 @@ def _verdict(run: RunResult) -> list[str]:
     because = "; ".join(
         f"{wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
     )
-    return [f"Verdict: {word}.", f"  {because}{_measured_skill(run)}."]
+    return [f"Verdict: {word}{_before_onset(run)}.", f"  {because}{_measured_skill(run)}."]
+
+
+def _before_onset(run: RunResult) -> str:
+    """The law that holds until the onset: the one above is of the whole run."""
+    law = run.until_onset
+    if not law or law["a"] is None or law["ceiling"] is None:
+        return ""
+    a, ceiling = (
+        wording.interval(Interval(**law[name]))
+        + ("" if law["identified"][name] else " (not identified)")
+        for name in ("a", "ceiling")
+    )
+    return f": a = {a}, ceiling {ceiling} from the rows before it"
 
 
 def _measured_skill(run: RunResult) -> str:

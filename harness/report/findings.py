@@ -36,8 +36,8 @@ def onset_finding(runs: Sequence[RunResult]) -> str:
     parts = []
     for kind, count in kinds.most_common():
         at = sorted(onset.step for onset in onsets if onset.kind == kind)
-        to = " and" if count == 2 else " to"
-        where = f"{at[0]:.0f}" + (f"{to} {at[-1]:.0f}" if count > 1 else "")
+        ends = dict.fromkeys((f"{at[0]:.0f}", f"{at[-1]:.0f}"))
+        where = (" and " if count == 2 else " to ").join(ends)
         words = wording.ONSET_WORDS.get(kind, wording.plain(kind))
         parts.append(f"{words} {where} {wording.in_runs(count, len(runs))}")
     without = len(runs) - len(onsets)
@@ -63,8 +63,9 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     pooled = _pooled_ceiling(analysis, runs)
     if pooled is not None:
         return f"ceiling {wording.pooled(pooled)}{of}"
-    values = sorted(wording.number(ceiling.value) for ceiling in known)
-    return f"ceiling {' to '.join(dict.fromkeys((values[0], values[-1])))}{of}"
+    values = sorted(ceiling.value for ceiling in known)
+    ends = dict.fromkeys((wording.number(values[0]), wording.number(values[-1])))
+    return f"ceiling {' to '.join(ends)}{of}"
 
 
 def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:

@@ -141,3 +141,11 @@ def test_too_few_rows_for_an_onset_are_not_called_the_lack_of_one() -> None:
     text = said(onset=None, regime=None)
     assert "No onset was found, which says nothing: the rows are too few" in text
     assert "neither fell for good" not in text
+
+
+def test_a_law_that_holds_until_the_onset_is_told_from_the_rows_before_it() -> None:
+    text = said(onset=FALL, verdict="holds_until_onset", reasons=["law_break"], until_onset=OTHER)
+    assert (
+        "Verdict: law holds until the onset: a = 0.20 [0.10, 0.30], "
+        "ceiling 0.70 [0.60, 0.80] (not identified) from the rows before it." in text
+    )

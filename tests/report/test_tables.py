@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, GroupResult, Onset, Pooled
+from harness.report import findings
 from harness.report.tables import print_analysis
 from harness.report.visible import visible
 from tests.report import made
@@ -135,3 +136,12 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
     text = stream.getvalue()
     assert all(visible(line) == line for line in text.split("\n"))
     assert text.count(visible(payload)) >= 5
+
+
+def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
+    fall = Onset("terminal_fall", 346, 340, 351)
+    ceilings = (9.5, 10.5, 10.2)
+    runs = [made.fitted(f"r/{c}", seed=None, ceiling=c, onset=fall)[0] for c in ceilings]
+    analysis = made.analysis([made.fitted("r/0")])
+    assert "ceiling 9.50 to 10.50" in findings.law_finding(analysis, runs)
+    assert findings.onset_finding(runs) == "collapse from step 346 in all 3 runs"

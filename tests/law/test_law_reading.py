@@ -180,14 +180,14 @@ LINES = st.one_of(
 @settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=6), st.sampled_from(["\n", ""]))
 def test_the_quick_reader_says_the_same_or_nothing(lines: list[str], end: str) -> None:
-    data = ("\n".join(lines) + end).encode()
-    quick = fast_reading.columns(data, WANTED)
+    data, path = ("\n".join(lines) + end).encode(), Path("m.jsonl")
+    quick = fast_reading.table(path, data, WANTED)
     if quick is None:
         return
-    slow = reading.read_tolerantly(Path("m.jsonl"), data, WANTED)
+    slow = reading.read_tolerantly(path, data, WANTED)
     assert slow.damage == {}
     for name in WANTED:
-        np.testing.assert_array_equal(quick.values[name], slow.columns[name])
+        np.testing.assert_array_equal(quick.columns[name], slow.columns[name])
         np.testing.assert_array_equal(quick.faults[name], slow.faults[name])
 
 

@@ -38,14 +38,15 @@ class Wanted:
 def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
 
-    Raises ConfigError for a column without a name or a share that is none, StorageError if
-    nothing can be written.
+    Raises ConfigError for a column without a name, a share that is none or an `out` that is a
+    run, StorageError if nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
     out = wanted.out or default_out(wanted.paths)
+    _refuse_run(out)
     _refuse_unwritable(out)
     found = analysis.analyse(
         wanted.paths,
@@ -85,6 +86,13 @@ def _refuse_no_share(option: str, share: float | None) -> None:
     if share is not None and not 0 < share < 1:
         rule = "must be a share of each run, above 0 and below 1"
         raise ConfigError(f"{option}: {rule}, got {share:g}")
+
+
+def _refuse_run(out: Path) -> None:
+    """A folder with law.json in it holds results: a run among them would not be fitted again."""
+    if (out / "run.json").exists() or (out / "metrics.jsonl").exists():
+        rule = "must be a folder of its own, since later fits set a run aside that holds results"
+        raise ConfigError(f"--out: {rule}; got the run {str(out)!r}")
 
 
 def _refuse_unwritable(out: Path) -> None:

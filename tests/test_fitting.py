@@ -40,6 +40,13 @@ def test_a_place_for_no_results_is_refused_before_the_analysis(
     assert capsys.readouterr().out == ""
 
 
+def test_results_are_not_put_into_a_run_which_later_fits_would_set_aside(tmp_path: Path) -> None:
+    run = synthetic.write_rows(tmp_path / "run", ROWS)
+    with pytest.raises(ConfigError, match=rf"^--out: must be .*; got the run '{run}'$"):
+        fit(wanted(run, run), as_json=True, explain=False)
+    assert [path.name for path in run.iterdir()] == ["metrics.jsonl"]
+
+
 def test_a_folder_for_results_is_made_with_those_above_it(tmp_path: Path) -> None:
     run = synthetic.write_rows(tmp_path / "run", ROWS)
     assert fit(wanted(run, tmp_path / "a" / "b"), as_json=True, explain=False) == 0

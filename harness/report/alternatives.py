@@ -24,6 +24,7 @@ AGAINST_LINEAR = {
     "law_better": "law better than linear in H",
     "linear_better": "linear in H better than the law",
     "not_distinguishable": "not distinguishable from linear in H",
+    "wrong_sign": "exp(H) of the wrong sign better than linear in H",
 }
 MOST_LINES = 24
 """Runs whose forecasts are listed; of more only the sum is given."""
@@ -47,9 +48,15 @@ def rivals(run: RunResult) -> str:
 
 
 def _conclusion(run: RunResult) -> str:
-    said = AGAINST_LINEAR.get(run.against_linear or "", "not compared with linear in H")
+    said = AGAINST_LINEAR.get(_against_linear(run) or "", "not compared with linear in H")
     better = _better(run)
     return f"{said[0].upper()}{said[1:]}" + (f"; {better} is better than the law" if better else "")
+
+
+def _against_linear(run: RunResult) -> str | None:
+    """A curve whose a is below 0 may bend as the law does, and is not the law."""
+    wrong = run.against_linear == "law_better" and "wrong_sign" in (run.reasons or ())
+    return "wrong_sign" if wrong else run.against_linear
 
 
 def _better(run: RunResult) -> str | None:
@@ -62,7 +69,7 @@ def _better(run: RunResult) -> str | None:
 
 def against_linear(runs: Sequence[RunResult]) -> str:
     """`not distinguishable from linear in H in 2, law better than linear in H in 1`."""
-    counts = Counter(run.against_linear for run in runs if run.against_linear is not None)
+    counts = Counter(word for word in map(_against_linear, runs) if word is not None)
     if not counts:
         return ""
     if len(runs) == 1:

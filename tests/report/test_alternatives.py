@@ -57,6 +57,13 @@ def test_the_default_sentence_is_printed_for_every_level() -> None:
     assert "no onset; linear in H better than the law.\n" in worse
 
 
+def test_a_curve_of_the_wrong_sign_is_not_called_the_law() -> None:
+    wrong = {"verdict": "fails", "reasons": ["wrong_sign"], **compared(linear_in_h=4.0)}
+    text = printed(one(**wrong), explain=True)
+    assert "no onset; exp(H) of the wrong sign better than linear in H.\n" in text
+    assert "law better than" not in text.lower()
+
+
 def test_over_runs_the_sentence_counts_them() -> None:
     runs = [
         made.fitted(f"runs/{i}", seed=i, **compared(linear_in_h=delta))

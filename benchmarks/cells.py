@@ -62,6 +62,7 @@ REGIMES: dict[str, Make] = {
     "kink_soft": lambda s, n, q: synthetic.kink(s, n, q, fall=5.0, post=0.0),
     "hack": synthetic.hack,
     "explode": synthetic.explode,
+    "explode_level": synthetic.explode_and_level,
     "wrong_sign": synthetic.wrong_sign,
     "unrelated": synthetic.unrelated,
     "flat": synthetic.flat,

@@ -21,7 +21,7 @@ from harness.law.results import VERDICTS
 from tests.law.synthetic import TRUE_A
 
 PROCESSES = 2
-WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode")
+WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level")
 EXPECTED = {
     "law_partial": "learning",
     "kink_fall": "collapsed",

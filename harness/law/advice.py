@@ -12,6 +12,7 @@ from harness.law.verdict import REASONS
 
 LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
 EVAL_EVERY = "trainer.eval_every"
+MORE_SEEDS = "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
 
 
 def what_would_decide(analysis: Analysis) -> list[str]:
@@ -34,10 +35,17 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     return said + _commands(open_runs[0], counts)
 
 
+def _less_noise(run: RunResult) -> str:
+    """A break lies inside a run: other seeds have breaks of their own."""
+    said = "A break within a run is told by less noise in R"
+    held = _trainer(run, "conversations")
+    return f"{said}." if held is None else f"{said}: add trainer.conversations={held * 4}."
+
+
 def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     """What to add to a sweep of runs like `run`, and the sweep that is sure to be long enough."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
-        return ["More seeds would decide: add seed=1,2,3,4,5 to the sweep."]
+        return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
     said = [f"More steps would decide. In a minute or so: {LONGER}"]
     steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
     if steps is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.law import groups, measured, quantities
@@ -67,8 +68,14 @@ def _seed(
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
-    """Over all runs, those without an onset with the whole of the run; None if none has one."""
+    """Over all runs, those without an onset with the whole of the run; None if none has one.
+
+    No interval leaves the run.
+    """
     without = [quantities.onset_share(member) for member in members].count(None)
     if restricted is None or without == len(members):
         return groups.pooled([], censored=without)
-    return groups.pooled(list(restricted.values), censored=without)
+    mean = groups.pooled(list(restricted.values), censored=without)
+    if mean.low is None or mean.high is None:
+        return mean
+    return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

@@ -178,6 +178,13 @@ def _explosion(run: Course) -> Onset | None:
     doubled = end.over_trough > 0.7 or (end.over_trough > 0.4 and end.over_start > 0.4)
     if not doubled or end.headroom < 0.2:
         return None
-    knots = segments.one_knot(run.log_h)
-    rising = knots.f > 12 and knots.slopes[1] > 2 * max(knots.slopes[0], 0.0) + 0.5
-    return _located("explosion", run, knots) if rising else None
+    one = segments.one_knot(run.log_h)
+    if one.f > 12 and _rises_faster(*one.slopes):
+        return _located("explosion", run, one)
+    two = segments.two_knots(run.log_h)  # a rise that levels off has no single knot
+    rising = two.f > 6 and _rises_faster(*two.slopes[:2])
+    return _located("explosion", run, two) if rising else None
+
+
+def _rises_faster(before: float, after: float) -> bool:
+    return after > 2 * max(before, 0.0) + 0.5

@@ -117,6 +117,15 @@ def explode(seed: int, n: int, noise: Noise) -> Log:
     return Log(log.steps, log.entropy, log.reward, onset=1 + 0.67 * n)
 
 
+def explode_and_level(seed: int, n: int, noise: Noise) -> Log:
+    """H keeps 1 for half of the run, then rises and settles at 3."""
+    rng, u = np.random.default_rng(seed), np.arange(n) / n
+    skeleton = 1 + 2 * -np.expm1(-np.maximum(u - 0.5, 0.0) / 0.1)
+    h = _wandering(rng, skeleton, noise)
+    log = _logged(rng, h, law(h), noise)
+    return Log(log.steps, log.entropy, log.reward, onset=1 + 0.5 * n)
+
+
 def unrelated(seed: int, n: int, noise: Noise) -> Log:
     """H decays; R stays where it is."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n

@@ -99,8 +99,9 @@ def first_below(share: float) -> float:
     return float(u[np.argmax(headroom <= share * headroom[0])])
 
 
-def test_an_explosion_has_its_own_kind() -> None:
-    logs = [synthetic.explode(s, 300, LOW) for s in range(RUNS)]
+@pytest.mark.parametrize("make", [synthetic.explode, synthetic.explode_and_level])
+def test_an_explosion_has_its_own_kind(make: Callable[[int, int, Noise], Log]) -> None:
+    logs = [make(s, 300, LOW) for s in range(RUNS)]
     found = [(log, find(log)) for log in logs]
     assert {at.kind for _, at in found if at} == {"explosion"}
     assert sum(at is not None for _, at in found) >= 0.95 * RUNS

@@ -170,12 +170,23 @@ def test_advice_for_runs_of_ours_names_longer_ones_of_the_same_kind(tmp_path: Pa
     assert said[-1] == "For the same runs: add trainer.steps=400 to the sweep."
 
 
-def test_noise_asks_for_seeds_and_a_decided_run_for_nothing(tmp_path: Path) -> None:
+def test_what_noise_leaves_open_asks_for_seeds_and_a_decided_run_for_nothing(
+    tmp_path: Path,
+) -> None:
     synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     decided = analyse([tmp_path])
     assert advice.what_would_decide(decided) == []
-    doubtful = replace(decided, runs=(open_run("law_break"),))
+    doubtful = replace(decided, runs=(open_run("entropy_rises"),))
     assert advice.what_would_decide(doubtful)[-1].startswith("More seeds would decide")
+
+
+def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
+    broken = replace(open_run("law_break"), config={"trainer": {"conversations": 64}})
+    said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
+    assert said[-1] == (
+        "A break within a run is told by less noise in R: add trainer.conversations=256."
+    )
 
 
 def test_the_law_until_the_onset_is_given_beside_that_of_the_whole_run(tmp_path: Path) -> None:

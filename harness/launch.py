@@ -4,22 +4,22 @@
 it. The public `initialize_config_dir` sets up the same machinery as a context manager; the object
 it registers has the `multirun` that `--multirun` calls, with the chosen sweeper and launcher.
 
-A sweep goes through `multirun` twice. First the sweeper enumerates the points and each is
-composed and checked, which is all of `plan`. Then the launcher is given one numbered job per
-run folder, so that a first launch and a resume are the same act.
+`plan` composes and checks each point of the product of the axes once; Hydra's own sweeper would
+compose it twice, and composing is what a plan costs. Then `multirun` gives the launcher one
+numbered job per run folder, so that a first launch and a resume are the same act.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import os
 import re
 import signal
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def plan(overrides: Sequence[str]) -> Plan:
             # before all points, of which each takes a tenth of a second; the short axes first
             for axis in sorted(axes, key=lambda w: len(w.values)):
                 _check_axis(axis, words)
-            points = _all_points([w.text for w in parse(overrides) if not _is_launcher(w)])
+            points = [_point(words, at) for at in _products(axes)]
         return plans.build(points, [w.key for w in axes])
 
 
@@ -148,28 +148,30 @@ def _at(word: Word, number: int) -> str:
 
 def _first_point(words: Sequence[Word]) -> Point:
     """The point with the first value of each axis; the launcher's settings are checked as well."""
-    texts = [_at(w, 0) for w in words]
-    composed: Any = OmegaConf.to_container(compose("config", texts, return_hydra_config=True))
-    keys.check_settings(composed.pop("hydra"))
-    ours = [
-        (w, text) for w, text in zip(words, texts, strict=True) if not w.key.startswith("hydra")
-    ]
-    values = {word.key: word.values[0] for word, _ in ours}
-    return Point(tuple(text for _, text in ours), values, _to_run_config(composed))
+    composed = compose("config", [_at(w, 0) for w in words], return_hydra_config=True)
+    values: Any = OmegaConf.to_container(composed)
+    keys.check_settings(values.pop("hydra"))
+    return _built(words, {}, values)
 
 
-def _all_points(overrides: Sequence[str]) -> list[Point]:
-    """The points that the sweeper makes; its launcher only composes each."""
-    with tempfile.TemporaryDirectory() as scratch:
-        jobs = _multirun(_compose, [*overrides, "hydra/launcher=basic"], scratch)
-    return [Point(texts, values, _to_run_config(composed)) for texts, values, composed in jobs]
+def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
+    """By key, the number of the value of each axis; the last varies fastest, as Hydra has it."""
+    for numbers in itertools.product(*(range(len(axis.values)) for axis in axes)):
+        yield dict(zip((axis.key for axis in axes), numbers, strict=True))
 
 
-def _compose(cfg: DictConfig) -> tuple[tuple[str, ...], dict[str, Any], Any]:
-    """The task of a plan: a point's words, their values, and its config in plain values."""
-    words = parse(HydraConfig.get().overrides.task)
-    values = {word.key: word.values[0] for word in words}
-    return tuple(word.text for word in words), values, OmegaConf.to_container(cfg)
+def _point(words: Sequence[Word], at: Mapping[str, int]) -> Point:
+    """The point with the value number `at` of each axis, by key."""
+    composed = compose("config", [_at(w, at.get(w.key, 0)) for w in words])
+    return _built(words, at, OmegaConf.to_container(composed))
+
+
+def _built(words: Sequence[Word], at: Mapping[str, int], composed: Any) -> Point:
+    ours = [w for w in words if not w.key.startswith("hydra")]
+    numbers = [at.get(w.key, 0) for w in ours]
+    values = {w.key: w.values[n] for w, n in zip(ours, numbers, strict=True)}
+    texts = tuple(_at(w, n) for w, n in zip(ours, numbers, strict=True))
+    return Point(texts, values, _to_run_config(composed))
 
 
 def _execute(

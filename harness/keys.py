@@ -116,6 +116,8 @@ def _check_hydra(word: Word) -> None:
             f"{word.text}: of hydra's own keys only hydra/launcher, hydra.launcher.*, "
             "hydra/sweeper and hydra.sweeper.* may be set"
         )
+    if word.key == "hydra/sweeper":
+        checks.one_of(word.key, str(word.values[0]), ("basic",))  # the product of the axes is ours
     if word.swept:
         raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
     if word.key.startswith("hydra.sweeper.params"):

@@ -2,7 +2,7 @@
 
 `hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
 it. The public `initialize_config_dir` sets up the same machinery as a context manager; the object
-it registers has the `multirun` that `--multirun` calls, with the chosen sweeper and launcher.
+it registers has the `multirun` that `--multirun` calls, with the chosen launcher.
 
 `plan` composes and checks each point of the product of the axes once; Hydra's own sweeper would
 compose it twice, and composing is what a plan costs. Then `multirun` gives the launcher one

@@ -2,9 +2,11 @@
 
     harness sweep policy=tabular difficulty=easy,medium,hard seed=101,102 \\
         algorithm.learning_rate=2,4,8,16,32 algorithm.null_control=false,true
-    python -m benchmarks.learning_rate runs/LAST_SWEEP
+    python -m benchmarks.learning_rate runs/SWEEP...
 
-Prints one Markdown row a rate: exit codes, and the entropy that real runs and null controls lost.
+Prints one Markdown row a rate over all the sweeps: exit codes, the entropy that real runs and null
+controls lost, and the largest share of flagged replies of a real run. A rate passes, fails, or is
+open where runs that the rule asks for are missing.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ class Loss:
 
 def main() -> None:
     by_rate: dict[float, list[Loss]] = defaultdict(list)
-    for path in sorted(Path(sys.argv[1]).glob("*/run.json")):
+    for path in sorted(p for sweep in sys.argv[1:] for p in Path(sweep).glob("*/run.json")):
         run = RunFolder(path.parent)
         config = folder.read_config(run)
         by_rate[config.algorithm.learning_rate].append(_loss(run))
@@ -62,21 +64,25 @@ def _loss(run: RunFolder) -> Loss:
 
 
 def _row(rate: float, losses: list[Loss]) -> str:
-    def mean(level: str, null: bool) -> float:
+    def mean(level: str, null: bool) -> float | None:
         found = [r.nats for r in losses if r.level == level and r.null_control == null]
-        return sum(found) / len(found) if found else float("nan")
+        return sum(found) / len(found) if found else None
 
+    real, null = mean("easy", False), mean("easy", True)
+    share = None if real is None or null is None else null / real
+    others = [(mean(level, False), mean(level, True)) for level in ("medium", "hard")]
     diverged = sum(r.exit_code == 70 for r in losses)
-    flagged = max(r.flagged for r in losses)
-    share = mean("easy", True) / mean("easy", False)
-    passes = "yes" if not diverged and share < 0.5 and flagged < 0.10 else "no"
-    others = " | ".join(
-        f"{mean(level, False):.2f}, {mean(level, True):.2f}" for level in ("medium", "hard")
-    )
-    return (
-        f"| {rate:g} | {diverged} of {len(losses)} | {mean('easy', False):.2f} | "
-        f"{mean('easy', True):.2f} | {share:.2f} | {flagged:.3f} | {others} | {passes} |"
-    )
+    flagged = max((r.flagged for r in losses if not r.null_control), default=None)
+    fails = diverged > 0 or (flagged or 0) >= 0.10 or (share or 0) >= 0.5
+    missing = share is None or any(value is None for value, _ in others)
+    cells = [f"{rate:g}", f"{diverged} of {len(losses)}", _shown(real), _shown(null), _shown(share)]
+    cells += ["-" if flagged is None else f"{flagged:.3f}"]
+    cells += [", ".join(map(_shown, pair)) for pair in others]
+    return f"| {' | '.join(cells)} | {'no' if fails else 'open' if missing else 'yes'} |"
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def covers(text: str, heard: Sequence[str] | None = None) -> bool:
 def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
     """Each slot of the grammar's sentences in `text`, and whether it holds what the user said.
 
-    Where a sentence fits several phrases, the reading with the most slots rightly filled counts.
+    Where a sentence fits several phrases, the reading with the fewest slots wrongly filled counts.
     """
     known = listen(heard)
     found: list[tuple[str, bool]] = []

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import stats
 
+from harness.law import numbers
 from harness.law.random_effects import FEWEST_SEEDS, Estimate
 
 LEVEL = 0.05
@@ -33,12 +33,12 @@ def holm(p: Sequence[float]) -> list[float]:
 
 def p_differs(given: Estimate) -> float:
     """Two-sided, of no difference."""
-    return 2 * float(stats.t.sf(abs(given.value) / given.error, given.df))
+    return 2 * numbers.t_tail(abs(given.value) / given.error, given.df)
 
 
 def p_equivalent(given: Estimate, margin: float) -> float:
     """Of a difference of `margin` or more: the larger of two one-sided tests (Schuirmann 1987)."""
-    return float(stats.t.sf((margin - abs(given.value)) / given.error, given.df))
+    return numbers.t_tail((margin - abs(given.value)) / given.error, given.df)
 
 
 def minimum_detectable(given: Estimate, comparisons: int) -> float:
@@ -65,5 +65,5 @@ def spread_of(given: Estimate, seeds: tuple[int, int]) -> float:
 
 def _reach(df: float, comparisons: int) -> float:
     """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
-    found = float(stats.t.ppf(1 - LEVEL / comparisons / 2, df))
-    return found + float(stats.t.ppf(POWER, df))
+    found = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
+    return found + numbers.t_quantile(POWER, df)

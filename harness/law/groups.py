@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
-from harness.law import random_effects
+from harness.law import numbers, random_effects
 from harness.law.identity import Identity
 from harness.law.replicates import Replicate
 from harness.law.results import GroupResult, Interval, Pooled, RunResult
@@ -115,7 +114,7 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
     mean = float(np.mean(values))
     if n == 1:
         return Pooled(mean, None, None, 1, censored)
-    half = float(stats.t.ppf(0.975, n - 1)) * float(np.std(values, ddof=1)) / n**0.5
+    half = numbers.t_quantile(0.975, n - 1) * float(np.std(values, ddof=1)) / n**0.5
     return Pooled(mean, mean - half, mean + half, n, censored)
 
 

@@ -11,7 +11,6 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import signal
 
 from harness.law import binning, estimate, numbers
 from harness.law.estimate import Line
@@ -88,7 +87,7 @@ def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     inflation = max(1 - 2 * tau / n, 0.2)
     variance = float(left @ left) / (n - 2) / inflation
     weights = np.stack([weight_a, weight_b])
-    carried = signal.lfilter([1.0], [1.0, -rho], weights, axis=1)
+    carried = numbers.carried_on(weights, rho)
     cross = weights @ carried.T
     covariance: Floats = variance * (cross + cross.T - weights @ weights.T)
     return covariance

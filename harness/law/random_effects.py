@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from harness.law import numbers
 from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
@@ -46,7 +46,7 @@ class Estimate:
     df: float
 
     def interval(self, level: float = 0.95) -> Interval:
-        half = float(stats.t.ppf((1 + level) / 2, self.df)) * self.error
+        half = numbers.t_quantile((1 + level) / 2, self.df) * self.error
         return Interval(self.value, self.value - half, self.value + half)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy import stats
+from scipy import signal, stats
 
 from harness.law import binning, numbers
 from harness.law.results import Floats
@@ -39,6 +39,17 @@ def test_values_mirrored_through_the_ends(values: Floats) -> None:
 @given(st.floats(1, 1e5), st.sampled_from([0.9, 0.95, 0.975, 0.995]))
 def test_quantiles_of_students_t(freedom: float, probability: float) -> None:
     assert numbers.t_quantile(probability, freedom) == stats.t.ppf(probability, freedom)
+
+
+@given(st.floats(1, 1e5), st.floats(-50, 50))
+def test_tails_of_students_t(freedom: float, t: float) -> None:
+    assert numbers.t_tail(t, freedom) == stats.t.sf(t, freedom)
+
+
+@given(arrays(np.float64, st.tuples(st.just(2), st.integers(1, 60)), elements=FINITE))
+def test_what_an_autoregression_carries_on(pair: Floats) -> None:
+    carried = signal.lfilter([1.0], [1.0, -0.7], pair, axis=1)
+    np.testing.assert_array_equal(numbers.carried_on(pair, 0.7), carried)
 
 
 def test_shared_arrays_cannot_be_written_to() -> None:

@@ -51,8 +51,13 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         raise ConfigError(
             f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
         )
-    unquoted = override.sweep_iterator(lambda v: v.text if isinstance(v, QuotedString) else v)
-    values = tuple(itertools.islice(unquoted, MOST))
+    values = tuple(itertools.islice(override.sweep_iterator(_unquoted), MOST))
     if any(isinstance(value, Sweep) for value in values):
         raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
     return values, tuple(itertools.islice(override.sweep_string_iterator(), MOST))
+
+
+def _unquoted(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unquoted(part) for part in value]
+    return value.text if isinstance(value, QuotedString) else value

@@ -4,14 +4,16 @@
 it. The public `initialize_config_dir` sets up the same machinery as a context manager; the object
 it registers has the `multirun` that `--multirun` calls, with the chosen launcher.
 
-`plan` composes and checks each point of the product of the axes once; Hydra's own sweeper would
-compose it twice, and composing is what a plan costs. Then `multirun` gives the launcher one
-numbered job per run folder, so that a first launch and a resume are the same act.
+`plan` takes the product of the axes and checks each point of it. It composes once for each choice
+of options, and sets on it what else is swept: composing is what a plan costs, and Hydra's own
+sweeper would compose each point twice. Then `multirun` gives the launcher one numbered job per run
+folder, so that a first launch and a resume are the same act.
 """
 
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import itertools
 import json
@@ -19,7 +21,7 @@ import math
 import os
 import re
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,7 @@ from harness.run import RunOutcome
 
 RESOLVER = re.compile(r"\$\{\s*[\w.]+\s*:")
 LOCAL_LAUNCHERS = (".BasicLauncher", ".JoblibLauncher")
+Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
@@ -51,12 +54,12 @@ def plan(overrides: Sequence[str]) -> Plan:
     with _composing():
         words = _read(overrides)
         axes = [w for w in words if w.swept]
-        points = [_first_point(words)]
-        if axes:
-            # before all points, of which each takes a tenth of a second; the short axes first
-            for axis in sorted(axes, key=lambda w: len(w.values)):
-                _check_axis(axis, words)
-            points = [_point(words, at) for at in _products(axes)]
+        composed = _composer(words)
+        # each value with the others at their first, before their product; the short axes first
+        for axis in sorted(axes, key=lambda w: len(w.values)):
+            for number in range(len(axis.values)):
+                _point(words, {axis.key: number}, composed)
+        points = [_point(words, at, composed) for at in _products(axes)]
         return plans.build(points, [w.key for w in axes])
 
 
@@ -70,7 +73,7 @@ def point(overrides: Sequence[str]) -> Point:
             raise ConfigError(
                 f"{axes[0].key}: train does one run, got {count} values; use `harness sweep`"
             )
-        (only,) = plans.build([_first_point(words)], []).points
+        (only,) = plans.build([_point(words, {}, _composer(words))], []).points
         return only
 
 
@@ -127,31 +130,23 @@ def _read(overrides: Sequence[str]) -> list[Word]:
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
-def _check_axis(axis: Word, words: Sequence[Word]) -> None:
-    """Check each value of the axis with the others at their first: their sum, not their product."""
-    others = [_at(w, 0) for w in words if w is not axis]
-    if axis.key in keys.groups():
-        for number in range(1, len(axis.values)):
-            _to_run_config(OmegaConf.to_container(compose("config", [*others, _at(axis, number)])))
-        return
-    typed = _typed(OmegaConf.to_container(compose("config", [*others, _at(axis, 0)])))
-    part = axis.key.rpartition(".")[0]
-    for value in axis.values[1:]:
-        OmegaConf.update(typed, axis.key, value, merge=False)
-        OmegaConf.to_object(OmegaConf.select(typed, part) if part else typed)
-
-
 def _at(word: Word, number: int) -> str:
     """The word at one value of its axis."""
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 
-def _first_point(words: Sequence[Word]) -> Point:
-    """The point with the first value of each axis; the launcher's settings are checked as well."""
-    composed = compose("config", [_at(w, 0) for w in words], return_hydra_config=True)
-    values: Any = OmegaConf.to_container(composed)
-    keys.check_settings(values.pop("hydra"))
-    return _built(words, {}, values)
+def _composer(words: Sequence[Word]) -> Composer:
+    """Composes `words` with given numbers of their values, once for the same; settings checked."""
+    with_hydra = compose("config", [_at(w, 0) for w in words], return_hydra_config=True)
+    first: Any = OmegaConf.to_container(with_hydra)
+    keys.check_settings(first.pop("hydra"))
+
+    @functools.cache
+    def composed(numbers: tuple[int, ...]) -> DictConfig:
+        texts = [_at(word, number) for word, number in zip(words, numbers, strict=True)]
+        return _typed(OmegaConf.to_container(compose("config", texts)) if any(numbers) else first)
+
+    return composed
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
@@ -160,18 +155,22 @@ def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
         yield dict(zip((axis.key for axis in axes), numbers, strict=True))
 
 
-def _point(words: Sequence[Word], at: Mapping[str, int]) -> Point:
-    """The point with the value number `at` of each axis, by key."""
-    composed = compose("config", [_at(w, at.get(w.key, 0)) for w in words])
-    return _built(words, at, OmegaConf.to_container(composed))
+def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> Point:
+    """The point with the value number `at` of each axis, by key, and of others the first."""
+    numbered = [(w, at.get(w.key, 0)) for w in words]
+    config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
+    for word, number in numbered:
+        if word.swept and not _chooses(word):
+            _refuse_resolvers(word.values[number])
+            OmegaConf.update(config, word.key, word.values[number], merge=False)
+    ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
+    values = {w.key: w.values[n] for w, n in ours}
+    return Point(tuple(_at(w, n) for w, n in ours), values, _to_run_config(config))
 
 
-def _built(words: Sequence[Word], at: Mapping[str, int], composed: Any) -> Point:
-    ours = [w for w in words if not w.key.startswith("hydra")]
-    numbers = [at.get(w.key, 0) for w in ours]
-    values = {w.key: w.values[n] for w, n in zip(ours, numbers, strict=True)}
-    texts = tuple(_at(w, n) for w, n in zip(ours, numbers, strict=True))
-    return Point(texts, values, _to_run_config(composed))
+def _chooses(word: Word) -> bool:
+    """Whether the word must be composed: it names an option or takes a key away."""
+    return word.key in keys.groups() or word.prefix == "~"
 
 
 def _execute(
@@ -189,27 +188,31 @@ def _execute(
     return outcome
 
 
-def _to_run_config(values: Any) -> RunConfig:
-    """The typed form of a composed config: unknown keys are refused and every range is checked."""
-    built = OmegaConf.to_object(_typed(values))
+def _to_run_config(config: DictConfig) -> RunConfig:
+    """The config's own class, whose parts check their ranges as they are made."""
+    built = OmegaConf.to_object(config)
     assert isinstance(built, RunConfig)
     return built
 
 
-def _typed(values: Any) -> Any:
+def _typed(values: Any) -> DictConfig:
+    """A composed config in its types; unknown keys are refused."""
+    _refuse_resolvers(values)
+    typed = OmegaConf.merge(_schema(), values)
+    assert isinstance(typed, DictConfig)
+    return typed
+
+
+def _refuse_resolvers(values: Any) -> None:
     found = RESOLVER.search(json.dumps(values, default=str))
     if found:
         raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
-    return OmegaConf.merge(_schema(), values)
-
-
-def _is_launcher(word: Word) -> bool:
-    return word.key.startswith(("hydra/launcher", "hydra.launcher"))
 
 
 def _where(words: Sequence[Word]) -> list[str]:
     """The words that say where runs are executed; a sweep file may name a launcher too."""
-    return [word.text for word in words if _is_launcher(word) or word.key == "sweeps"]
+    ours = ("sweeps", "hydra/launcher", "hydra.launcher.")
+    return [word.text for word in words if word.key.startswith(ours)]
 
 
 def _hydra() -> contextlib.AbstractContextManager[None]:
@@ -229,6 +232,7 @@ class _Places(SearchPathPlugin):  # type: ignore[misc]
             search_path.append("harness", f"file://{folder.parent}")
 
 
+@functools.cache
 def _schema() -> DictConfig:
     """RunConfig for OmegaConf, which takes a frozen class for one that no YAML may fill in."""
     schema = OmegaConf.structured(RunConfig)

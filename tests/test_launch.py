@@ -83,7 +83,7 @@ def test_axes_keep_their_own_types_and_order():
 
 
 def test_lists_sweep_as_lists():
-    plan = launch.plan(["difficulty.intentions=[praise],[advice,venting]"])
+    plan = launch.plan(["difficulty.intentions=['praise'],[advice,'venting']"])
     assert plan.axes == {"difficulty.intentions": (["praise"], ["advice", "venting"])}
     assert plan.names[1] == "1-medium-seed1-intentions_advice_venting_"
 

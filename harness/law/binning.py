@@ -48,6 +48,20 @@ def means(values: Floats, label: Labels) -> Floats:
     return np.bincount(label, values) / np.bincount(label)
 
 
+def between_neighbours(own: Floats, label: Labels) -> Floats:
+    """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
+    place = np.arange(len(label), dtype=float)
+    middle, at = _extended(own), _extended(centres(len(label), len(own)))
+    slope = (middle[2:] - middle[:-2]) / (at[2:] - at[:-2])
+    along: Floats = middle[label] + slope[label] * (place - at[label])
+    return along
+
+
+def _extended(values: Floats) -> Floats:
+    first, last = 2 * values[0] - values[1], 2 * values[-1] - values[-2]
+    return np.concatenate(([first], values, [last]))
+
+
 def medians(values: Floats, label: Labels) -> Floats:
     """Median of each bin; `label` ascends. Shape (bins,)."""
     counts = np.bincount(label)

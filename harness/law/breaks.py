@@ -16,6 +16,8 @@ from harness.law.results import Floats
 BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
 """F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
+EXCUSED = 1.5
+"""What a rise of H excuses of a fall of R / what the law says: both are known within noise only."""
 SMALLEST_MOVE = 0.04
 """Reward left unexplained that is worth calling a break, at least."""
 SHARE_OF_LAW = 0.25
@@ -106,15 +108,28 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
 
 
 def falls_after_rise(run: Binned, collapsed: bool) -> bool:
-    """R rises, then falls by more than max(0.05, 20% of the rise), while H does not rise."""
+    """R rises, then falls by max(0.05, 20% of the rise) more than a rise of H explains."""
     least_f = TURN_F if collapsed else TURN_F_ALONE
     knots = segments.one_knot(run.reward)
     k = knots.at[0]
     rise = knots.slopes[0] * run.time[k]
     fall = -knots.slopes[1] * (1 - run.time[k])
-    tenth = max(1, len(run.x) // 10)
-    x_rises = np.median(run.x[-tenth:]) > np.median(run.x[max(0, k - tenth) : k + 1])
-    return bool(rise > 0 and fall > max(0.05, 0.2 * rise) and knots.f > least_f and not x_rises)
+    if rise <= 0 or knots.f <= least_f:
+        return False
+    return bool(fall - _explained_fall(run.x, k, knots.slopes[0]) > max(0.05, 0.2 * rise))
+
+
+def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
+    """How far a rise of x after the knot may have brought R down, by the law of before it.
+
+    `reward_slope` is R's before the knot, per run. Where x did not fall then, any rise is excuse
+    enough: no law says how far R follows.
+    """
+    before, after = segments.slopes_around(x, knot)
+    if after <= 0:
+        return 0.0
+    rest = 1 - (knot + 0.5) / len(x)
+    return EXCUSED * reward_slope / -before * after * rest if before < 0 else math.inf
 
 
 def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:

@@ -3,7 +3,8 @@
 H is measured with noise, so least squares of R on x = exp(H) shrinks a. The instrument z_t is
 read off the line between the means of the time bins before and after the one t lies in: it
 moves with the true x and shares no noise with x_t. The law: arXiv 2505.22617, section 2.4.
-Grouping against errors in variables: Wald 1940.
+Grouping against errors in variables: Wald 1940. What exp() makes of the noise itself, a bias that
+no instrument removes, is taken off x beforehand (noise_bias.py).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, numbers
+from harness.law import binning, noise_bias, numbers
 from harness.law.results import Floats
 
 STRONG_FIRST_STAGE = 25.0
@@ -29,7 +30,7 @@ class Line:
     first_stage_f: float
     """Of the neighbours' instrument, whether or not it was used."""
     x: Floats
-    """exp(H) without spikes, shape (n,)."""
+    """exp(H) without spikes and without the bias that noise of H gives it, shape (n,)."""
     reward: Floats
     """Without spikes, shape (n,)."""
     z: Floats
@@ -60,7 +61,12 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
     """The law through n points in order of their steps; None if exp(H) does not vary or n < 3."""
     if len(entropy) < 3:
         return None
-    return through(np.exp(binning.without_spikes(entropy)), binning.without_spikes(reward))
+    h, r = binning.without_spikes(entropy), binning.without_spikes(reward)
+    line = through(np.exp(h), r)
+    if line is None:
+        return None
+    x = noise_bias.taken_off(h, line.x, _noise_share(line))
+    return line if x is line.x else through(x, r)
 
 
 def through(x: Floats, reward: Floats) -> Line | None:
@@ -86,6 +92,14 @@ def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     return LeastSquares(a, float(numbers.mean(reward) + a * numbers.mean(x)), r2)
 
 
+def _noise_share(line: Line) -> float:
+    """Of the variance of x, as far as least squares, which that share shrinks, shows it."""
+    plain = least_squares(line.x, line.reward)
+    if plain is None or line.a == 0:
+        return 0.0
+    return min(max(1 - plain.a / line.a, 0.0), 1.0)
+
+
 def lag1(residuals: Floats) -> float:
     """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98]."""
     n, centred = len(residuals), numbers.centred(residuals)
@@ -101,23 +115,9 @@ def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
     own = binning.means(x, label)
     if len(own) < 3:
         return x, 0.0
-    neighbours = _between_neighbours(own, label)
+    neighbours = binning.between_neighbours(own, label)
     f = _first_stage_f(x, neighbours)
     return (neighbours if f > STRONG_FIRST_STAGE else own[label]), f
-
-
-def _between_neighbours(own: Floats, label: binning.Labels) -> Floats:
-    """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
-    place = np.arange(len(label), dtype=float)
-    means, centres = _extended(own), _extended(binning.centres(len(label), len(own)))
-    slope = (means[2:] - means[:-2]) / (centres[2:] - centres[:-2])
-    along: Floats = means[label] + slope[label] * (place - centres[label])
-    return along
-
-
-def _extended(values: Floats) -> Floats:
-    first, last = 2 * values[0] - values[1], 2 * values[-1] - values[-2]
-    return np.concatenate(([first], values, [last]))
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:

@@ -69,6 +69,12 @@ def two_knots(y: Floats) -> Knots:
     return _knots(y, t, (int(first), int(second)), ssr)
 
 
+def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
+    """Of the broken line through y with its knot at that bin: before and after, per run."""
+    _, slopes = _broken(y, _basis(len(y))[0], (knot,))
+    return slopes[0], slopes[1]
+
+
 @lru_cache(maxsize=128)
 def _allowed(bins: int) -> np.ndarray:
     index = np.arange(bins)
@@ -84,15 +90,20 @@ def _straight_ssr(y: Floats, t: Floats) -> float:
 
 
 def _knots(y: Floats, t: Floats, at: tuple[int, ...], ssr_by_knot: Floats) -> Knots:
-    columns = [np.ones_like(t), t, *(np.maximum(t - t[k], 0.0) for k in at)]
-    design = np.stack(columns, axis=1)
-    weights = np.linalg.lstsq(design, y, rcond=None)[0]
-    left = y - design @ weights
+    left, slopes = _broken(y, t, at)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
     parameters = 2 * len(at)
     freedom = max(len(y) - 2 - parameters, 1)
     ssr = max(float(left @ left), 1e-300)
     f = (_straight_ssr(y, t) - ssr) / parameters / (ssr / freedom) / tau
-    slopes = tuple(float(s) for s in np.cumsum(weights[1:]))
     return Knots(at, slopes, max(f, 0.0), np.maximum(ssr_by_knot, ssr), tau)
+
+
+def _broken(y: Floats, t: Floats, at: tuple[int, ...]) -> tuple[Floats, tuple[float, ...]]:
+    """Least squares with those knots: what it leaves, and the slope of each piece."""
+    columns = [np.ones_like(t), t, *(np.maximum(t - t[k], 0.0) for k in at)]
+    design = np.stack(columns, axis=1)
+    weights = np.linalg.lstsq(design, y, rcond=None)[0]
+    slopes = tuple(float(s) for s in np.cumsum(weights[1:]))
+    return y - design @ weights, slopes

@@ -32,7 +32,7 @@ REASONS = {
     "no_relation": "exp(H) moves and the reward does not follow",
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
-    "reward_falls_while_entropy_falls": "reward rises and then falls, while H goes on falling",
+    "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
     "entropy_rises": "H rises again after its trough",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "

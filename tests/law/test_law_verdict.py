@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import cells
@@ -40,7 +41,7 @@ EXPECTED: dict[str, tuple[Make, int, Noise, str, float]] = {
     "reward falls with H": (synthetic.kink, 300, LOW, "holds_until_onset", 0.90),
     "reward stops with H": (kink_flat, 300, LOW, "holds_until_onset", 0.90),
     "reward is hacked": (synthetic.hack, 300, LOW, "fails", 0.95),
-    "hacked, high noise": (synthetic.hack, 300, HIGH, "fails", 0.75),
+    "hacked, high noise": (synthetic.hack, 300, HIGH, "fails", 0.85),
     "entropy explodes": (synthetic.explode, 300, LOW, "fails", 0.95),
     "explodes, high noise": (synthetic.explode, 300, HIGH, "fails", 0.90),
     "wrong sign": (synthetic.wrong_sign, 300, LOW, "fails", 0.95),
@@ -64,6 +65,21 @@ def test_where_there_is_no_law_it_seldom_holds(make: Make, noise: Noise) -> None
 @pytest.mark.parametrize(("n", "noise"), [(60, LOW), (300, HIGH)])
 def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, noise: Noise) -> None:
     assert words(kink_flat, n, noise)["holds"] <= 0.10 * RUNS
+
+
+def turning(seed: int, end: float, hacked: float) -> Log:
+    """H falls to 0.3 until the middle and rises to `end`; R follows, and loses `hacked` besides."""
+    rng, u = np.random.default_rng(seed), np.arange(300) / 300
+    h = np.interp(u, [0.0, 0.5, 1.0], [1.0, 0.3, end])
+    reward = synthetic.law(h) - hacked * np.maximum(u - 0.5, 0.0)
+    return Log(np.arange(1.0, 301), h, reward + 0.02 * rng.normal(size=300))
+
+
+def test_a_fall_of_the_reward_is_no_turn_where_a_rise_of_h_explains_it() -> None:
+    turn = "reward_falls_while_entropy_falls"
+    for seed in range(20):
+        assert turn not in cells.judged(turning(seed, end=0.6, hacked=0.0)).reasons
+        assert turn in cells.judged(turning(seed, end=0.32, hacked=0.5)).reasons
 
 
 REASON_OF: dict[str, tuple[Make, int, str]] = {

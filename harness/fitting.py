@@ -11,9 +11,9 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices
+from harness import devices, workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
-from harness.law import analysis
+from harness.law import analysis, many_runs
 from harness.law.margins import parse as parse_margins
 from harness.law.results import Analysis
 from harness.records import atomic
@@ -48,28 +48,36 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     out = wanted.out or default_out(wanted.paths)
     _refuse_run(out)
     _refuse_unwritable(out)
-    found = analysis.analyse(
-        wanted.paths,
-        reward=wanted.reward,
-        entropy=wanted.entropy,
-        forecast_from=wanted.forecast_from,
-        pool_unlike=wanted.pool_unlike,
-        processes=devices.cores(),
-        margins=margins,
-    )
-    code = _exit_code(found)
+    with workers.others(devices.cores()) as pool:
+        found = analysis.analyse(
+            wanted.paths,
+            reward=wanted.reward,
+            entropy=wanted.entropy,
+            forecast_from=wanted.forecast_from,
+            pool_unlike=wanted.pool_unlike,
+            pool=pool,
+            margins=margins,
+        )
+        code = _exit_code(found)
+        if code == DataError.exit_code:
+            _print(found, as_json, explain)
+            print("harness: no run could be read, so nothing was written", file=sys.stderr)
+            return code
+        many = len(found.runs) >= many_runs.FEWEST_RUNS  # else nobody but us has begun anything
+        drawn = write.begin_figures(found, wanted.figures, pool if many else None)
+        _print(found, as_json, explain)
+        write.write(found, out, drawn)
+    print(f"harness: results in {out}", file=sys.stderr)
+    return code
+
+
+def _print(found: Analysis, as_json: bool, explain: bool) -> None:
     for line in left_out.lines(found):
         print(f"harness: {line}", file=sys.stderr)
     if as_json:
         print(json.dumps(found.to_json(), indent=1, allow_nan=False), flush=True)
     else:
         tables.print_analysis(found, Console(), explain)
-    if code == DataError.exit_code:
-        print("harness: no run could be read, so nothing was written", file=sys.stderr)
-        return code
-    write.write_results(found, out, wanted.figures)
-    print(f"harness: results in {out}", file=sys.stderr)
-    return code
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 
 from harness.law import contrasts, discover, groups, many_runs, null_control
@@ -23,7 +24,7 @@ def analyse(
     forecast_from: float | None = None,
     pool_unlike: bool = False,
     margins: Mapping[str, float] | None = None,
-    processes: int = 1,
+    pool: Executor | None = None,
 ) -> Analysis:
     """Fit the law to every run at or below `paths`. A run that cannot be read is a row.
 
@@ -31,12 +32,12 @@ def analyse(
     least 16 values, else reward. A run's numbers do not depend on the other runs, but for what
     `null_control` fills in. `forecast_from` is the share of each run from which its end is
     predicted. `margins`: how small a difference between groups counts as none, as in DEFAULT.
-    `processes` share the runs where there are many; a script that asks for more than one needs
-    `if __name__ == "__main__":`, since each of them imports it.
+    Processes of the `pool` (workers.others) share the runs where there are many; a script that
+    gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
     found = discover.discover(paths)
     choice = Choice(reward, entropy, forecast_from)
-    every = many_runs.analyse(found.runs, choice, processes)
+    every = many_runs.analyse(found.runs, choice, pool)
     who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
     repeats = _repeats(found.runs, who, [one.analysed.result for one in every])
     done = [one.analysed for one in every if one.analysed.result.run not in repeats]

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.law.results import Analysis, GroupResult
+from harness.law.results import GroupResult
 from harness.report import canvas, table_contrasts
 from harness.report.canvas import Drawing, Limits
 from harness.report.figure_text import label, wrapped
@@ -70,14 +70,6 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
         _dress(axes, lines[quantity][:shown], quantity, grid.leftmost(position))
     canvas.legend(grid.figure, _entries(slots, lines["onset"][:shown]))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
-
-
-def drawable(analysis: Analysis) -> list[GroupResult]:
-    """The groups, from the lowest level up; none where no seed stands beside another."""
-    found = [group for group in analysis.groups if group.compared is not None]
-    if sum(len(group.runs) for group in found) < 2:
-        return []
-    return sorted(found, key=lambda group: (group.compared or {}).get("order", 0))
 
 
 def _line(group: GroupResult, quantity: str) -> _Line:

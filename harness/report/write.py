@@ -3,53 +3,84 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 
+from harness import workers
 from harness.law.results import Analysis
 from harness.records import atomic
 from harness.report import table_contrasts, table_csv
+from harness.report.sketches import Sketch, sketches
 from harness.report.table_law import law_csv
+from harness.workers import Begun
 
 FIGURES = ("auto", "all", "none")
+KINDS = ("png", "svg")
 OURS = re.compile(r"((entropy_(law|curves)|residuals)(_\d+)?|forest)\.(png|svg|csv)|contrasts\.csv")
 """Figures and contrasts; those of an earlier analysis are removed, so none contradicts law.json."""
 
 
-def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
-    """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
+LEFT_TO_OTHERS = 4
+"""Figures that this process never takes: importing matplotlib takes longer than one of them."""
+Drawn = Begun[Sketch, Mapping[str, bytes]]
+"""Figures, each as file name -> content."""
 
-    `figures`: auto (every run up to 24, medians over runs beyond), all (every run as well) or
-    none. Returns what was written. Raises StorageError, and ValueError for another `figures`.
+
+def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
+    """begin_figures() and write() in one process."""
+    return write(analysis, out, begin_figures(analysis, figures))
+
+
+def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None) -> Drawn:
+    """`figures`: auto (every run up to 24, medians over runs beyond), all (every run as well) or
+    none. Processes of the `pool` draw while this one goes on. Raises ValueError for another
+    `figures`.
     """
     if figures not in FIGURES:
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
+    if figures == "none":
+        return Begun(_files, [], [])
+    workers.begin(pool, _prepare, [None])
+    return workers.begin(pool, _files, sketches(analysis, figures == "all"))
+
+
+def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
+    """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
+
+    Returns what was written. Raises StorageError.
+    """
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
         earlier = _earlier(out)
-    results = [out / "law.json", out / "law.csv"]
-    atomic.write_json(results[0], analysis.to_json())
-    atomic.write_text(results[1], law_csv(analysis))
+    written = [out / "law.json", out / "law.csv"]
+    atomic.write_json(written[0], analysis.to_json())
+    atomic.write_text(written[1], law_csv(analysis))
     if any(group.contrasts for group in analysis.groups):
-        results.append(out / "contrasts.csv")
-        atomic.write_text(results[-1], table_contrasts.csv(analysis))
-    written = results + ([] if figures == "none" else _figures(analysis, out, figures == "all"))
+        written.append(out / "contrasts.csv")
+        atomic.write_text(written[-1], table_contrasts.csv(analysis))
+    for figure in drawn.results(LEFT_TO_OTHERS):
+        for name, content in figure.items():
+            written.append(out / name)
+            atomic.write_bytes(written[-1], content)
     with atomic.storage(out):
         for path in earlier - set(written):
             path.unlink()
     return written
 
 
-def _figures(analysis: Analysis, out: Path, every_run: bool) -> list[Path]:
+def _prepare(_: None) -> None:
+    """What drawing needs is imported while the process that has the analysis makes sketches."""
+    import harness.report.figures  # noqa: F401
+
+
+def _files(sketch: Sketch) -> dict[str, bytes]:
     from harness.report import canvas, figures
 
-    written = []
-    for drawing in figures.draw(analysis, every_run):
-        for kind in ("png", "svg"):
-            written.append(out / f"{drawing.name}.{kind}")
-            atomic.write_bytes(written[-1], canvas.image(drawing.figure, kind))
-        written.append(out / f"{drawing.name}.csv")
-        atomic.write_text(written[-1], table_csv.table(drawing.columns, drawing.rows))
-    return written
+    drawing = figures.drawn(sketch)
+    numbers = table_csv.table(drawing.columns, drawing.rows)
+    pictures = {f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
+    return {**pictures, f"{sketch.name}.csv": numbers.encode("utf-8")}
 
 
 def _earlier(out: Path) -> set[Path]:

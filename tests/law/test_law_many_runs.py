@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import workers
 from harness.law import many_runs
 from harness.law.analysis import analyse
 from tests.law import synthetic
@@ -20,7 +21,9 @@ def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: 
         rows = synthetic.rows(synthetic.kink(number, 20, synthetic.LOW))
         synthetic.write_rows(tmp_path / f"{number:03d}", rows)
     (tmp_path / "050" / "metrics.jsonl").write_bytes(b"\x80\n")
-    alone, shared = (analyse([tmp_path], processes=count) for count in (1, 2))
+    alone = analyse([tmp_path])
+    with workers.others(2) as pool:
+        shared = analyse([tmp_path], pool=pool)
     assert json.dumps(shared.to_json()) == json.dumps(alone.to_json())
     assert list(shared.series) == list(alone.series)
     assert [run.status for run in shared.runs].index("error") == 50

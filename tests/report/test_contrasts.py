@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, GroupResult, Pooled
-from harness.report import canvas, figure_forest, figures, table_contrasts
+from harness.report import canvas, figure_forest, figures, sketches, table_contrasts
 from harness.report.canvas import Drawing
 from harness.report.tables import print_analysis
 from harness.report.visible import visible
@@ -71,7 +71,7 @@ def printed(analysis: Analysis, width: int = 80) -> str:
 
 def forest(analysis: Analysis) -> Drawing:
     with canvas.styled():
-        return figure_forest.draw(figure_forest.drawable(analysis), "forest")
+        return figure_forest.draw(sketches.drawable(analysis), "forest")
 
 
 def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
@@ -207,7 +207,7 @@ def test_the_forest_is_one_of_the_figures() -> None:
 def test_without_groups_there_is_no_forest() -> None:
     names = {drawing.name for drawing in figures.draw(made.ladder(), every_run=False)}
     assert "forest" not in names
-    assert figure_forest.drawable(made.ladder()) == []
+    assert sketches.drawable(made.ladder()) == []
 
 
 def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:

@@ -1,0 +1,73 @@
+"""Work shared with other processes: whoever does a piece, the results and their order are the same.
+
+The others are spawned, since a fork of a process that has threads may hang.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_context
+from typing import Generic, TypeVar
+
+from harness import process
+
+MOST_PROCESSES = 4
+"""More do not pay: what is done with all runs at the end is done by one."""
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+
+
+@contextlib.contextmanager
+def others(processes: int) -> Iterator[Executor | None]:
+    """All of `processes` but this one, None if there are none; they start with the first work."""
+    count = min(processes, MOST_PROCESSES) - 1
+    if count < 1:
+        yield None
+        return
+    pool = ProcessPoolExecutor(count, get_context("spawn"), process.die_with, (os.getpid(),))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Begun(Generic[Piece, Result]):
+    """Pieces of work, from the first on in the hands of the others, where there are others."""
+
+    work: Callable[[Piece], Result]
+    pieces: Sequence[Piece]
+    futures: Sequence[Future[Result]]
+    """One a piece; none where this process does all of them."""
+
+    def results(self, left_to_others: int = 0) -> list[Result]:
+        """One a piece, in their order. This process takes what nobody has begun, from the end,
+        but for the first `left_to_others`.
+        """
+        if not self.futures:
+            return [self.work(piece) for piece in self.pieces]
+        done: dict[int, Result] = {}
+        try:
+            for at in range(len(self.pieces) - 1, left_to_others - 1, -1):
+                if self.futures[at].cancel():
+                    done[at] = self.work(self.pieces[at])
+            every = enumerate(self.futures)
+            return [done[at] if at in done else future.result() for at, future in every]
+        except BrokenProcessPool:  # one was killed, by a lack of memory most likely
+            return [self.work(piece) for piece in self.pieces]
+
+
+def begin(
+    pool: Executor | None, work: Callable[[Piece], Result], pieces: Sequence[Piece]
+) -> Begun[Piece, Result]:
+    """`work`, a function of a module, and its pieces are sent to the others of the `pool`."""
+    try:
+        futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []
+    except BrokenProcessPool:
+        futures = []
+    return Begun(work, pieces, futures)

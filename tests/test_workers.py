@@ -1,0 +1,62 @@
+"""Work is shared between processes, and nobody can tell from the results."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from harness import workers
+from harness.report import write
+from tests.report import made
+
+
+def square(value: int) -> int:
+    return value * value
+
+
+def whose(_: int) -> int:
+    return os.getpid()
+
+
+def die_elsewhere(parent: int) -> int:
+    """Ends the process it is done in, unless that is `parent`."""
+    if os.getpid() != parent:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return parent
+
+
+def test_results_come_in_the_order_of_the_pieces() -> None:
+    values = list(range(50))
+    with workers.others(2) as pool:
+        assert workers.begin(pool, square, values).results() == [v * v for v in values]
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_this_process_takes_part_but_for_what_is_left_to_the_others(left: int) -> None:
+    with workers.others(2) as pool:
+        doers = workers.begin(pool, whose, range(40)).results(left_to_others=left * 40)
+    assert (os.getpid() in doers) == (not left)
+
+
+def test_one_process_has_no_others() -> None:
+    with workers.others(1) as pool:
+        assert workers.begin(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
+
+
+def test_what_a_killed_process_had_is_done_here() -> None:
+    with workers.others(2) as pool:
+        for _ in range(2):  # the second time the others are gone before they begin
+            begun = workers.begin(pool, die_elsewhere, [os.getpid()] * 3)
+            assert begun.results(left_to_others=3) == [os.getpid()] * 3
+
+
+def test_figures_drawn_elsewhere_have_the_same_bytes(tmp_path: Path) -> None:
+    analysis = made.ladder(levels=1, seeds=1)
+    here = write.write_results(analysis, tmp_path / "here", "auto")
+    with workers.others(2) as pool:
+        write.write(analysis, tmp_path / "there", write.begin_figures(analysis, "auto", pool))
+    for path in here:
+        assert path.read_bytes() == (tmp_path / "there" / path.name).read_bytes(), path.name

@@ -1,6 +1,7 @@
 """Which of the eight strategies a supporter's sentence carries, from its wording alone.
 
-It knows nothing of the grammar a policy may speak with. One sentence carries at most one strategy.
+Wordings that are beyond doubt are rules of the lexicon; the rest goes by the weights of its words.
+Neither knows the grammar a policy may speak with. One sentence carries at most one strategy.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from harness.simulator import wording
 from harness.simulator.lexicon import (
     DISMISSIVE,
     OFF_TOPIC,
@@ -55,7 +57,8 @@ def strategy_of(sentence: str) -> str | None:
         return None
     tried = _QUESTIONS if sentence.rstrip().endswith("?") else _STATEMENTS
     plain = " ".join(found)
-    return next((name for name, pattern in tried if pattern.search(plain)), None)
+    by_rule = next((name for name, pattern in tried if pattern.search(plain)), None)
+    return by_rule or wording.guess(sentence)
 
 
 @lru_cache(maxsize=65536)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from harness.config import DifficultyConfig
 from harness.simulator import appraisal, disclosure, dynamics, voice
@@ -15,6 +16,25 @@ from harness.simulator.state import State, Told, User
 from harness.simulator.trust import next_trust
 
 _INDEX = {person.name: number for number, person in enumerate(EVERYONE)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Got:
+    """A reply as one user takes it."""
+
+    reading: Reading
+    puzzle: str | None
+    """Why it is not language to them."""
+    parts: Appraisal
+    logit: float
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        return self.reading.strategies if self.puzzle is None else ()
+
+    def why(self) -> dict[str, float | str]:
+        puzzle = {} if self.puzzle is None else {"puzzle": self.puzzle}
+        return {**self.parts.as_dict(), "logit": self.logit, **puzzle}
 
 
 class ScriptedSimulator:
@@ -35,6 +55,10 @@ class ScriptedSimulator:
         """The user's answer to each reply. Raises ValueError for a conversation that has ended."""
         return [self._answer(t, r) for t, r in zip(turns, replies, strict=True)]
 
+    def rise_probability(self, state: State, reply: SupporterReply) -> float:
+        """P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        return dynamics.rise_probability(self._appraise(state, reply).logit)
+
     def _open(self, key: ConversationKey) -> UserTurn:
         u = uniforms("user", key.seed, key.split, key.step, key.group)
         user = User(
@@ -53,30 +77,30 @@ class ScriptedSimulator:
         state: State = turn.state
         key = state.key
         u = uniforms(key.seed, key.split, key.step, key.group, key.sample, state.turn + 1)
-        reading = read(reply.text)
-        puzzle = appraisal.puzzle(reading, reply.start_nll)
-        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._rule)
-        x = self._logit(parts, state)
-        rises = u[0] < dynamics.rise_probability(x)
+        got = self._appraise(state, reply)
+        rises = u[0] < dynamics.rise_probability(got.logit)
         change = self._change(rises, u[1] < dynamics.large_probability(
-            rises, parts.worth, state.emotion), state.emotion)  # fmt: skip
-        kinds = reading.strategies if puzzle is None else ()
-        after = self._after(state, change, rises, kinds, reading, puzzle is not None, u)
+            rises, got.parts.worth, state.emotion), state.emotion)  # fmt: skip
+        after = self._after(state, change, rises, got, u)
         ended = self._ended(after)
         told, text = state.told, ""
         if ended is None:
             shows = u[6] < self._shown.expression
             said = voice.reaction(change, state.user.persona.voice, shows, u[5])
-            said = said if puzzle is None else pick(voice.PUZZLED, u[5])
+            said = said if got.puzzle is None else pick(voice.PUZZLED, u[5])
             told, lines = disclosure.go_on(after, self._shown, u[7:])
             text = f"{said} {lines}"
-        return _turn(text, after, told, change, ended, kinds, _why(parts, x, puzzle))
+        return _turn(text, after, told, change, ended, got)
 
-    def _logit(self, parts: Appraisal, state: State) -> float:
+    def _appraise(self, state: State, reply: SupporterReply) -> _Got:
+        reading = read(reply.text)
+        puzzle = appraisal.puzzle(reading, reply.start_nll)
+        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._rule)
         user = state.user
         offset = dynamics.INTENTION_OFFSET[user.intention]
         offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
-        return dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
+        x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
+        return _Got(reading, puzzle, parts, x)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -87,12 +111,11 @@ class ScriptedSimulator:
         state: State,
         change: int,
         rises: bool,
-        kinds: tuple[str, ...],
-        reading: Reading,
-        puzzled: bool,
+        got: _Got,
         u: Sequence[float],
     ) -> State:
         """The user once the reply has sunk in, before they speak."""
+        offended = got.reading.hurts or got.puzzle is not None
         return State(
             key=state.key,
             user=state.user,
@@ -100,10 +123,10 @@ class ScriptedSimulator:
             reported=state.reported + self._reported(change, u),
             told=state.told,
             turn=state.turn + 1,
-            trust=next_trust(state.trust, kinds, reading.hurts or puzzled, self._shown, u[4]),
+            trust=next_trust(state.trust, got.strategies, offended, self._shown, u[4]),
             momentum=1 if rises else -1,
-            heard=(*state.heard, frozenset(kinds)),
-            sentences=state.sentences | reading.sentences,
+            heard=(*state.heard, frozenset(got.strategies)),
+            sentences=state.sentences | got.reading.sentences,
         )
 
     def _reported(self, change: int, u: Sequence[float]) -> float:
@@ -127,8 +150,7 @@ def _turn(
     told: Told,
     change: int,
     ended: str | None,
-    kinds: tuple[str, ...],
-    why: dict[str, float | str],
+    got: _Got,
 ) -> UserTurn:
     """What the policy and the trainer get. A user who leaves ends at 0, seen by everyone."""
     left = ended == "left"
@@ -138,15 +160,8 @@ def _turn(
         change=change,
         reported_emotion=0.0 if left else min(100.0, max(0.0, after.reported)),
         ended=ended,
-        strategies=kinds,
-        flagged="puzzle" in why,
-        why=why,
+        strategies=got.strategies,
+        flagged=got.puzzle is not None,
+        why=got.why(),
         state=after.with_told(told),
     )
-
-
-def _why(parts: Appraisal, x: float, puzzle: str | None) -> dict[str, float | str]:
-    why: dict[str, float | str] = {**parts.as_dict(), "logit": x}
-    if puzzle is not None:
-        why["puzzle"] = puzzle
-    return why

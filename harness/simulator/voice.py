@@ -128,3 +128,13 @@ def feeling(word: str, emotion: int, u: float) -> str:
 
 def need(lines: str, intention: str, u: float) -> str:
     return pick(NEED[lines][intention], u)
+
+
+def speaks_of_need(text: str) -> bool:
+    """Whether a line in `text` bears on what the user came for."""
+    return any(line in text for line in _NEED_LINES)
+
+
+_NEED_LINES = tuple(
+    line for intentions in NEED.values() for lines in intentions.values() for line in lines
+)

@@ -1,0 +1,74 @@
+"""Point estimates with 95% intervals, for independent observations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
+
+Floats = NDArray[np.float64]
+
+Z = 1.959963984540054
+RESAMPLES = 500
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def scaled(self, by: float) -> Interval:
+        return Interval(by * self.value, by * self.low, by * self.high)
+
+
+def mean(values: ArrayLike) -> Interval | None:
+    """Of the mean of independent `values`, by Student's t; None for fewer than two."""
+    found = np.asarray(values, float)
+    if found.size < 2:
+        return None
+    half = float(stdtrit(found.size - 1, 0.975) * found.std(ddof=1) / np.sqrt(found.size))
+    value = float(found.mean())
+    return Interval(value, value - half, value + half)
+
+
+def share(hits: ArrayLike) -> Interval | None:
+    """Of the share of true `hits`, by Wilson's score, which has width at 0 and at 1 as well."""
+    found = np.asarray(hits, bool)
+    n = found.size
+    if n == 0:
+        return None
+    p = float(found.mean())
+    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
+    return Interval(p, min(p, float(centre - half)), max(p, float(centre + half)))
+
+
+def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
+    """Pearson's, pooled over clusters of pairs; its interval resamples whole clusters."""
+    if len(pairs) < 2:
+        return None
+    sums = np.array([_moments(x, y) for x, y in pairs])
+    rng = np.random.default_rng(0)
+    weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), RESAMPLES)
+    value = _correlation(sums.sum(axis=0)[None])[0]
+    drawn = _correlation(weights @ sums)
+    if not np.isfinite(value) or not np.isfinite(drawn).all():
+        return None
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return Interval(float(value), float(low), float(high))
+
+
+def _moments(x: Floats, y: Floats) -> list[float]:
+    return [len(x), x.sum(), y.sum(), (x * x).sum(), (y * y).sum(), (x * y).sum()]
+
+
+def _correlation(sums: Floats) -> Floats:
+    n, x, y, xx, yy, xy = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt((n * xx - x * x) * (n * yy - y * y))
+        return np.asarray((n * xy - x * y) / spread)

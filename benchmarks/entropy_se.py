@@ -4,8 +4,9 @@
 
 Runs that follow the law, their H seen with Gaussian noise of known standard error. Compared:
 the instrument, as the law stage fits it; the same on exp(H - se^2 / 2), which takes off by the
-standard error what the stage takes off by H itself; and least squares with the noise variance taken off (errors in
-variables with known variance: Fuller 1987, section 1.2), with and without spikes pulled in.
+standard error what the stage takes off by H itself; and least squares with the noise variance
+taken off (errors in variables with known variance: Fuller 1987, section 1.2), with and without
+spikes pulled in.
 Prints a Markdown table; benchmarks/entropy_se.md holds a dated result.
 """
 

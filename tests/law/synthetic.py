@@ -202,6 +202,11 @@ def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
     return [{"step": int(s), "entropy": h, "reward": r, **more} for s, h, r in columns]
 
 
+def lawful_rows(seed: int = 1, n: int = 200) -> list[dict[str, Any]]:
+    """Of a run that follows the law, with little noise."""
+    return rows(lawful(seed, n, LOW))
+
+
 def write_rows(folder: Path, lines: list[dict[str, Any]]) -> Path:
     """A folder that holds a bare metrics.jsonl."""
     folder.mkdir(parents=True, exist_ok=True)

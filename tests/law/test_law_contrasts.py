@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +17,11 @@ from harness.law import random_effects
 from harness.law.analysis import analyse
 from harness.law.claims import p_differs
 from harness.law.margins import DEFAULT
-from harness.law.results import Analysis
 from harness.report import table_contrasts
 from harness.report.write import write_results
 from tests.law import synthetic
+from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.law.synthetic import LOW, Log
-
-COMMON = "eval/medium/reward"
-N = 300
-
-
-def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
-    """With the evaluation that all runs share at every step."""
-    lines = synthetic.rows(log, **more)
-    return [{**line, COMMON: line["reward"]} for line in lines]
-
-
-def levels(
-    folder: Path,
-    logs: Mapping[str, Callable[[int], Log]],
-    seeds: int = 4,
-    lines: Callable[..., list[dict[str, Any]]] = rows,
-) -> Path:
-    """Runs of each level, their noise their own."""
-    for place, (level, log) in enumerate(logs.items()):
-        for seed in range(1, seeds + 1):
-            where = folder / f"{level}-{seed}"
-            synthetic.write_run(where, lines(log(100 * place + seed)), seed=seed, level=level)
-    return folder
-
-
-def law_with(a: float, b: float, end: float = 0.05, start: float = 1.0) -> Callable[[int], Log]:
-    course = synthetic.exponential(end, start)
-    return lambda seed: synthetic.lawful(
-        seed, N, LOW, course, follows=lambda h: synthetic.law(h, a, b)
-    )
-
-
-def contrast(found: Analysis, quantity: str) -> dict[str, Any]:
-    """Of the only pair."""
-    (one,) = [c for g in found.groups for c in g.contrasts if c["quantity"] == quantity]
-    return dict(one)
 
 
 def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> None:
@@ -143,67 +107,6 @@ def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
         assert one["why"] == "a seed is the replicate, steps are not, and difficulty=hard has one"
         assert one["seeds_needed"] >= 3
     assert "needs at least" in table_contrasts.decision(contrast(found, "a"))
-
-
-def falling(seed: int) -> Log:
-    return synthetic.kink(seed, N, LOW)
-
-
-def keeping(seed: int) -> Log:
-    return synthetic.lawful(seed, N, LOW, synthetic.exponential(0.5))
-
-
-def test_runs_that_never_collapse_are_censored_and_not_dropped(tmp_path: Path) -> None:
-    levels(tmp_path, {"easy": keeping, "hard": falling})
-    found = analyse([tmp_path])
-    onset = contrast(found, "onset")
-    truth = np.mean([(synthetic.kink(100 + s, N, LOW).onset or 0) / 300 for s in range(1, 5)])
-    assert (onset["decision"], onset["seeds"]) == ("differs", [4, 4])
-    assert onset["low"] < truth - 1 < onset["high"]
-    easy, hard = (group.compared or {} for group in found.groups)
-    assert (easy["onset"].n, easy["onset"].censored) == (0, 4)
-    assert (hard["onset"].n, hard["onset"].censored) == (4, 0)
-
-
-def test_where_no_run_collapses_the_onset_is_open(tmp_path: Path) -> None:
-    levels(tmp_path, {"easy": keeping, "hard": keeping})
-    onset = contrast(analyse([tmp_path]), "onset")
-    assert onset["decision"] == "undecided"
-    assert onset["why"] == "no run of either collapses in the part that all have done"
-
-
-def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path) -> None:
-    levels(tmp_path, {"easy": keeping, "hard": falling})
-    for run in tmp_path.iterdir():
-        config = yaml.safe_load((run / "config.yaml").read_text())
-        config["trainer"]["steps"] = N
-        (run / "config.yaml").write_text(yaml.safe_dump(config))
-    short = tmp_path / "easy-1"
-    lines = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
-    (short / "metrics.jsonl").write_text("".join(lines[:60]))
-    onset = contrast(analyse([tmp_path]), "onset")
-    assert onset["decision"] == "undecided"
-    assert onset["why"] == "no run of either collapses in the part that all have done"
-
-
-@pytest.mark.parametrize("collapses_on_probe", [False, True])
-def test_a_collapse_only_on_the_states_visited_is_of_contexts_not_of_policy(
-    tmp_path: Path, collapses_on_probe: bool
-) -> None:
-    def lines(log: Log) -> list[dict[str, Any]]:
-        kept = synthetic.exponential(0.5)(np.arange(N) / N)
-        probe = log.entropy if collapses_on_probe else kept
-        return [
-            {**line, "entropy/probe": float(p)} for line, p in zip(rows(log), probe, strict=True)
-        ]
-
-    levels(tmp_path, {"easy": keeping, "hard": falling}, lines=lines)
-    onset = contrast(analyse([tmp_path]), "onset")
-    assert onset["decision"] == "differs"
-    assert (onset["why"] is None) == collapses_on_probe
-    if not collapses_on_probe:
-        said = table_contrasts.decision(onset)
-        assert said == "differs: contexts, not policy: not found on entropy/probe"
 
 
 def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config import AlgorithmConfig, LevelsConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.folder import RunFolder
 from harness.train.__main__ import attempt
 from tests.train.made import LEVELS, finish, make_run, start, status, wait_for
@@ -22,12 +22,16 @@ SMOKE = PolicyConfig(
     warm_start_copy_steps=0, warm_start_steps=180, warm_start_learning_rate=2e-2,
 )  # fmt: skip
 STEPS = 5
+TURNS = 2
+SHORT = LevelsConfig(
+    *(replace(level, turn_cap=TURNS) for level in (LEVELS.easy, LEVELS.medium, LEVELS.hard))
+)
 
 
 def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunConfig:
     return RunConfig(
-        difficulty=LEVELS.easy,
-        levels=LEVELS,
+        difficulty=SHORT.easy,
+        levels=SHORT,
         policy=SMOKE,
         algorithm=AlgorithmConfig(**({"group_size": 4} | dict(algorithm or {}))),
         trainer=TrainerConfig(
@@ -87,7 +91,7 @@ def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
         # The same tokens by another estimate: -log p of what was drawn, over few tokens.
         assert row["text/start_nll"] == pytest.approx(row["entropy"], rel=0.4)
         assert 0 <= row["text/grammatical"] <= 1
-        assert 0 < row["completions/max_length"] <= 32 * 6
+        assert 0 < row["completions/max_length"] <= 32 * TURNS
         assert row["grad_norm"] > 0
         assert (row["remedy/acted"], row["sim/failed"]) == (None, 0)
     for key in ("eval/reward", "eval/reward_se", "eval/hard/reward", "entropy/probe"):

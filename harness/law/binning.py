@@ -43,18 +43,37 @@ def centres(n: int, bins: int) -> Floats:
     return centre
 
 
+@lru_cache(maxsize=64)
+def _counts(n: int, bins: int) -> Labels:
+    """Points of each bin. Shape (bins,)."""
+    return np.bincount(labels(n, bins))
+
+
 def means(values: Floats, label: Labels) -> Floats:
-    """Mean of each bin. Shape (bins,)."""
-    return np.bincount(label, values) / np.bincount(label)
+    """Mean of each bin of `label`, which is one of labels(). Shape (bins,)."""
+    return np.bincount(label, values) / _counts(len(label), int(label[-1]) + 1)
 
 
-def between_neighbours(own: Floats, label: Labels) -> Floats:
+def spread_out(of_bins: Floats, n: int) -> Floats:
+    """Of each of n points the value of its bin. Shape (n,)."""
+    return of_bins.repeat(_counts(n, len(of_bins)))
+
+
+def between_neighbours(own: Floats, n: int) -> Floats:
     """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
-    place = np.arange(len(label), dtype=float)
-    middle, at = _extended(own), _extended(centres(len(label), len(own)))
-    slope = (middle[2:] - middle[:-2]) / (at[2:] - at[:-2])
-    along: Floats = middle[label] + slope[label] * (place - at[label])
-    return along
+    apart, away = _neighbours(n, len(own))
+    middle = _extended(own)
+    slope = (middle[2:] - middle[:-2]) / apart
+    return spread_out(middle[:-2], n) + spread_out(slope, n) * away
+
+
+@lru_cache(maxsize=64)
+def _neighbours(n: int, bins: int) -> tuple[Floats, Floats]:
+    """How far the centres of the bins before and after each are apart, shape (bins,), and each
+    point from the centre of the bin before its own, shape (n,).
+    """
+    at = _extended(centres(n, bins))
+    return at[2:] - at[:-2], np.arange(n, dtype=float) - spread_out(at[:-2], n)
 
 
 def _extended(values: Floats) -> Floats:

@@ -73,10 +73,11 @@ def through(x: Floats, reward: Floats) -> Line | None:
     """The instrumental-variable line through points that hold no spikes."""
     label = binning.labels(len(x), binning.fit_bins(len(x)))
     z, f = _instrument(x, label)
-    shared = float(numbers.centred(z) @ x)
+    moves = numbers.centred(z)
+    shared = float(moves @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = -float(numbers.centred(z) @ reward) / shared
+    a = -float(moves @ reward) / shared
     return Line(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
 
 
@@ -115,9 +116,9 @@ def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
     own = binning.means(x, label)
     if len(own) < 3:
         return x, 0.0
-    neighbours = binning.between_neighbours(own, label)
+    neighbours = binning.between_neighbours(own, len(x))
     f = _first_stage_f(x, neighbours)
-    return (neighbours if f > STRONG_FIRST_STAGE else own[label]), f
+    return (neighbours if f > STRONG_FIRST_STAGE else binning.spread_out(own, len(x))), f
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:

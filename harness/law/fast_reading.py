@@ -84,10 +84,8 @@ def _columns(
     """None where a row is missing, or a number overflowed."""
     if read is None or len(read) != rows:
         return None
-    found = {
-        name: _column(read.column(name)) if name in names else values.nothing(rows)
-        for name in wanted
-    }
+    nothing = values.nothing(rows)
+    found = {name: _column(read.column(name)) if name in names else nothing for name in wanted}
     if any((faults == INFINITE).any() for _, faults in found.values()):
         return None
     numbers = {name: column for name, (column, _) in found.items()}

@@ -24,8 +24,8 @@ def taken_off(entropy: Floats, x: Floats, noise_share: float) -> Floats:
     own = binning.means(entropy, label)
     if len(own) < FEWEST_BINS or noise_share == 0:
         return x
-    around = binning.clipped(entropy - binning.between_neighbours(own, label)) ** 2
-    variance = binning.means(around, label)[label]
+    around = binning.clipped(entropy - binning.between_neighbours(own, len(x))) ** 2
+    variance = binning.spread_out(binning.means(around, label), len(x))
     most = float(np.mean(x**2 * variance))
     if most == 0:
         return x

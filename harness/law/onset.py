@@ -168,7 +168,7 @@ def rise(run: Course) -> Rise:
 
 
 def _smooth(values: Floats) -> Floats:
-    padded = np.pad(values, 2, mode="edge")
+    padded = np.concatenate((values[:1], values[:1], values, values[-1:], values[-1:]))
     return numbers.running_median(padded, 5)
 
 

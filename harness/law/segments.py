@@ -50,7 +50,7 @@ def one_knot(y: Floats) -> Knots:
     gain = np.full(len(y), -np.inf)
     inner = np.arange(EDGE, len(y) - EDGE)
     gain[inner] = (y @ hinges)[inner] ** 2 / np.diag(products)[inner]
-    return _knots(y, t, (int(np.argmax(gain)),), _straight_ssr(y, t) - gain)
+    return _knots(y, t, (int(np.argmax(gain)),), gain)
 
 
 def two_knots(y: Floats) -> Knots:
@@ -65,8 +65,7 @@ def two_knots(y: Floats) -> Knots:
     below = diagonal[:, None] * diagonal[None, :] - products**2
     gain = np.where(_allowed(len(y)), above / np.where(below > 1e-15, below, np.inf), -np.inf)
     first, second = np.unravel_index(int(np.argmax(gain)), gain.shape)
-    ssr = _straight_ssr(y, t) - gain.max(axis=1)
-    return _knots(y, t, (int(first), int(second)), ssr)
+    return _knots(y, t, (int(first), int(second)), gain.max(axis=1))
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
@@ -89,15 +88,17 @@ def _straight_ssr(y: Floats, t: Floats) -> float:
     return float(left @ left)
 
 
-def _knots(y: Floats, t: Floats, at: tuple[int, ...], ssr_by_knot: Floats) -> Knots:
+def _knots(y: Floats, t: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
+    """`gain`: what the first knot at each bin takes off the SSR of the straight line."""
     left, slopes = _broken(y, t, at)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
     parameters = 2 * len(at)
     freedom = max(len(y) - 2 - parameters, 1)
     ssr = max(float(left @ left), 1e-300)
-    f = (_straight_ssr(y, t) - ssr) / parameters / (ssr / freedom) / tau
-    return Knots(at, slopes, max(f, 0.0), np.maximum(ssr_by_knot, ssr), tau)
+    straight = _straight_ssr(y, t)
+    f = (straight - ssr) / parameters / (ssr / freedom) / tau
+    return Knots(at, slopes, max(f, 0.0), np.maximum(straight - gain, ssr), tau)
 
 
 def _broken(y: Floats, t: Floats, at: tuple[int, ...]) -> tuple[Floats, tuple[float, ...]]:

@@ -34,7 +34,8 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
         raise ReadError("unreadable", f"{path}: must be a whole Parquet file: {why}") from error
     if not file.metadata.num_rows:
         raise ReadError("empty_input", f"{path}: must hold one row a step, is empty")
-    found = {c: _column(read, name, file.metadata.num_rows) for c, name in named.items()}
+    nothing = values.nothing(file.metadata.num_rows)
+    found = {c: _column(read, name) if name in present else nothing for c, name in named.items()}
     rows = Table(
         path,
         np.arange(1, file.metadata.num_rows + 1),
@@ -46,9 +47,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
     return rows if tables.ours(names) else tables.joined(rows)
 
 
-def _column(read: pa.Table, name: str, count: int) -> tuple[Floats, Codes]:
-    if name not in read.column_names:
-        return values.nothing(count)
+def _column(read: pa.Table, name: str) -> tuple[Floats, Codes]:
     column = read.column(name).combine_chunks()
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return values.column(column.to_pylist())

@@ -69,6 +69,7 @@ class AxisNames:
 
     entropy: str
     reward: str
+    time: str = "step"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""H and R against the step: one column a level, runs overlaid, the onset with its interval."""
+"""H and R against time: one column a level, runs overlaid, the onset with its interval."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def dress(
     """Limits and labels of a column."""
     steps, entropy, reward = shared
     top.set(xlim=steps, ylim=entropy)
-    bottom.set(xlim=steps, ylim=reward, xlabel="step")
+    bottom.set(xlim=steps, ylim=reward, xlabel=names.time)
     top.tick_params(labelbottom=False)
     for axes in (top, bottom):
         axes.tick_params(labelleft=leftmost)

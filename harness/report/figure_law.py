@@ -22,6 +22,8 @@ GUESS = (0, (5, 3))
 """Dashes of a curve that is not identified."""
 RIVAL: dict[str, Any] = {"ls": (0, (1, 1.5)), "lw": 0.9, "zorder": 2.5}
 """The line of the rival linear in H: thin and dotted."""
+PALE = 0.25
+"""Opacity of points after the onset that the law was not judged on."""
 STRIP = 0.09
 """Share of the width, left of the plot, in which ceilings stand side by side."""
 
@@ -87,11 +89,13 @@ def dress(axes: Axes, shared: Frame, names: AxisNames, leftmost: bool) -> None:
 
 def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
     colour, points = canvas.colour(trace.slot), trace.points
-    after = trace.after_onset
-    for chosen, face in ((~after, colour), (after, "none")):
+    after, unjudged = trace.after_onset, trace.unjudged
+    for chosen, face, alpha in (
+        (~after, colour, 0.5), (after & ~unjudged, "none", 0.5), (unjudged, "none", PALE)
+    ):  # fmt: skip
         axes.plot(
             points.entropy[chosen], points.reward[chosen], canvas.marker(trace.slot), mfc=face,
-            mec=colour, mew=0.7, alpha=0.5, zorder=2,
+            mec=colour, mew=0.7, alpha=alpha, zorder=2,
         )  # fmt: skip
     if trace.straight is not None:
         axes.plot(trace.straight.entropy, trace.straight.reward, color=colour, **RIVAL)
@@ -133,14 +137,17 @@ def _entries(panels: Sequence[Panel]) -> dict[str, Line2D | Patch]:
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
         entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ls="", ms=5)
     ink = canvas.INK
-    if any(trace.after_onset.any() for trace in traces):
-        entries["after the onset"] = Line2D([], [], color=ink, marker="o", mfc="none", ls="", ms=5)
+    hollow: dict[str, Any] = {"color": ink, "marker": "o", "mfc": "none", "ls": "", "ms": 5}
+    if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):
+        entries["after the onset"] = Line2D([], [], **hollow)
+    if any(trace.unjudged.any() for trace in traces):
+        entries["after the onset, left out of the law"] = Line2D([], [], **hollow, alpha=PALE)
     curves = [trace.curve.identified for trace in traces if trace.curve is not None]
     if any(curves):
         entries["fitted law"] = Line2D([], [], color=ink)
         entries["its 95% band"] = Patch(color=ink, alpha=0.18, lw=0)
     if not all(curves):
-        entries["law not identified"] = Line2D([], [], color=canvas.GREY, ls=GUESS)
+        entries["law whose a is not identified"] = Line2D([], [], color=canvas.GREY, ls=GUESS)
     if any(trace.straight is not None for trace in traces):
         entries["rival: linear in H"] = Line2D([], [], color=ink, **RIVAL)
     ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
@@ -176,8 +183,9 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
 def _curve_rows(same: dict[str, Any], trace: Trace) -> Iterator[dict[str, Any]]:
     curve = trace.curve
     assert curve is not None
+    kind = "law_until_onset" if trace.until_onset else "law"
     for h, r, low, high in zip(curve.entropy, curve.reward, curve.low, curve.high, strict=True):
         yield {
-            **same, "kind": "law", "entropy": h, "reward": r, "low": low, "high": high,
+            **same, "kind": kind, "entropy": h, "reward": r, "low": low, "high": high,
             "identified": curve.identified,
         }  # fmt: skip

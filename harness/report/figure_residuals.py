@@ -1,4 +1,4 @@
-"""What the law leaves of R, against step and against H: one column a level, runs overlaid."""
+"""What the law leaves of R, against time and against H: one column a level, runs overlaid."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from harness.report.wording import number
 
 COLUMNS = ("level", "run", "step", "entropy", "residual")
 POOL_COLUMNS = ("level", "group", "against", "at", "residual", "low", "high", "runs")
-HEADING = "What the law leaves: R - (b - a exp(H)), against step and entropy H"
+HEADING = "What the law leaves: R - (b - a exp(H)), against time and entropy H"
 ROW_HEIGHT = 2.0
 """Inches."""
 RESIDUAL = "R minus the law"
@@ -30,7 +30,11 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
     """Residuals against the step above, against H below; hollow after the onset."""
     traces = [trace for panel in panels for trace in panel.traces]
     titles = [
-        _title(panel.level, [t.residual for t in panel.traces if t.residual is not None])
+        _title(
+            panel.level,
+            [t.residual[~t.unjudged] for t in panel.traces if t.residual is not None],
+            until_onset=any(t.unjudged.any() for t in panel.traces),
+        )
         for panel in panels
     ]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
@@ -77,12 +81,15 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
     return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
 
 
-def _title(level: str, residuals: Sequence[Floats], what: str = "R") -> str:
+def _title(
+    level: str, residuals: Sequence[Floats], what: str = "R", until_onset: bool = False
+) -> str:
     """`easy: R is 0.02 off the law (rms)`, the root mean square; of medians less than of runs."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
-    return canvas.title(level, f"{what} is {number(size, 0.001)} off the law (rms)")
+    where = " until the onset" if until_onset else ""
+    return canvas.title(level, f"{what} is {number(size, 0.001)} off the law{where} (rms)")
 
 
 def _frame(
@@ -95,7 +102,7 @@ def _frame(
 def _dress(grid: Grid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
     steps, entropy, residual = shared
     for position, (top, bottom) in enumerate(grid.panels):
-        top.set(xlim=steps, ylim=residual, xlabel="step")
+        top.set(xlim=steps, ylim=residual, xlabel=names.time)
         bottom.set(xlim=entropy, ylim=residual, xlabel=names.entropy)
         for axes in (top, bottom):
             axes.axhline(0.0, color=canvas.INK, lw=0.9, zorder=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from harness.law.results import Analysis
 from harness.report import (
@@ -14,6 +15,7 @@ from harness.report import (
     figure_residuals,
 )
 from harness.report.canvas import AxisNames, Drawing
+from harness.report.clock import SHARE, STEP
 from harness.report.figure_text import label
 from harness.report.sketches import CURVES, LAW, RESIDUALS, Measured, Sketch, Unread, sketches
 from harness.report.wording import plural
@@ -30,6 +32,8 @@ HEADINGS = {
     RESIDUALS: figure_residuals.HEADING,
 }
 
+TIMES = {STEP: "step", SHARE: "share of each run's own steps"}
+
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
     """All figures of an analysis."""
@@ -42,17 +46,32 @@ def drawn(sketch: Sketch) -> Drawing:
         if sketch.groups:
             return figure_forest.draw(sketch.groups, sketch.name)
         if sketch.pools:
-            return OF_POOLS[sketch.kind](sketch.pools, sketch.name, names)
-        if sketch.panels:
-            return OF_RUNS[sketch.kind](sketch.panels, sketch.name, names)
-        return _empty(sketch.unread, sketch.name)
+            drawing = OF_POOLS[sketch.kind](sketch.pools, sketch.name, names)
+        elif sketch.panels:
+            drawing = OF_RUNS[sketch.kind](sketch.panels, sketch.name, names)
+        else:
+            return _empty(sketch.unread, sketch.name)
+    return drawing if sketch.measured.time == STEP else _in_shares(drawing)
+
+
+def _in_shares(drawing: Drawing) -> Drawing:
+    """The numbers under the name of what they are."""
+    named = {STEP: SHARE}
+    rows = (
+        {named.get(name, name): SHARE if value == STEP else value for name, value in row.items()}
+        for row in drawing.rows
+    )
+    columns = tuple(named.get(name, name) for name in drawing.columns)
+    return replace(drawing, columns=columns, rows=tuple(rows))
 
 
 def _axis_names(measured: Measured) -> AxisNames:
     """The axes' labels with units; what differs between the runs is left out."""
     unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
     reward = f" ({label(measured.reward)})" if measured.reward else ""
-    return AxisNames(f"policy entropy H (nats{unit})", f"empathy reward R{reward}")
+    return AxisNames(
+        f"policy entropy H (nats{unit})", f"empathy reward R{reward}", TIMES[measured.time]
+    )
 
 
 def _empty(unread: Sequence[Unread], name: str) -> Drawing:

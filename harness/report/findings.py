@@ -9,11 +9,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harness.law.results import Analysis, Pooled, RunResult
-from harness.report import wording
+from harness.report import judged, wording
 
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    """`ceiling 0.81 [0.78, 0.84], law holds`; `not identified, law undetermined`."""
+    """`ceiling 0.81 [0.78, 0.84], law holds`; `ceiling not identified, law undetermined`.
+
+    Identified are numbers, what holds is the relation: R may follow exp(H) in so few or so noisy
+    points that where it leads is open.
+    """
     return f"{_ceiling(analysis, runs)}, {wording.verdicts(runs)}{_noise(runs)}"
 
 
@@ -44,19 +48,11 @@ def onset_finding(runs: Sequence[RunResult]) -> str:
     return ", ".join([*parts, f"no onset in {without}"] if without else parts)
 
 
-def unidentified(run: RunResult) -> bool:
-    """Whether the run's a is not identified, so that its curve says little."""
-    return not (run.identified or {}).get("a", False)
-
-
-def ceiling_identified(run: RunResult) -> bool:
-    return run.ceiling is not None and bool((run.identified or {}).get("ceiling"))
-
-
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    known = [run.ceiling for run in runs if run.ceiling is not None and ceiling_identified(run)]
+    laws = [judged.law(run) for run in runs]
+    known = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
     if not known:
-        return "not identified"
+        return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
     if len(runs) == 1:
         return f"ceiling {wording.interval(known[0])}"
     of = "" if len(known) == len(runs) else f" (identified in {len(known)} of {len(runs)})"
@@ -69,7 +65,12 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 
 def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:
-    """The ceiling over seeds, if these runs are one group and it is known with an interval."""
+    """The ceiling over seeds, if these runs are one group and it is known with an interval.
+
+    A group's mean is of whole runs: it says nothing of a law that holds until the onset.
+    """
+    if any(judged.law(run).until is not None for run in runs):
+        return None
     wanted = {run.run for run in runs}
     for group in analysis.groups:
         if wanted <= set(group.runs) and group.ceiling.low is not None:

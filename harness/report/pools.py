@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.law.results import Analysis, Floats, Interval, RunResult
-from harness.report import findings, naming, traces
+from harness.report import findings, judged, naming, traces
+from harness.report.clock import STEPS, Clock
+from harness.report.judged import Law
 
 STEP_BINS = 60
 LOW, HIGH = 0.1, 0.9
@@ -35,12 +37,12 @@ class Pool:
     slot: int
     runs: tuple[str, ...]
     course: Middle
-    """H against the middle of each time bin, also where R was not measured."""
+    """H against the middle of each time bin (by the clock), also where R was not measured."""
     entropy: Middle
     """H in the bins of `reward`."""
     reward: Middle
     curve: Middle | None
-    """The fitted curves of the runs whose a is identified; None if there are none."""
+    """The laws that were judged, of the runs whose a is identified; None if there are none."""
     identified: int
     """How many those are."""
     residual_by_step: Middle | None
@@ -51,7 +53,7 @@ class Pool:
     """Median and quantiles over the runs whose ceiling is identified."""
     identified_ceilings: int
     onsets: tuple[float, ...]
-    """Steps, of the runs that have one."""
+    """When, of the runs that have one."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ class PoolPanel:
     pools: tuple[Pool, ...]
 
 
-def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[PoolPanel, ...]:
+def panels(
+    analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
+) -> tuple[PoolPanel, ...]:
     """One panel a level, one pool for each group of runs alike in all but the seed."""
     drawn = [run for run in runs if run.run in analysis.series]
     found: list[PoolPanel] = []
@@ -72,7 +76,7 @@ def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[PoolPanel, ..
     for level, members in naming.by_level(analysis, drawn).items():
         groups = _groups(analysis, members)
         pools = [
-            _pool(analysis, legend, slots.setdefault(legend, len(slots)), group)
+            _pool(analysis, legend, slots.setdefault(legend, len(slots)), group, clock)
             for legend, group in groups.items()
         ]
         found.append(
@@ -101,8 +105,11 @@ def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[
     return found if len(found) <= MOST_GROUPS else {"all runs": list(members)}
 
 
-def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult]) -> Pool:
-    series = [analysis.series[run.run] for run in runs]
+def _pool(
+    analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: Clock
+) -> Pool:
+    series = [clock.series(analysis.series[run.run]) for run in runs]
+    laws = [judged.law(run) for run in runs]
     edges = np.linspace(
         min(s.course_steps.min() for s in series),
         max(s.course_steps.max() for s in series),
@@ -113,8 +120,9 @@ def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult])
     reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
     middles = _middles(edges)
     grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), traces.CURVE_POINTS)
-    curves = _identified_curves(runs, grid)
-    ceilings = [r.ceiling.value for r in runs if r.ceiling and findings.ceiling_identified(r)]
+    curves = _identified_curves(laws, grid)
+    ceilings = [law.ceiling.value for law in laws if law.ceiling and law.ceiling_identified]
+    onsets = [clock.onset(run.run, run.onset) for run in runs]
     return Pool(
         legend,
         slot,
@@ -124,31 +132,32 @@ def _pool(analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult])
         _middle(middles, reward),
         _middle(grid, curves) if len(curves) else None,
         len(curves),
-        *_residuals(analysis, runs, edges),
+        *_residuals(analysis, runs, clock, edges),
         _spread(ceilings),
         len(ceilings),
-        tuple(sorted(run.onset.step for run in runs if run.onset is not None)),
+        tuple(sorted(onset.step for onset in onsets if onset is not None)),
     )
 
 
-def _identified_curves(runs: Sequence[RunResult], entropy: Floats) -> Floats:
+def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
     """R on the grid `entropy` by each run's own law. Shape (identified runs, points)."""
     x = np.exp(entropy)
     return np.array(
         [
-            run.b.value - run.a.value * x
-            for run in runs
-            if run.a is not None and run.b is not None and not findings.unidentified(run)
+            law.b.value - law.a.value * x
+            for law in laws
+            if law.a is not None and law.b is not None and law.a_identified
         ]
     )
 
 
 def _residuals(
-    analysis: Analysis, runs: Sequence[RunResult], edges: Floats
+    analysis: Analysis, runs: Sequence[RunResult], clock: Clock, edges: Floats
 ) -> tuple[Middle | None, Middle | None]:
     """By step in bins between `edges`, and by H in as many."""
-    left = [(analysis.series[r.run], traces.residuals(analysis.series[r.run], r)) for r in runs]
-    fitted = [(series, values) for series, values in left if values is not None]
+    series = [analysis.series[run.run] for run in runs]
+    left = [traces.residuals(one, run) for one, run in zip(series, runs, strict=True)]
+    fitted = [(clock.series(s), v) for s, v in zip(series, left, strict=True) if v is not None]
     if not fitted:
         return None, None
     by_step = np.array([_on_grid(s.steps, values, edges) for s, values in fitted])

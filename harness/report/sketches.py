@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.law.results import Analysis, GroupResult, RunResult
+from harness.report import clock as clocks
 from harness.report import naming, pools, traces
+from harness.report.clock import STEP, Clock
 from harness.report.pools import PoolPanel
 from harness.report.traces import Panel
 
@@ -28,6 +30,8 @@ class Measured:
     """The kind of the runs' policies; None where it is unknown or not the same."""
     reward: str | None
     """The column of R; None where it is not the same."""
+    time: str = STEP
+    """clock.STEP or clock.SHARE"""
 
 
 @dataclass(frozen=True)
@@ -71,12 +75,13 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
         return [Sketch(kind, unread=unread) for kind in (LAW, CURVES, RESIDUALS)]
     compared = drawable(analysis)
     forest = [Sketch(FOREST, groups=tuple(compared))] if compared else []
+    clock = clocks.of(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
-        return _of_runs(analysis, readable, "") + forest
-    found = _of_groups(analysis, readable) + forest
+        return _of_runs(analysis, readable, clock, "") + forest
+    found = _of_groups(analysis, readable, clock) + forest
     if every_run:
         for number, page in enumerate(_pages(analysis, readable), 1):
-            found += _of_runs(analysis, page, f"_{number}")
+            found += _of_runs(analysis, page, clock, f"_{number}")
     return found
 
 
@@ -88,21 +93,25 @@ def drawable(analysis: Analysis) -> list[GroupResult]:
     return sorted(found, key=lambda group: (group.compared or {}).get("order", 0))
 
 
-def _of_runs(analysis: Analysis, runs: Sequence[RunResult], page: str) -> list[Sketch]:
-    panels, measured = traces.panels(analysis, runs), _measured(runs)
+def _of_runs(
+    analysis: Analysis, runs: Sequence[RunResult], clock: Clock, page: str
+) -> list[Sketch]:
+    panels, measured = traces.panels(analysis, runs, clock), _measured(runs, clock)
     kinds = (LAW, CURVES, RESIDUALS)
     return [Sketch(kind, page, measured, panels=panels) for kind in kinds]
 
 
-def _of_groups(analysis: Analysis, runs: Sequence[RunResult]) -> list[Sketch]:
-    panels, measured = pools.panels(analysis, runs), _measured(runs)
+def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> list[Sketch]:
+    panels, measured = pools.panels(analysis, runs, clock), _measured(runs, clock)
     return [Sketch(kind, "", measured, pools=panels) for kind in (LAW, CURVES, RESIDUALS)]
 
 
-def _measured(runs: Sequence[RunResult]) -> Measured:
+def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
     policies, columns = {_policy_kind(run) for run in runs}, {run.reward for run in runs}
     return Measured(
-        policies.pop() if len(policies) == 1 else None, columns.pop() if len(columns) == 1 else None
+        policies.pop() if len(policies) == 1 else None,
+        columns.pop() if len(columns) == 1 else None,
+        clock.unit,
     )
 
 

@@ -20,7 +20,10 @@ NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 1
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
 WIDE = 100
 UNIDENTIFIED = " ?"
-FOOTNOTE = "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified"
+FOOTNOTES = (
+    "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified",
+    "identified: the number is known well enough to quote; holds: R followed exp(H)",
+)
 
 
 def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
@@ -32,7 +35,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
         console.print(_table(analysis, fitted, called, console.width))
-        _lines(console, [FOOTNOTE], "dim")
+        _lines(console, FOOTNOTES, "dim")
     for pair, contrasts in table_contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
         console.print(contrasts)
@@ -63,6 +66,8 @@ def _table(
         table.add_row(text(level, "bold"))
         for run in members:
             table.add_row(*_cells(run, called[run.run]))
+            if run.until_onset:
+                table.add_row(*_until_onset(run.until_onset), style="dim")
             for column, law in (run.fits or {}).items():
                 table.add_row(*_other_law(column, law), style="dim")
         inside = {run.run for run in members}
@@ -94,15 +99,25 @@ def _driven(run: RunResult) -> list[str]:
 def _other_law(column: str, law: Mapping[str, Any]) -> list[Text]:
     """A row for the law on another reward column of the run above."""
     label = beside_law.SAME_BATCH if law["same_batch"] else ""
-    numbers = [Interval(**law[name]) if law[name] else None for name in ("a", "b", "ceiling")]
-    known = law["identified"]
-    identified = (known["a"], known["a"], known["ceiling"])
     return [
         _stacked(f"on {column}", label),
-        *(_stacked(*_interval(n, i)) for n, i in zip(numbers, identified, strict=True)),
+        *_numbers(law),
         text(""),
         _stacked(wording.plain(law["verdict"]), ", ".join(map(wording.plain, law["reasons"]))),
     ]
+
+
+def _until_onset(law: Mapping[str, Any]) -> list[Text]:
+    """A row for the law that holds until the onset; the numbers above it are of the whole run."""
+    return [_stacked("until the onset", f"n = {law['n_valid']}"), *_numbers(law)]
+
+
+def _numbers(law: Mapping[str, Any]) -> list[Text]:
+    """a, b and ceiling of a law beside that of the run."""
+    found = [Interval(**law[name]) if law[name] else None for name in ("a", "b", "ceiling")]
+    known = law["identified"]
+    identified = (known["a"], known["a"], known["ceiling"])
+    return [_stacked(*_interval(n, i)) for n, i in zip(found, identified, strict=True)]
 
 
 def _group_cells(group: GroupResult) -> list[Text]:

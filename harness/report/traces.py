@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from harness.law import band as law_band
 from harness.law import binning, estimate
 from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
-from harness.report import findings, naming
+from harness.report import findings, judged, naming
+from harness.report.clock import STEPS, Clock
 
 Bools = NDArray[np.bool_]
 MOST_POINTS = 100
@@ -78,13 +79,20 @@ class Trace:
     ceiling: Interval | None
     ceiling_identified: bool
     onset: Onset | None
+    until_onset: bool
+    """Whether curve, line and ceiling are of the points before the onset alone."""
 
     @property
     def after_onset(self) -> Bools:
         """Which points come after the onset, shape (bins,)."""
         if self.onset is None:
             return np.zeros(len(self.points.steps), bool)
-        return self.points.steps > self.onset.step
+        return self.points.steps >= self.onset.step
+
+    @property
+    def unjudged(self) -> Bools:
+        """Which points the law was not judged on, shape (bins,)."""
+        return self.after_onset & self.until_onset
 
 
 @dataclass(frozen=True)
@@ -97,7 +105,9 @@ class Panel:
     traces: tuple[Trace, ...]
 
 
-def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Panel, ...]:
+def panels(
+    analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
+) -> tuple[Panel, ...]:
     """One panel a level of `runs`, in the order of levels; seeds ascend within a panel."""
     drawn = [run for run in runs if run.run in analysis.series]
     legends = naming.legends(analysis, drawn)
@@ -105,7 +115,7 @@ def panels(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Panel, ...]:
     found = []
     for level, members in naming.by_level(analysis, drawn).items():
         traces = [
-            _trace(analysis.series[run.run], run, legends[run.run], slots[legends[run.run]])
+            _trace(analysis.series[run.run], run, legends[run.run], slots[legends[run.run]], clock)
             for run in members
         ]
         found.append(
@@ -138,23 +148,25 @@ def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
     """The fitted law from H = 0 to the highest point drawn, or None where there is no fit."""
-    if run.a is None or run.b is None or run.ceiling is None:
+    law = judged.law(run)
+    if law.a is None or law.b is None or law.ceiling is None:
         return None
     entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
     x = np.exp(entropy)
-    reward = run.b.value - run.a.value * x
-    half = band(run.a, run.b, run.ceiling, x, _least_half_width(series, run))
-    return Curve(entropy, reward, reward - half, reward + half, not findings.unidentified(run))
+    reward = law.b.value - law.a.value * x
+    half = band(law.a, law.b, law.ceiling, x, _least_half_width(judged.part(series, law), run))
+    return Curve(entropy, reward, reward - half, reward + half, law.a_identified)
 
 
 def straight(series: RunSeries, run: RunResult) -> Straight | None:
-    """Least squares of R on H through the bins the rivals are compared on; None without them."""
-    label = binning.labels(len(series.steps), binning.fit_bins(len(series.steps)))
-    h, r = binning.means(series.entropy, label), binning.means(series.reward, label)
+    """Least squares of R on H through the bins of what was judged; None without rivals."""
+    points = judged.part(series, judged.law(run))
+    label = binning.labels(len(points.steps), binning.fit_bins(len(points.steps)))
+    h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
     found = estimate.least_squares(h, r) if run.rivals else None
     if found is None:
         return None
-    drawn = binned(series).entropy
+    drawn = binned(points).entropy
     ends = np.array([drawn.min(), drawn.max()])
     return Straight(ends, found.b - found.a * ends)
 
@@ -166,10 +178,11 @@ def residual(series: RunSeries, run: RunResult) -> Floats | None:
 
 
 def residuals(series: RunSeries, run: RunResult) -> Floats | None:
-    """R - (b - a exp(H)) of every point, shape (n_valid,); None without a fit."""
-    if run.a is None or run.b is None:
+    """R - (b - a exp(H)) of every point by the law that was judged; None without a fit."""
+    law = judged.law(run)
+    if law.a is None or law.b is None:
         return None
-    return series.reward - (run.b.value - run.a.value * np.exp(series.entropy))
+    return series.reward - (law.b.value - law.a.value * np.exp(series.entropy))
 
 
 def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -> Floats:
@@ -183,25 +196,27 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
     """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
-    left = residuals(series, run)
-    if left is None or not run.n_eff:
+    left, n_eff = residuals(series, run), judged.law(run).n_eff
+    if left is None or not n_eff:
         return 0.0
-    return 1.96 * float(left.std()) / math.sqrt(run.n_eff)
+    return 1.96 * float(left.std()) / math.sqrt(n_eff)
 
 
-def _trace(series: RunSeries, run: RunResult, legend: str, slot: int) -> Trace:
+def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clock) -> Trace:
+    law, timed = judged.law(run), clock.series(series)
     return Trace(
         run.run,
         legend,
         slot,
-        binned(series),
-        course(series),
+        binned(timed),
+        course(timed),
         curve(series, run),
         straight(series, run),
         residual(series, run),
-        run.ceiling,
-        findings.ceiling_identified(run),
-        run.onset,
+        law.ceiling,
+        law.ceiling_identified,
+        clock.onset(run.run, run.onset),
+        law.until is not None,
     )
 
 

@@ -55,7 +55,7 @@ def test_the_law_figure_states_each_levels_finding() -> None:
     assert titles(law) == [
         "easy: ceiling 0.80 [0.79, 0.81], law holds",
         "medium: ceiling 0.80 [0.79, 0.81], law holds until the onset",
-        "hard: not identified, law undetermined",
+        "hard: ceiling not identified, law undetermined",
     ]
 
 
@@ -72,7 +72,7 @@ def test_identified_laws_are_solid_and_others_dashed_and_said_so() -> None:
     easy, _, hard = law.figure.axes
     assert styles(easy) == ["-"] * 3
     assert styles(hard) == ["--"] * 3
-    assert "law not identified" in legend(law)
+    assert "law whose a is not identified" in legend(law)
     assert {t for t in legend(law) if t.startswith("seed")} == {"seed 1", "seed 2", "seed 3"}
 
 

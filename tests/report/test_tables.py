@@ -31,6 +31,7 @@ hard
 n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
                 0.42]        1.02]                                range
 a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified
+identified: the number is known well enough to quote; holds: R followed exp(H)
 1 run could not be read:
   runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
 3 rows left out:
@@ -39,7 +40,7 @@ a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified
   runs/4: repeat
 easy: ceiling 0.80 [0.75, 0.85], law holds in 1, law holds until the onset in 1; \
 collapse from step 40 in 1, no onset in 1.
-hard: not identified, law undetermined; no onset.
+hard: ceiling not identified, law undetermined; no onset.
 1 of 3 runs undetermined:
 """
 
@@ -88,7 +89,7 @@ def test_a_plain_terminal_is_wide_enough_for_every_line_of_the_table() -> None:
 
 def test_an_undetermined_run_says_why_and_what_would_decide() -> None:
     text = printed(study())
-    assert "hard: not identified, law undetermined; no onset." in text
+    assert "hard: ceiling not identified, law undetermined; no onset." in text
     assert "harness sweep" in text.split("undetermined:")[-1]
 
 

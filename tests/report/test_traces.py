@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.law.results import Floats
-from harness.report import pools, traces
+from harness.law.results import Floats, Onset, RunResult, RunSeries
+from harness.report import clock, figures, pools, traces
 from tests.report import made
 
 
@@ -106,3 +108,53 @@ def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> Non
     analysis = made.analysis(runs, groups=groups)
     (panel,) = pools.panels(analysis, analysis.runs)
     assert [(p.legend, len(p.runs)) for p in panel.pools] == [("rate=0.1", 3), ("rate=0.2", 3)]
+
+
+def offset(run: str, by: float, times: float = 1.0) -> tuple[RunResult, RunSeries]:
+    """A run that counts its steps from elsewhere, or in larger units."""
+    onset = Onset("terminal_fall", 31 * times + by, 25 * times + by, 37 * times + by)
+    result, series = made.fitted(run, seed=int(run), onset=onset, n=61)
+    steps = series.steps * times + by
+    return result, replace(series, steps=steps, course_steps=steps)
+
+
+def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
+    alike = [offset(str(seed), 0) for seed in range(1, 30)]
+    analysis = made.analysis([*alike, offset("30", 1e6)])
+    law, curves, residuals = figures.draw(analysis, every_run=False)
+    top, bottom = curves.figure.axes
+    assert bottom.get_xlabel() == "share of each run's own steps"
+    assert top.get_xlim() == pytest.approx((0, 1), abs=0.05)
+    assert residuals.figure.axes[0].get_xlabel() == "share of each run's own steps"
+    at = [r["share"] for r in curves.rows if r["quantity"] == "entropy"]
+    assert len(at) == 60
+    assert {r["share"] for r in curves.rows if r["quantity"] == "onset"} == {0.5}
+    assert "step" not in law.columns
+    assert {r["against"] for r in residuals.rows} == {"share", "entropy"}
+    medians = [r["value"] for r in curves.rows if r["quantity"] == "entropy"]
+    assert medians == pytest.approx(1 - 0.9 * np.array(at), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("runs", "unit"),
+    [
+        ([offset("1", 0), offset("2", 0)], "step"),
+        ([offset("1", 0), offset("2", 20)], "step"),
+        ([offset("1", 0), offset("2", 0, times=1000)], "share"),
+        ([offset("1", 0), offset("2", 0, times=1000), offset("3", 0, times=1000)], "step"),
+        ([offset("1", 0), offset("2", 1e6), offset("3", 2e6)], "share"),
+    ],
+)
+def test_the_axis_is_steps_while_the_typical_run_can_be_read_on_it(
+    runs: list[tuple[RunResult, RunSeries]], unit: str
+) -> None:
+    assert clock.of(series for _, series in runs).unit == unit
+
+
+def test_a_level_says_its_onset_in_steps_whatever_the_axis() -> None:
+    analysis = made.analysis([offset("1", 0), offset("2", 1e6)])
+    curves = next(d for d in figures.draw(analysis, every_run=False) if "curves" in d.name)
+    assert curves.figure.axes[0].get_title(loc="left").replace("\n", " ") == (
+        "easy: collapse from step 31 and 1000031 in both runs"
+    )
+    assert [r["share"] for r in curves.rows if r["kind"] == "terminal_fall"] == [0.5, 0.5]

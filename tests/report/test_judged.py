@@ -1,0 +1,73 @@
+"""A law that holds until the onset: what is drawn and said is the law that was judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.law.analysis import analyse
+from harness.law.results import Analysis
+from harness.report import figures, sentences
+from harness.report.canvas import Drawing
+from tests.law import synthetic
+from tests.law.synthetic import LOW, TRUE_A, TRUE_B
+from tests.report.test_figures import legend, titles
+from tests.report.test_tables import printed
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder: Path = tmp_path_factory.mktemp("run")
+    synthetic.write_run(folder, synthetic.rows(synthetic.kink(1, 600, LOW)))
+    return analyse([folder])
+
+
+def drawn(analysis: Analysis, name: str) -> Drawing:
+    return next(d for d in figures.draw(analysis, every_run=False) if d.name == name)
+
+
+def test_the_curve_is_the_law_of_the_part_before_the_onset(broken: Analysis) -> None:
+    law = drawn(broken, "entropy_law")
+    rows = [row for row in law.rows if row["kind"] == "law_until_onset"]
+    entropy, reward = (np.array([row[name] for row in rows]) for name in ("entropy", "reward"))
+    assert reward == pytest.approx(synthetic.law(entropy), abs=0.03)
+    assert not [row for row in law.rows if row["kind"] == "law"]
+    (ceiling,) = [row for row in law.rows if row["kind"] == "ceiling"]
+    assert ceiling["low"] <= TRUE_B - TRUE_A <= ceiling["high"]
+
+
+def test_points_it_was_not_judged_on_are_pale_and_said_to_be(broken: Analysis) -> None:
+    (run,) = broken.runs
+    assert run.onset is not None
+    law = drawn(broken, "entropy_law")
+    full, _, pale = law.figure.axes[0].lines[:3]
+    bins = len(full.get_xdata()) + len(pale.get_xdata())
+    assert len(pale.get_xdata()) / bins == pytest.approx(1 - run.onset.step / 600, abs=0.02)
+    assert pale.get_alpha() < full.get_alpha()
+    assert "after the onset, left out of the law" in legend(law)
+    assert "after the onset" not in legend(law)
+
+
+def test_what_the_law_leaves_is_counted_until_the_onset(broken: Analysis) -> None:
+    residuals = drawn(broken, "residuals")
+    (run,) = broken.runs
+    assert run.onset is not None
+    before = [row["residual"] for row in residuals.rows if row["step"] < run.onset.step]
+    rms = float(np.sqrt(np.mean(np.square(before))))
+    assert titles(residuals) == [f"easy: R is {rms:.3f} off the law until the onset (rms)"]
+    late = [row["residual"] for row in residuals.rows if row["step"] > 550]
+    assert rms < 0.05
+    assert max(late) < -0.2
+
+
+def test_the_table_gives_both_laws_and_the_sentence_the_judged_one(broken: Analysis) -> None:
+    text = printed(broken)
+    (run,) = broken.runs
+    before = run.until_onset
+    assert before is not None
+    assert f"until the onset {before['a']['value']:.2f} " in text
+    assert f"n = {before['n_valid']} " in text
+    (said,) = sentences.closing(broken, broken.runs)
+    assert said.startswith("easy: ceiling not identified, law holds until the onset; collapse")

@@ -33,7 +33,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
         _title(
             panel.level,
             [t.residual[~t.unjudged] for t in panel.traces if t.residual is not None],
-            until_onset=any(t.unjudged.any() for t in panel.traces),
+            where=" until the onset" if any(t.unjudged.any() for t in panel.traces) else "",
         )
         for panel in panels
     ]
@@ -63,6 +63,7 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
             panel.level,
             [m.median for p in panel.pools if (m := p.residual_by_step)],
             "the median over runs",
+            ", also after the onset" if any(p.until_onset for p in panel.pools) else "",
         )
         for panel in panels
     ]
@@ -81,14 +82,11 @@ def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Draw
     return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
 
 
-def _title(
-    level: str, residuals: Sequence[Floats], what: str = "R", until_onset: bool = False
-) -> str:
+def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> str:
     """`easy: R is 0.02 off the law (rms)`, the root mean square; of medians less than of runs."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
-    where = " until the onset" if until_onset else ""
     return canvas.title(level, f"{what} is {number(size, 0.001)} off the law{where} (rms)")
 
 

@@ -52,6 +52,8 @@ class Pool:
     ceiling: Interval | None
     """Median and quantiles over the runs whose ceiling is identified."""
     identified_ceilings: int
+    until_onset: bool
+    """Whether the law of some run was judged on its part before the onset alone."""
     onsets: tuple[float, ...]
     """When, of the runs that have one."""
 
@@ -135,6 +137,7 @@ def _pool(
         *_residuals(analysis, runs, clock, edges),
         _spread(ceilings),
         len(ceilings),
+        any(law.until is not None for law in laws),
         tuple(sorted(onset.step for onset in onsets if onset is not None)),
     )
 

@@ -13,8 +13,14 @@ from harness.law.reading import FAULTS, Codes, Table
 from harness.law.results import Floats
 
 Mask = NDArray[np.bool_]
-Reasons = NDArray[np.object_]
 NO_EVALUATION = "no_evaluation"
+REASONS = (
+    "", NO_EVALUATION, "missing_reward", "missing_entropy", "missing_step", "nan", "infinite",
+    "wrong_type", "out_of_range", "duplicate_step",
+)  # fmt: skip
+"""Why a row is no point, "" where it is one; no_evaluation is not damage."""
+Reasons = NDArray[np.int8]
+"""The index of each row's in REASONS."""
 LARGEST = 1e100
 """Of a step or a reward: the square of a larger one is no number any more."""
 FIRST_FEW = 3
@@ -68,25 +74,28 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
     """
     every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
     reasons = _reasons(table, entropy, reward)
-    measured = _last_of_each_step(every, (reasons == "") | (reasons == NO_EVALUATION))
-    valid = reasons == ""
+    valid = reasons == 0
     paired = _last_of_each_step(every, valid)
+    points = Points(every[paired], h[paired], r[paired])
+    measured, steps, course = paired, points.steps, points.entropy
+    unevaluated = reasons == REASONS.index(NO_EVALUATION)
+    if unevaluated.any():
+        measured = _last_of_each_step(every, valid | unevaluated)
+        steps, course = every[measured], h[measured]
     repeated = valid.copy()
     repeated[paired] = False
-    reasons[repeated] = "duplicate_step"
-    points = Points(every[paired], h[paired], r[paired])
-    return Cleaned(points, every[measured], h[measured], measured, *_counted(table, reasons))
+    reasons[repeated] = REASONS.index("duplicate_step")
+    return Cleaned(points, steps, course, measured, *_counted(table, reasons))
 
 
 def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
-    """Why a row is no point, "" where it is one; no_evaluation is not damage."""
-    reasons = np.full(len(table.lines), "", dtype=object)
+    reasons = np.zeros(len(table.lines), np.int8)
     absent = NO_EVALUATION if reward.startswith(EVALUATIONS) else "missing_reward"
     _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
-    reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = "out_of_range"
+    reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = REASONS.index("out_of_range")
     for name in ("step", reward):
-        reasons[np.abs(table.columns[name]) > LARGEST] = "out_of_range"
+        reasons[np.abs(table.columns[name]) > LARGEST] = REASONS.index("out_of_range")
     _mark(reasons, table.faults[entropy], "missing_entropy")
     _mark(reasons, table.faults["step"], "missing_step")
     return reasons
@@ -95,7 +104,7 @@ def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
 def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
     for code, fault in enumerate(FAULTS):
         if code:
-            reasons[faults == code] = absent if fault == "null" else fault
+            reasons[faults == code] = REASONS.index(absent if fault == "null" else fault)
 
 
 def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
@@ -108,7 +117,8 @@ def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
 def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
     """How many rows were left out for each reason, and the lines of the first few."""
     where = {reason: list(lines) for reason, lines in table.damage.items()}
-    for reason in dict.fromkeys(reasons[(reasons != "") & (reasons != NO_EVALUATION)]):
-        where[reason] = table.lines[reasons == reason].tolist()
+    damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]
+    for code in dict.fromkeys(damaged.tolist()):
+        where[REASONS[code]] = table.lines[reasons == code].tolist()
     first = {reason: tuple(lines[:FIRST_FEW]) for reason, lines in where.items()}
     return {reason: len(lines) for reason, lines in where.items()}, first

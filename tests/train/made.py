@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,21 @@ from harness.records.folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.conversation import Conversation, Exchange
 
+STEPS = 24
 LEVELS = LevelsConfig(
     easy=DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness"),
     medium=DifficultyConfig(),
     hard=DifficultyConfig(name="hard", disclosure="never", acceptance="goal_fit"),
 )
+
+
+def short(turns: int) -> LevelsConfig:
+    """LEVELS with conversations of at most `turns` replies, for tests in which talk is a cost."""
+    return LevelsConfig(
+        easy=replace(LEVELS.easy, turn_cap=turns),
+        medium=replace(LEVELS.medium, turn_cap=turns),
+        hard=replace(LEVELS.hard, turn_cap=turns),
+    )
 
 
 def tabular(
@@ -44,6 +55,13 @@ def tabular(
         algorithm=AlgorithmConfig(**({"learning_rate": 8.0} | (algorithm or {}))),
         trainer=TrainerConfig(**({"steps": 12, "conversations": 16} | trainer)),
     )
+
+
+def brief(seed: int = 1, **trainer: Any) -> RunConfig:
+    """A tabular run of STEPS short conversations, evaluated at 1, 13 and the end."""
+    given = {"steps": STEPS, "checkpoint_every": 5, "eval_every": 12, **trainer}
+    cut = short(3)
+    return replace(tabular(seed=seed, **given), difficulty=cut.medium, levels=cut)
 
 
 def user_turn(emotion: int, text: str = "Hm.", **values: Any) -> UserTurn:
@@ -97,6 +115,23 @@ def wait_for(child: subprocess.Popen[str], event: str, step: int) -> None:
         if found["event"] == event and found.get("step", -1) >= step:
             return
     raise AssertionError(f"the run ended before {event} {step}: {child.communicate()[1]}")
+
+
+@dataclass(frozen=True)
+class Finished:
+    """An uninterrupted run and what its process said."""
+
+    run: RunFolder
+    events: list[dict[str, Any]]
+    err: str
+
+
+def long_step(path: Path, grace_s: float = 30) -> tuple[RunFolder, subprocess.Popen[str]]:
+    """A run inside a first step that takes many seconds."""
+    run = make_run(path, brief(conversations=65_536, grace_s=grace_s))
+    child = start(run)
+    wait_for(child, "start", 0)
+    return run, child
 
 
 def status(run: RunFolder) -> dict[str, Any]:

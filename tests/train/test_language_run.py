@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 import torch
 
-from harness.config import AlgorithmConfig, LevelsConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.folder import RunFolder
 from harness.train.__main__ import attempt
-from tests.train.made import LEVELS, finish, make_run, start, status, wait_for
+from tests.train.made import finish, make_run, short, start, status, wait_for
 
 SMOKE = PolicyConfig(
     name="tiny_smoke", hidden_size=48, layers=2, attention_heads=2, vocabulary=1200,
@@ -23,9 +23,7 @@ SMOKE = PolicyConfig(
 )  # fmt: skip
 STEPS = 5
 TURNS = 2
-SHORT = LevelsConfig(
-    *(replace(level, turn_cap=TURNS) for level in (LEVELS.easy, LEVELS.medium, LEVELS.hard))
-)
+SHORT = short(TURNS)
 
 
 def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunConfig:

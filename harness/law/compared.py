@@ -22,7 +22,7 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     footing = Footing(column)
     seeds = max(len(side.members) for side in sides)
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
-    slopes = _if_enough(quantities.slopes(sides, footing)) if comparable else None
+    slopes = _slopes(sides, footing) if comparable else None
     own = quantities.slopes_of_own_ranges(sides, footing)
     onsets = quantities.onsets(sides, footing)
     ceilings, gains = (of(sides, footing) for of in (quantities.ceilings, quantities.gains))
@@ -35,9 +35,11 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
                 _seed(member, *numbers)
                 for member, *numbers in zip(side.members, *values, strict=True)
             ],
-            "onset": _onset(side.members, onsets[order] if onsets else None),
+            "onset": groups.over_seeds(
+                _onset(side.members, onsets[order] if onsets else None), side.seeds
+            ),
             **{
-                name: groups.weighed(list(given))
+                name: groups.over_seeds(groups.weighed(list(given)), side.seeds)
                 for name, given in zip(("a", "ceiling", "gain"), values, strict=True)
             },
         }
@@ -47,10 +49,23 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _if_enough(values: Values | None) -> Values | None:
-    """None where some group is left without seeds enough for an interval."""
-    kept = [[v for v in of_group if v is not None] for of_group in values or []]
-    return values if all(len(of_group) >= FEWEST_SEEDS for of_group in kept) else None
+def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
+    """Over the H that all runs with a signal pass through: null controls, which are held against
+    nothing but their runs, may keep to another part of it.
+
+    None where some group with a signal is left without seeds enough for an interval.
+    """
+    with_signal = [side for side in sides if not side.null_control] or list(sides)
+    values = quantities.slopes(sides, footing, range_of=with_signal)
+    if values is None:
+        return None
+    places = {side.place for side in with_signal}
+    enough = [
+        sum(value is not None for value in of_group) >= FEWEST_SEEDS
+        for side, of_group in zip(sides, values, strict=True)
+        if side.place in places
+    ]
+    return values if all(enough) else None
 
 
 def _seed(

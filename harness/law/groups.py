@@ -91,14 +91,27 @@ def _telling(axes: Sequence[Axes]) -> list[str]:
 
 def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
     onsets = [run.onset.step for run in runs if run.onset is not None]
+    seeds = [run.seed for run in runs]
+    onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
-        a=weighed([r.a for r in runs]),
-        ceiling=weighed([r.ceiling for r in runs]),
-        onset=_within_the_run(pooled(onsets, censored=len(runs) - len(onsets))),
-        gain=weighed([r.gain for r in runs]),
+        a=over_seeds(weighed([r.a for r in runs]), seeds),
+        ceiling=over_seeds(weighed([r.ceiling for r in runs]), seeds),
+        onset=over_seeds(onset, seeds),
+        gain=over_seeds(weighed([r.gain for r in runs]), seeds),
+        unknown_seeds=unknown(seeds),
     )
+
+
+def unknown(seeds: Sequence[int | None]) -> int:
+    """How many of several runs of one config may be repeats of another, for want of a seed."""
+    return seeds.count(None) if len(seeds) > 1 else 0
+
+
+def over_seeds(given: Pooled, seeds: Sequence[int | None]) -> Pooled:
+    """Without an interval where runs may be repeats: the spread of repeats is not that of seeds."""
+    return replace(given, low=None, high=None) if unknown(seeds) else given
 
 
 def _within_the_run(onset: Pooled) -> Pooled:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import claims, gates, quantities, random_effects
+from harness.law import claims, gates, groups, quantities, random_effects
 from harness.law.pairs import Pair, Side, axes, moves_scale
 from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
@@ -68,8 +68,9 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     if reason is not None:
         return Measured(margin, incomparable=reason)
     on = None if quantity == "onset" else column or str(pair.later.members[0].result.reward)
-    if min(len(side.members) for side in pair.sides) < FEWEST_SEEDS:
-        return _of_single_seeds(pair, quantity, margin, on)
+    lacking = _no_replicates(pair)
+    if lacking is not None:
+        return _without_replicates(pair, quantity, margin, on, lacking)
     found = _samples(pair.sides, quantity, Footing(column))
     if found is None:
         return Measured(margin, on, **_nothing_to_compare(quantity))
@@ -125,8 +126,22 @@ def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
     return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
 
 
-def _of_single_seeds(pair: Pair, quantity: str, margin: float, on: str | None) -> Measured:
-    single = next(side for side in pair.sides if len(side.members) < FEWEST_SEEDS)
+def _no_replicates(pair: Pair) -> str | None:
+    """Why the runs of a group are no replicates; None where those of both are."""
+    for side in pair.sides:
+        if len(side.members) < FEWEST_SEEDS:
+            return f"a seed is the replicate, steps are not, and {side.name} has one"
+    for side in pair.sides:
+        unknown = groups.unknown(side.seeds)
+        if unknown:
+            of = f"{unknown} of {len(side.members)} runs of {side.name}"
+            return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
+    return None
+
+
+def _without_replicates(
+    pair: Pair, quantity: str, margin: float, on: str | None, why: str
+) -> Measured:
     own = [getattr(m.result, quantity) for side in pair.sides for m in side.members]
     errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
     values = [i.value for i in own if isinstance(i, Interval)]
@@ -134,10 +149,15 @@ def _of_single_seeds(pair: Pair, quantity: str, margin: float, on: str | None) -
     return Measured(
         margin * scale,
         on,
-        (len(pair.later.members), len(pair.baseline.members)),
+        (_replicates(pair.later), _replicates(pair.baseline)),
         own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
-        open=f"a seed is the replicate, steps are not, and {single.name} has one",
+        open=why,
     )
+
+
+def _replicates(side: Side) -> int:
+    """At least: all runs without a seed may have the same."""
+    return len(set(side.seeds))
 
 
 def _samples(

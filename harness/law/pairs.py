@@ -37,6 +37,10 @@ class Side:
         return ", ".join(f"{axis}={value}" for axis, value in self.key.items()) or "all runs"
 
     @property
+    def seeds(self) -> list[int | None]:
+        return [member.identity.seed for member in self.members]
+
+    @property
     def null_control(self) -> bool:
         return self.members[0].identity.null_control
 

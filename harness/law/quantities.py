@@ -47,10 +47,16 @@ class Footing:
         return found if found is not None and found.kind in COLLAPSES else None
 
 
-def slopes(groups: Sequence[Side], footing: Footing) -> Values | None:
-    """a of each run over the range of H that all of them pass through; None if there is none."""
+def slopes(
+    groups: Sequence[Side], footing: Footing, range_of: Sequence[Side] | None = None
+) -> Values | None:
+    """a of each run over the range of H that all of them pass through; None if there is none.
+
+    `range_of`: only these groups settle that range.
+    """
     points = [[footing.points(m) for m in group.members] for group in groups]
-    within = shared_range.shared([p for of_group in points for p in of_group if p is not None])
+    settling = [footing.points(m) for group in range_of or groups for m in group.members]
+    within = shared_range.shared([p for p in settling if p is not None])
     if within is None:
         return None
     return [

@@ -149,6 +149,9 @@ class GroupResult:
     """This group minus an earlier one, a quantity each."""
     compared: Mapping[str, Any] | None = None
     """The number of each seed, and their means, on one footing for all groups."""
+    unknown_seeds: int = 0
+    """Of several runs, those whose seed is not known: they may be repeats, so no mean has an
+    interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,8 +177,9 @@ def _limits(lines: Sequence[_Line]) -> Limits:
 
 def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, Line2D | Patch]:
     one_colour = len(set(slots.values())) < len(slots) or None in slots
+    several = "one run" if None in slots else "one seed"
     entries: dict[str, Line2D | Patch] = {
-        "one seed" if one_colour else f"seed {seed}": Line2D(
+        several if one_colour else f"seed {seed}": Line2D(
             [], [], color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
         )
         for seed, slot in slots.items()

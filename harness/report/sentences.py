@@ -32,6 +32,18 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
     return lines
 
 
+def unknown_seeds(analysis: Analysis) -> list[str]:
+    """What is not said of runs that may be repeats, and how to have it said."""
+    unknown = sum(group.unknown_seeds for group in analysis.groups)
+    if not unknown:
+        return []
+    return [
+        f"The seed of {plural(unknown, 'run')} is unknown. Several of one config may be repeats, "
+        "which are no replicates: their means have no interval and decide no difference. "
+        "`seed: NUMBER` in the config.yaml of each, if they are seeds, makes them count."
+    ]
+
+
 def counts(run: RunResult) -> str:
     """`2 nan, 1 torn last line`."""
     return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())

@@ -36,6 +36,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
     if fitted:
         console.print(_table(analysis, fitted, called, console.width))
         _lines(console, FOOTNOTES, "dim")
+    _lines(console, sentences.unknown_seeds(analysis))
     for pair, contrasts in table_contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
         console.print(contrasts)
@@ -125,7 +126,7 @@ def _group_cells(group: GroupResult) -> list[Text]:
     onset = _pooled_onset(group.onset)
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
     return [
-        text(f"mean of {len(group.runs)}"),
+        _stacked(f"mean of {len(group.runs)}", "seeds unknown" if group.unknown_seeds else ""),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),

@@ -158,3 +158,23 @@ def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(tmp_path: Path)
         "Evaluated more often, a may be comparable on eval/medium/reward: "
         "add trainer.eval_every=2 to the sweep."
     )
+
+
+def test_the_range_of_h_that_a_is_drawn_over_is_that_of_runs_with_a_signal(tmp_path: Path) -> None:
+    """Null controls whose H keeps its level would leave no range to compare the others over."""
+    for level in ("easy", "medium"):
+        for seed in (1, 2, 3):
+            lawful = synthetic.rows(synthetic.lawful(seed, 300, LOW))
+            still = synthetic.rows(synthetic.flat(seed, 300, LOW))
+            name = f"{level}-{seed}"
+            synthetic.write_run(tmp_path / name, lawful, seed=seed, level=level)
+            synthetic.write_run(
+                tmp_path / f"{name}-null", still, seed=seed, level=level, null_control=True
+            )
+    compared = [group.compared for group in analyse([tmp_path]).groups]
+    assert len(compared) == 4
+    for group in compared:
+        assert group is not None
+        assert group["shared_range"]
+        if not group["seeds"][0]["run"].endswith("null"):
+            assert group["a"].low <= synthetic.TRUE_A <= group["a"].high

@@ -39,7 +39,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
 
     Raises ConfigError for a column without a name, a share that is none or an `out` that is a
-    run, StorageError if nothing can be written.
+    run or a file, StorageError if nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
@@ -106,6 +106,9 @@ def _refuse_run(out: Path) -> None:
 def _refuse_unwritable(out: Path) -> None:
     """Said before the analysis. The folder itself is made after it: it could pass for a run."""
     nearest = next(path for path in (out, *out.parents) if os.path.lexists(path))
+    if not nearest.is_dir():
+        rule = f"must name a folder, there or yet to be made, and {str(nearest)!r} is none"
+        raise ConfigError(f"--out: {rule}; got {str(out)!r}: name another")
     with atomic.storage(out):
         tempfile.TemporaryFile(dir=nearest).close()
 

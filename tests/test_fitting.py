@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.errors import ConfigError, StorageError
+from harness.errors import ConfigError
 from harness.fitting import Wanted, fit
 from tests.law import synthetic
 
@@ -35,8 +35,13 @@ def test_a_place_for_no_results_is_refused_before_the_analysis(
     run = synthetic.write_rows(tmp_path / "run", ROWS)
     (tmp_path / "file").write_text("")
     (tmp_path / "dangling").symlink_to("nowhere")
-    with pytest.raises(StorageError, match=rf"^{tmp_path / out}: (Not a directory|No such file)"):
+    taken = tmp_path / out.split("/")[0]
+    with pytest.raises(ConfigError) as refused:
         fit(wanted(run, tmp_path / out), as_json=True, explain=False)
+    assert str(refused.value) == (
+        f"--out: must name a folder, there or yet to be made, and '{taken}' is none; "
+        f"got '{tmp_path / out}': name another"
+    )
     assert capsys.readouterr().out == ""
 
 

@@ -59,12 +59,22 @@ def read_tolerantly(
 def _rows(path: Path, data: bytes) -> Rows:
     """By the format: the name's end decides, and where it does not, the content."""
     if path.suffix == ".csv":
+        _refuse_other_separator(path, data)
         return csv_text.rows(data)
     if path.suffix == ".jsonl":
         return json_lines.rows(data)
     if path.suffix == ".json":
         return _json_document(data)
     return verl_console.rows(data) if verl_console.looks_like(data) else json_lines.rows(data)
+
+
+def _refuse_other_separator(path: Path, data: bytes) -> None:
+    mark = csv_text.other_separator(data)
+    if mark is not None:
+        rule = f"columns must be separated by ',', and the header looks separated by {mark!r}"
+        given = data.partition(b"\n")[0].decode("utf-8").strip()
+        advice = "write it with ',' between columns and '.' in numbers"
+        raise ReadError("unreadable", f"{path}:1: {rule}; got {given!r}: {advice}")
 
 
 def _json_document(data: bytes) -> Rows:

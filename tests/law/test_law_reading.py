@@ -196,3 +196,20 @@ def test_the_quick_reader_takes_what_this_project_writes() -> None:
 
     data = b"".join(encode_row(n, {"entropy": 0.5, "reward": 0.25}) for n in range(1, 4))
     assert fast_reading.columns(data, WANTED) is not None
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+@pytest.mark.parametrize("number", ["0.5", "0,5"])
+def test_a_csv_separated_otherwise_is_refused_by_what_separates_it(
+    tmp_path: Path, mark: str, number: str
+) -> None:
+    header, row = mark.join(("step", "entropy", "reward")), mark.join(("1", number, number))
+    path = tmp_path / "log.csv"
+    path.write_text(f"{header}\n{row}\n", encoding="utf-8")
+    (run,) = analyse([path]).runs
+    assert run.error is not None
+    assert (run.error.kind, run.error.message) == (
+        "unreadable",
+        f"{path}:1: columns must be separated by ',', and the header looks separated by {mark!r}; "
+        f"got {header!r}: write it with ',' between columns and '.' in numbers",
+    )

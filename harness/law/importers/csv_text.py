@@ -8,6 +8,7 @@ import csv
 from harness.law.importers.rows import Row, Rows, damaged
 
 RULE = "must hold a header and one line of as many fields a row"
+OTHER_SEPARATORS = (";", "\t", "|")
 NOTHING = ("", "null", "None", "NULL", "NA")
 
 
@@ -32,6 +33,17 @@ def rows(data: bytes) -> Rows:
         places.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
     return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
+
+
+def other_separator(data: bytes) -> str | None:
+    """Where the header is one field to us, what else seems to separate it; None where it is more.
+
+    It is not read by guess: with ';' often goes the comma in numbers, and then the dot elsewhere.
+    """
+    header = fields(data.partition(b"\n")[0]) or []
+    if len(header) != 1:
+        return None
+    return next((mark for mark in OTHER_SEPARATORS if mark in header[0]), None)
 
 
 def fields(line: bytes) -> list[str] | None:

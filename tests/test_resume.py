@@ -15,7 +15,7 @@ from harness.records import folder, held
 from harness.records.folder import RunFolder, RunStatus
 from tests.commands import TABULAR, harness, only_sweep, rows, started, until
 
-SHORT = (*TABULAR, "trainer.steps=300", "trainer.checkpoint_every=1000")
+SHORT = (*TABULAR, "trainer.steps=100", "trainer.checkpoint_every=1000")
 
 
 def put(path: Path, status: RunStatus) -> RunFolder:
@@ -41,12 +41,12 @@ def test_a_stopped_run_goes_on_and_then_has_nothing_to_do(tmp_path):
     assert (train.returncode, resumed.returncode) == (75, 0)
     first = json.loads(resumed.stdout.splitlines()[0])
     assert first["event"] == "resume"
-    assert 0 < first["step"] < rows(tmp_path / "cut") == 300
+    assert 0 < first["step"] < rows(tmp_path / "cut") == 100
 
     again = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
     assert again.returncode == 0
     assert [json.loads(line) for line in again.stdout.splitlines()] == [
-        {"event": "resume", "step": 300},
+        {"event": "resume", "step": 100},
         {"event": "end", "status": "done", "exit_code": 0},
     ]
 

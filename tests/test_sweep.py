@@ -30,7 +30,7 @@ def holder(run: Path) -> int | None:
 
 
 def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
-    words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard")
+    words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard", "hydra/launcher=basic")
     done = harness("sweep", *words, "--json", cwd=tmp_path)
     assert done.returncode == 0
     root = only_sweep(tmp_path)

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 
-from harness.config import STRATEGIES, DifficultyConfig
+from harness.config import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator import blind, optimum
 from harness.simulator.reference import spoken_schedule, talk
 from harness.simulator.scripted import ScriptedSimulator
@@ -66,8 +66,18 @@ def test_a_talk_too_long_to_search_says_so() -> None:
         blind.best_schedule(Game(DifficultyConfig(turn_cap=7)))
 
 
-@pytest.mark.parametrize("name", ["easy", "medium", "hard"])
-@pytest.mark.parametrize("schedule", [("question",), ("reflect", "affirm"), ("restate", "inform")])
+SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
+"""By default each level has one of them; the slow tests try the rest."""
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule"),
+    [
+        pytest.param(name, schedule, marks=() if row == column else pytest.mark.slow)
+        for row, name in enumerate(LEVELS)
+        for column, schedule in enumerate(SCHEDULES)
+    ],
+)
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
     played = tuple(itertools.islice(itertools.cycle(schedule), 6))
     predicted = blind.value(Game(level(name)), played)

@@ -11,7 +11,7 @@ from harness.simulator import surface
 from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, random_supporter, talk
 from harness.simulator.scripted import ScriptedSimulator
-from tests.simulator.attacks import ATTACKS, SLOT_JUNK, Attack
+from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
 from tests.simulator.contract import key
 from tests.simulator.test_scripted import level
 
@@ -36,7 +36,12 @@ def test_salad_is_found_at_least_this_often(name: str) -> None:
     assert np.mean([surface.fault(text) is not None for text in said]) >= HIT_RATE[name]
 
 
-@pytest.mark.parametrize("name", ["easy", "medium", "hard"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("easy", marks=SLOW), "medium", pytest.param("hard", marks=SLOW)]
+)
 def test_salad_of_the_best_replies_is_worth_less_than_random_ones(name: str) -> None:
     fluent = _mean_final(name, random_supporter)
     for attack in ATTACKS.values():

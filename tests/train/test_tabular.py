@@ -154,7 +154,7 @@ def test_conversations_can_be_read_back(tmp_path: Path) -> None:
 
 
 def test_it_learns_on_easy_users(tmp_path: Path) -> None:
-    rows = rows_of(tmp_path, tabular(LEVELS.easy, steps=60, conversations=64))
+    rows = rows_of(tmp_path, tabular(LEVELS.easy, steps=60, conversations=32, eval_every=60))
     reward = [r["reward"] for r in rows]
     assert np.mean(reward[-15:]) > np.mean(reward[:10]) + 0.06
     assert rows[-1]["eval/easy/reward"] > rows[0]["eval/easy/reward"] + 0.06

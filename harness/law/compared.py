@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.law import groups, measured, quantities
+from harness.law import groups, quantities, scales
 from harness.law.groups import Member
 from harness.law.pairs import Side
 from harness.law.quantities import Footing, Values
@@ -18,7 +18,7 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     """Place of a group -> reward column, shared or own; its seeds; their means."""
     if not sides:
         return {}
-    column = measured.column_for(sides)
+    column = scales.column_for(sides)
     footing = Footing(column)
     seeds = max(len(side.members) for side in sides)
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import claims, gates, groups, quantities, random_effects
-from harness.law.pairs import Pair, Side, axes, moves_scale
+from harness.law import claims, gates, groups, quantities, random_effects, scales
+from harness.law.pairs import Pair, Side
 from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
-from harness.law.replicates import COMMON
 from harness.law.results import Interval
 
 TOLD_BY_H = ("a", "ceiling", "onset")
@@ -63,7 +62,7 @@ class Measured:
 
 def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Measured:
     """`margin` as in margins.DEFAULT, a's a share of the mean of both a."""
-    column = column_for(pair.sides)
+    column = scales.column_for(pair.sides)
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
         return Measured(margin, incomparable=reason)
@@ -86,24 +85,6 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     return Measured(margin, on, seeds, estimate, probe, net)
 
 
-def column_for(sides: Sequence[Side]) -> str | None:
-    """The reward column to compare on: the headline where it is one scale, else a common one.
-
-    None where every common evaluation has too few points in some run.
-    """
-    members = [member for side in sides for member in side.members]
-    headlines = {member.result.reward for member in members}
-    headline = headlines.pop() if len(headlines) == 1 else None
-    apart = [axes(sides[0], side) for side in sides[1:]]
-    if headline and not any(moves_scale(a, headline) for a in apart):
-        return headline
-    for column in COMMON:
-        enough = (len(m.replicate.points.get(column, ())) >= gates.FEWEST_POINTS for m in members)
-        if all(enough) and not any(moves_scale(a, column) for a in apart):
-            return column
-    return None
-
-
 def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
     if len(pair.axes) > 1:
         return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
@@ -111,10 +92,7 @@ def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bo
     if unlike:
         return f"measured in different ways: {unlike[0]}"
     if column is None and quantity in ("ceiling", "gain"):
-        return (
-            "different scales: each on its own users' reward, and no eval/<level>/reward with "
-            f"{gates.FEWEST_POINTS} points is in every run"
-        )
+        return scales.why_none(pair)
     return None
 
 

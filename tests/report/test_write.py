@@ -72,11 +72,11 @@ def test_the_numbers_beside_a_figure_are_those_it_shows(tmp_path: Path) -> None:
 
 
 def test_the_same_analysis_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
-    first = write_results(made.ladder(levels=2, seeds=1), tmp_path / "1", "auto")
+    first = write_results(made.ladder(levels=1, seeds=1), tmp_path / "1", "auto")
     code = (
         "from pathlib import Path; from tests.report import made; "
         "from harness.report.write import write_results; "
-        f"write_results(made.ladder(levels=2, seeds=1), Path({str(tmp_path / '2')!r}), 'auto')"
+        f"write_results(made.ladder(levels=1, seeds=1), Path({str(tmp_path / '2')!r}), 'auto')"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
     for path in first:
@@ -84,9 +84,11 @@ def test_the_same_analysis_gives_the_same_bytes_in_another_process(tmp_path: Pat
 
 
 def test_no_figure_of_an_earlier_analysis_stays_and_nothing_else_goes(tmp_path: Path) -> None:
-    write_results(made.ladder(levels=1, seeds=1), tmp_path, "auto")
-    for name in ("entropy_curves_2.csv", "residuals_3.png", "entropy_law_draft.png", "notes.png"):
-        (tmp_path / name).write_text("x")
+    write_results(made.ladder(levels=1), tmp_path, "none")
+    for name in (*FIGURES, "entropy_curves_2.csv", "residuals_3.png"):
+        (tmp_path / name).write_text("drawn before")
+    for name in ("entropy_law_draft.png", "notes.png"):
+        (tmp_path / name).write_text("somebody's")
     write_results(made.ladder(levels=1), tmp_path, "none")
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {"law.json", "law.csv", "notes.png", "entropy_law_draft.png"}

@@ -1,0 +1,11 @@
+"""What holds in every test process."""
+
+import gc
+
+gc.disable()  # collecting imports torch and pandas, whose objects stay and would be walked again
+
+
+def pytest_collection_finish() -> None:
+    """From here on look for garbage, but only in what the tests make."""
+    gc.freeze()
+    gc.enable()

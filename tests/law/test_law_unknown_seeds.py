@@ -9,9 +9,10 @@ import yaml
 
 from harness.law.analysis import analyse
 from harness.law.results import Analysis
-from harness.report import sentences
+from harness.report import figures, sentences
 from tests.law import compared, synthetic
 from tests.law.synthetic import LOW
+from tests.report.test_figures import legend
 from tests.report.test_tables import printed
 
 COPIES = 3
@@ -74,6 +75,14 @@ def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
     text = printed(unknown)
     assert said in text
     assert "seeds unknown" in text
+
+
+def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
+    forest = next(d for d in figures.draw(unknown, every_run=False) if d.name == "forest")
+    assert legend(forest)[:2] == [
+        "one run", "mean over seeds, 95% interval; over runs of unknown seed without"
+    ]  # fmt: skip
+    assert {row["low"] for row in forest.rows if row["kind"] == "mean"} == {None}
 
 
 def test_the_same_runs_with_seeds_count_and_nothing_is_said(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ imports what it runs, so that `harness --help` is as quick as Python itself allo
 
 from __future__ import annotations
 
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -189,6 +190,8 @@ def fit_entropy_law(
 
     To every run at or below PATH, with intervals, onset of collapse and verdict.
     """
+    # before numpy is imported: its arrays are short here, and the processes share the cores
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from harness import fitting
 
     wanted = fitting.Wanted(

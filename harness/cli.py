@@ -202,6 +202,23 @@ def fit_entropy_law(
 
 
 @app.command()
+def calibrate(
+    overrides: Overrides = None,
+    as_json: AsJson = False,
+    out: Annotated[Path, typer.Option("--out", help="Results folder.", show_default=True)] = Path(
+        "calibration"
+    ),
+) -> None:
+    """Measure how demanding levels are.
+
+    By replies and supporters that never learn: harness calibrate difficulty=easy,hard
+    """
+    from harness import calibrating
+
+    calibrating.calibrate(overrides or [], out, as_json=as_json)
+
+
+@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Check that this machine is ready.
 

@@ -7,18 +7,21 @@ a rise; here its expectation is taken, so that only the choice of contexts is ch
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.calibration import replies
-from harness.calibration.contexts import users_of
-from harness.calibration.interval import Floats, Interval, mean, share
+from harness.calibration.contexts import Contexts, users_of
+from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.replies import FreeReply
 from harness.config import INTENTIONS, DifficultyConfig
-from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.simulator.protocol import SupporterReply
 from harness.simulator.recognise import recognise
 from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.state import State
+
+INTENTION_EVERY = 4
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,12 @@ class Accepted:
 
     fixed: Floats
     """Shape (contexts, replies)."""
-    intentions: tuple[str, ...]
-    """Of the user of each context."""
+    contexts: Contexts
+    intentions: Floats
+    """Shape (contexts, intentions): mean over the fixed replies, had the user come for each.
+
+    NaN but in every INTENTION_EVERY-th context.
+    """
     free: Floats
     """By reply, over the intentions and temperaments a user may have."""
 
@@ -37,16 +44,16 @@ class Accepted:
         return np.asarray(self.fixed.mean(axis=1))
 
     def all(self) -> Interval | None:
-        return mean(self.by_context)
+        return clustered(self.by_context, self.contexts.conversations)
 
     def held_out(self) -> Interval | None:
         """Over the half of the replies that nothing was tuned on."""
         held = np.array([reply.held_out for reply in replies.fixed()])
-        return mean(self.fixed[:, held].mean(axis=1))
+        return clustered(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
 
     def by_intention(self) -> dict[str, Interval | None]:
-        of = np.array(self.intentions)
-        return {name: mean(self.by_context[of == name]) for name in INTENTIONS}
+        talks = self.contexts.conversations
+        return {i: clustered(self.intentions[:, n], talks) for n, i in enumerate(INTENTIONS)}
 
     def free_wording(self) -> Interval | None:
         return mean(_by_person(self.free, lambda reply: True))
@@ -55,19 +62,30 @@ class Accepted:
         return mean(_by_person(self.free, lambda reply: reply.held_out))
 
 
-def measure(level: DifficultyConfig, turns: Sequence[UserTurn]) -> Accepted:
-    """P(rise) of both reply sets for the users of `level`; `turns` are the contexts."""
+def measure(level: DifficultyConfig, contexts: Contexts) -> Accepted:
+    """P(rise) of both reply sets for the users of `level`."""
     simulator = ScriptedSimulator(level)
-    states = [turn.state for turn in turns]
-    fixed = [
-        [simulator.rise_probability(s, SupporterReply(r.to(s))) for r in replies.fixed()]
-        for s in states
-    ]
+    states = [turn.state for turn in contexts.turns]
+    fixed = [_rises(simulator, s) for s in states]
     free = [
         np.mean([simulator.rise_probability(s, SupporterReply(r.text)) for s in users_of(r)])
         for r in replies.free()
     ]
-    return Accepted(np.array(fixed), tuple(s.user.intention for s in states), np.array(free))
+    return Accepted(np.array(fixed), contexts, _by_intention(simulator, states), np.array(free))
+
+
+def _by_intention(simulator: ScriptedSimulator, states: Sequence[State]) -> Floats:
+    found = np.full((len(states), len(INTENTIONS)), np.nan)
+    for number in range(0, len(states), INTENTION_EVERY):
+        for column, intention in enumerate(INTENTIONS):
+            user = replace(states[number].user, intention=intention)
+            found[number, column] = np.mean(_rises(simulator, replace(states[number], user=user)))
+    return found
+
+
+def _rises(simulator: ScriptedSimulator, state: State) -> list[float]:
+    said = (SupporterReply(reply.to(state)) for reply in replies.fixed())
+    return [simulator.rise_probability(state, reply) for reply in said]
 
 
 def agreement(held_out: bool) -> Interval | None:

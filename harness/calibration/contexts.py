@@ -1,32 +1,46 @@
 """Where the replies are tried: states that talks at medium pass through, the same for all levels.
 
-One state of each conversation, so that contexts are independent; the supporters are of graded
-skill, so that they are neither all well nor all badly off.
+The supporters are of graded skill, so that users are neither all well nor all badly off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.calibration.population import SKILLS, hold, skilled
 from harness.calibration.replies import FixedReply, FreeReply
 from harness.config import INTENTIONS, TEMPERAMENTS, DifficultyConfig
-from harness.simulator.draws import pick, uniforms
 from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.state import State, User
 
-COUNT = 240
+CONVERSATIONS = 120
 EMOTION = 40
 """At which free-wording replies are tried."""
 
 
-def contexts(medium: DifficultyConfig, count: int = COUNT) -> tuple[UserTurn, ...]:
-    """Turns of users that wait for a reply, one of each of `count` conversations."""
-    each = count // len(SKILLS)
-    talks = [talk for share in SKILLS for talk in hold(medium, skilled(share), each).turns]
-    return tuple(
-        pick(talk[:-1], uniforms("context", number)[0]) for number, talk in enumerate(talks)
-    )
+@dataclass(frozen=True)
+class Contexts:
+    """User turns that wait for a reply."""
+
+    turns: tuple[UserTurn, ...]
+    conversations: NDArray[np.int64]
+    """The conversation of each."""
+
+
+def contexts(medium: DifficultyConfig) -> Contexts:
+    """Every turn of CONVERSATIONS talks at `medium`, supporters of each skill in turn."""
+    each = CONVERSATIONS // len(SKILLS)
+    talks = [
+        talk
+        for number, skill in enumerate(SKILLS)
+        for talk in hold(medium, skilled(skill), range(number * each, (number + 1) * each)).turns
+    ]
+    found = [(turn, number) for number, talk in enumerate(talks) for turn in talk[:-1]]
+    return Contexts(tuple(t for t, _ in found), np.array([n for _, n in found]))
 
 
 def users_of(reply: FreeReply) -> Sequence[State]:

@@ -7,11 +7,9 @@ language model scored these in the paper; here they are read off the user's word
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from harness.calibration.contexts import rotated
+from harness.calibration.contexts import Contexts, rotated
 from harness.calibration.interval import Floats
 from harness.calibration.replies import fixed
 from harness.config import STRATEGIES, DifficultyConfig
@@ -20,12 +18,12 @@ from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.simulator.scripted import ScriptedSimulator
 
 
-def measure(level: DifficultyConfig, turns: Sequence[UserTurn]) -> Floats:
+def measure(level: DifficultyConfig, contexts: Contexts) -> Floats:
     """Share of the items that show, by context: shape (contexts,)."""
     simulator = ScriptedSimulator(level)
     by_strategy = [[r for r in fixed() if r.strategy == s] for s in STRATEGIES]
     found = []
-    for number, turn in enumerate(turns):
+    for number, turn in enumerate(contexts.turns):
         said = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
         answers = simulator.answer([turn] * len(said), said)
         items = [_items(turn, answer) for answer in answers if answer.text]

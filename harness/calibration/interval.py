@@ -36,6 +36,24 @@ def mean(values: ArrayLike) -> Interval | None:
     return Interval(value, value - half, value + half)
 
 
+def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
+    """Of the mean of `values` that depend on each other within a cluster; None below two clusters.
+
+    The standard error is the cluster-robust one of a mean; NaN values are left out.
+    """
+    found, of = np.asarray(values, float), np.asarray(clusters)
+    found, of = found[np.isfinite(found)], of[np.isfinite(found)]
+    _, place = np.unique(of, return_inverse=True)
+    count = int(place.max(initial=-1)) + 1
+    if count < 2:
+        return None
+    value = float(found.mean())
+    sums = np.bincount(place, found - value)
+    error = np.sqrt(count / (count - 1) * (sums**2).sum()) / found.size
+    half = float(stdtrit(count - 1, 0.975) * error)
+    return Interval(value, value - half, value + half)
+
+
 def share(hits: ArrayLike) -> Interval | None:
     """Of the share of true `hits`, by Wilson's score, which has width at 0 and at 1 as well."""
     found = np.asarray(hits, bool)

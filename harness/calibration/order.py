@@ -35,14 +35,15 @@ def steps(levels: Mapping[str, Mapping[str, Floats]]) -> list[Step]:
 
     Values are paired: the same contexts, the same users. A pair with a missing value is left out.
     """
-    names = list(levels)
-    found = [
-        (measure, easier, harder, *_paired(levels[easier][measure] - levels[harder][measure]))
-        for easier, harder in pairwise(names)
-        for measure in MEASURES
+    pairs = [
+        (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
     ]
-    adjusted = _holm([p for *_, p in found])
-    return [Step(*of, p) for (*of, _), p in zip(found, adjusted, strict=True)]  # type: ignore[arg-type]
+    found = [_paired(levels[easier][m] - levels[harder][m]) for m, easier, harder in pairs]
+    adjusted = _holm([p for _, p in found])
+    return [
+        Step(*pair, difference, p)
+        for pair, (difference, _), p in zip(pairs, found, adjusted, strict=True)
+    ]
 
 
 def _paired(differences: Floats) -> tuple[float, float]:

@@ -22,8 +22,8 @@ Floats = NDArray[np.float64]
 
 NAMED = ("attentive", "neutral", "advice_only", "praising", "dismissive", "silent", "random")
 """The reference policies of a card."""
-SKILLS = (0.0, 0.2, 0.4, 0.6, 0.8)
-"""Shares of attentive replies of the population's members."""
+SKILLS = (-0.2, 0.0, 0.2, 0.4, 0.6)
+"""Of the population's members: the share of attentive replies, or, below zero, of empty ones."""
 SEED = 1
 TINY_STD = 0.05
 """Of final emotion / 100 within a group: below it, advantages are differences of a point or two."""
@@ -55,28 +55,29 @@ class Talks:
         ]
 
 
-def skilled(share: float) -> Reference:
-    """Attentive in `share` of the replies, random in the others."""
+def skilled(skill: float) -> Reference:
+    """Attentive, or neutral if `skill` is negative, in so large a share of replies; else random."""
+    other = attentive if skill > 0 else REFERENCES["neutral"]
 
     def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        return (attentive if u[-1] < share else random_supporter)(heard, said, u)
+        return (other if u[-1] < abs(skill) else random_supporter)(heard, said, u)
 
     return reply
 
 
-def hold(level: DifficultyConfig, policy: Reference, count: int) -> Talks:
-    """`count` conversations with held-out users, the same users for every level and policy."""
-    keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(count)]
+def hold(level: DifficultyConfig, policy: Reference, users: range) -> Talks:
+    """One conversation with each of the held-out `users`; a number is the same user everywhere."""
+    keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in users]
     return _talks(level, policy, keys)
 
 
 def named(level: DifficultyConfig, name: str, count: int) -> Talks:
-    return hold(level, REFERENCES[name], count)
+    return hold(level, REFERENCES[name], range(count))
 
 
 def population(level: DifficultyConfig, count: int) -> dict[float, Talks]:
-    """By share of attentive replies."""
-    return {share: hold(level, skilled(share), count) for share in SKILLS}
+    """By skill."""
+    return {skill: hold(level, skilled(skill), range(count)) for skill in SKILLS}
 
 
 def group_std(level: DifficultyConfig, group_size: int, groups: int) -> Floats:

@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -73,6 +74,6 @@ def free() -> tuple[FreeReply, ...]:
     return tuple(_free(json.loads(line)) for line in lines)
 
 
-def _free(row: dict[str, object]) -> FreeReply:
-    told = Told(int(str(row["told"])), frozenset(row["feelings"]), True)  # type: ignore[arg-type]
-    return FreeReply(_INDEX[str(row["persona"])], told, str(row["strategy"]), str(row["text"]))
+def _free(row: dict[str, Any]) -> FreeReply:
+    told = Told(row["told"], frozenset(row["feelings"]), True)
+    return FreeReply(_INDEX[row["persona"]], told, row["strategy"], row["text"])

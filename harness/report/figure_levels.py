@@ -1,0 +1,115 @@
+"""The measured difficulty of levels: acceptance, who fares how, and the dynamics of emotion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from harness.report import canvas
+from harness.report.canvas import Drawing, colour, marker
+from harness.report.figure_text import label
+
+COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
+TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
+APART = 0.18
+"""Of levels in a row of policies."""
+Row = dict[str, Any]
+
+
+def draw(calibration: Mapping[str, Any]) -> Drawing:
+    """`calibration` is the value of calibration.json."""
+    cards = calibration["levels"]
+    rows = _rows(cards, calibration["published"])
+    heading = "Measured difficulty: points and 95% intervals; hollow and dashed, published figures"
+    with canvas.styled():
+        panels = canvas.grid(heading, TITLES, 1, 3.4)
+        accepted, fared, moved = (axes for (axes,) in panels.panels)
+        _accepted(accepted, list(cards), [r for r in rows if r["panel"] == "acceptance"])
+        _fared(fared, list(cards), [r for r in rows if r["panel"] == "final_emotion"])
+        _moved(moved, list(cards), [r for r in rows if r["panel"] == "p_rise"])
+        canvas.legend(panels.figure, _legend(list(cards)))
+    return Drawing("calibration", panels.figure, COLUMNS, tuple(rows))
+
+
+def _rows(cards: Mapping[str, Any], published: Sequence[Mapping[str, Any]]) -> list[Row]:
+    known = {(match["level"], match["figure"]): match["published"] for match in published}
+    rows = []
+    for level, card in cards.items():
+        for name in ("acceptance", "need_expression"):
+            rows.append(_row("acceptance", level, name, card[name], known.get((level, name))))
+        for name, score in card["policies"].items():
+            rows.append(_row("final_emotion", level, name, score["final_emotion"], None))
+        for decade in card["by_decade"]:
+            what = f"P(rise) in the {decade['emotion']}s"
+            rows.append(_row("p_rise", level, what, decade["p_rise"], known.get((level, what))))
+    return rows
+
+
+def _row(
+    panel: str, level: str, what: str, found: Mapping[str, float] | None, published: float | None
+) -> Row:
+    numbers = dict(found) if found else dict.fromkeys(("value", "low", "high"))
+    return {"panel": panel, "level": level, "what": what, **numbers, "published": published}
+
+
+def _accepted(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+    for slot, level in enumerate(levels):
+        for place, row in enumerate(r for r in rows if r["level"] == level):
+            at = place + (slot - (len(levels) - 1) / 2) * APART
+            _point(axes, row, at, slot, vertical=True)
+            if row["published"] is not None:
+                axes.plot(at, row["published"], "D", mfc="none", mec=canvas.INK, ms=7)
+    axes.set_xticks([0, 1], ["acceptance of\nfixed replies", "need\nexpression"])
+    axes.set_xlim(-0.6, 1.6)
+    axes.set_ylim(0, 1)
+    axes.set_ylabel("share")
+
+
+def _fared(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+    policies = list(dict.fromkeys(row["what"] for row in rows))
+    for row in rows:
+        slot = levels.index(row["level"])
+        at = -policies.index(row["what"]) - (slot - (len(levels) - 1) / 2) * APART
+        _point(axes, row, at, slot, vertical=False)
+    axes.set_yticks([-n for n in range(len(policies))], [p.replace("_", " ") for p in policies])
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("mean final emotion (0-100)")
+
+
+def _moved(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+    for slot, level in enumerate(levels):
+        mine = [row for row in rows if row["level"] == level]
+        at = 10.0 * np.arange(1, len(mine) + 1) + 5
+        values, low, high = (
+            np.array([np.nan if row[key] is None else row[key] for row in mine], float)
+            for key in ("value", "low", "high")
+        )
+        axes.fill_between(at, low, high, color=colour(slot), alpha=0.15, lw=0)
+        axes.plot(at, values, marker=marker(slot), color=colour(slot))
+        published = [np.nan if row["published"] is None else row["published"] for row in mine]
+        axes.plot(at, published, "--", color=canvas.INK, lw=1)
+    axes.set_ylim(0, 1)
+    axes.set_xlabel("emotion when the reply comes")
+    axes.set_ylabel("P(emotion rises)")
+
+
+def _point(axes: Axes, row: Row, at: float, slot: int, vertical: bool) -> None:
+    if row["value"] is None:
+        return
+    ends, here = [row["low"], row["high"]], [at, at]
+    line, point = ((here, ends), ([at], [row["value"]]))
+    if not vertical:
+        line, point = (ends, here), ([row["value"]], [at])
+    axes.plot(*line, color=colour(slot), lw=1.2)
+    axes.plot(*point, marker(slot), color=colour(slot))
+
+
+def _legend(levels: Sequence[str]) -> dict[str, Line2D]:
+    return {
+        label(level): Line2D([], [], marker=marker(slot), color=colour(slot))
+        for slot, level in enumerate(levels)
+    }

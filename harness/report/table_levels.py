@@ -1,0 +1,87 @@
+"""A calibration on a terminal: a table with a column a level, then what it comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from harness.report.terminal import text
+
+Rows = Iterator[tuple[str, list[str]]]
+POINTS, SHARES = 1, 2
+"""Decimals."""
+HOW = "at 100, left"
+CAUTION = "a match is of level: it proves no realism"
+
+
+def print_calibration(calibration: Mapping[str, Any], console: Console) -> None:
+    """`calibration` is the value of calibration.json."""
+    cards = calibration["levels"]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in ("", *cards):
+        table.add_column(text(heading))
+    for name, cells in _rows(list(cards.values())):
+        table.add_row(text(name), *map(text, cells))
+    console.print(table)
+    for line in findings(calibration):
+        console.print(text(line), soft_wrap=True)
+
+
+def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
+    """The order of the levels, and which published figures are met."""
+    holds = calibration["order_holds"]
+    if holds is not None:
+        broken = [
+            f"{s['measure'].replace('_', ' ')} of {s['easier']} and {s['harder']}"
+            for s in calibration["order"]
+            if s["p_holm"] >= 0.05
+        ]
+        yield "the levels are in order" if holds else f"no order shown in {', '.join(broken)}"
+    matches = calibration["published"]
+    if matches:
+        met = sum(match["matched"] for match in matches)
+        yield f"{met} of {len(matches)} published figures are met; {CAUTION}"
+    for match in matches:
+        if not match["matched"]:
+            yield (
+                f"not met: {match['figure']} of {match['level']} is {match['measured']:.3f}, "
+                f"published {match['published']:.3f}"
+            )
+    agreements = [card["strategy_agreement"] for card in calibration["levels"].values()]
+    if agreements and agreements[0]["value"] < 0.70:
+        share = agreements[0]["value"]
+        yield f"not transferable: of free wording, the strategy is recognised in {share:.0%} only"
+
+
+def _rows(cards: list[Mapping[str, Any]]) -> Rows:
+    for name in ("acceptance", "acceptance_held_out", "acceptance_free_wording",
+                 "need_expression", "strategy_agreement"):  # fmt: skip
+        yield name.replace("_", " "), [_interval(card[name], SHARES) for card in cards]
+    yield "final emotion", ["" for _ in cards]
+    for policy in cards[0]["policies"]:
+        scores = [card["policies"][policy] for card in cards]
+        yield f"  {policy}", [_interval(score["final_emotion"], POINTS) for score in scores]
+        yield f"    {HOW}", [_ends(score) for score in scores]
+    yield (
+        "  all skills pooled",
+        [_interval(card["population_final_emotion"], POINTS) for card in cards],
+    )
+    for name in cards[0]["best"]:
+        yield f"  best: {name.replace('_', ' ')}", [f"{card['best'][name]:.1f}" for card in cards]
+    for name in ("zero_variance_groups", "tiny_variance_groups", "lag1"):
+        yield name.replace("_", " "), [_interval(card[name], SHARES) for card in cards]
+
+
+def _ends(score: Mapping[str, Any]) -> str:
+    return ", ".join(f"{score[how]['value']:.0%}" for how in ("success", "failure"))
+
+
+def _interval(value: Mapping[str, float] | None, decimals: int) -> str:
+    if value is None:
+        return "-"
+    shown, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))
+    return f"{shown} [{low}, {high}]"

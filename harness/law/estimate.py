@@ -66,13 +66,16 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
     if line is None:
         return None
     x = noise_bias.taken_off(h, line.x, _noise_share(line))
-    return line if x is line.x else through(x, r)
+    return _by_instrument(x, r, line.z, line.first_stage_f)
 
 
 def through(x: Floats, reward: Floats) -> Line | None:
     """The instrumental-variable line through points that hold no spikes."""
     label = binning.labels(len(x), binning.fit_bins(len(x)))
-    z, f = _instrument(x, label)
+    return _by_instrument(x, reward, *_instrument(x, label))
+
+
+def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> Line | None:
     moves = numbers.centred(z)
     shared = float(moves @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):

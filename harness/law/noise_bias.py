@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning
+from harness.law import binning, numbers
 from harness.law.results import Floats
 
 FEWEST_BINS = 3
@@ -26,8 +26,8 @@ def taken_off(entropy: Floats, x: Floats, noise_share: float) -> Floats:
         return x
     around = binning.clipped(entropy - binning.between_neighbours(own, len(x))) ** 2
     variance = binning.spread_out(binning.means(around, label), len(x))
-    most = float(np.mean(x**2 * variance))
+    moved, most = numbers.centred(x), float(x**2 @ variance)
     if most == 0:
         return x
-    share = min(noise_share * float(np.var(x)) / most, 1.0)
+    share = min(noise_share * float(moved @ moved) / most, 1.0)
     return x * np.exp(-share * variance / 2)

@@ -185,7 +185,7 @@ def _spread(values: Sequence[float]) -> Interval | None:
 def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
     """Mean of a run's values in each time bin, NaN in a bin it has no row in. Shape (bins,)."""
     bins = len(edges) - 1
-    label = np.clip(np.searchsorted(edges, steps, side="right") - 1, 0, bins - 1)
+    label = np.searchsorted(edges[1:-1], steps, side="right")
     counts = np.bincount(label, minlength=bins)
     sums = np.bincount(label, values, minlength=bins)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)

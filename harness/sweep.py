@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, launch, ledger, needs, progress, start_model, stops
+from harness import cards, devices, launch, ledger, needs, progress, start_model, stops
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
 from harness.records import folder
@@ -34,7 +34,7 @@ def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
             dirs, configs = list(ready), list(ready.values())
             with stops.on_signals(root, dirs):
                 if start_model.prepare(configs, root):
-                    with _watched(known, dirs, configs):
+                    with cards.made_beside(root), _watched(known, dirs, configs):
                         _launch(known, dirs, configs, stop_on_failure)
         known = ledger.refresh(known)
         return known, _exit_code(root, known)

@@ -21,7 +21,7 @@ from harness.simulator.recognise import recognise
 from harness.simulator.scripted import ScriptedSimulator
 from harness.simulator.state import State
 
-INTENTION_EVERY = 4
+INTENTION_EVERY = 8
 
 
 @dataclass(frozen=True)

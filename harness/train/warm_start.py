@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 import shutil
 import sys
 import time
@@ -24,7 +23,7 @@ from filelock import FileLock
 from harness import simulator
 from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError
-from harness.records import atomic
+from harness.records import atomic, cache
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
@@ -62,7 +61,7 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 
 def ensure(policy: PolicyConfig) -> Path:
     """The folder of `policy`'s start model: weights, tokenizer, card.json; built if missing."""
-    folder = cache_root() / f"start-{key(policy)}"
+    folder = cache.folder() / f"start-{key(policy)}"
     with atomic.storage(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         if not folder.exists():
@@ -72,20 +71,14 @@ def ensure(policy: PolicyConfig) -> Path:
     return folder
 
 
-def cache_root() -> Path:
-    """Where start models are kept."""
-    if own := os.environ.get("HARNESS_CACHE"):
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "harness"
-
-
 def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     root = Path(simulator.__file__).parent.parent
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
     digest = hashlib.sha256(json.dumps([own, STRATEGIES, INTENTIONS]).encode())
     digest.update(json.dumps({name: version(name) for name in LIBRARIES}).encode())
-    for path in [*(root / name for name in SOURCES), *sorted((root / "simulator").rglob("*.py"))]:
+    users = [p for p in sorted((root / "simulator").rglob("*")) if p.suffix in (".py", ".tsv")]
+    for path in [*(root / name for name in SOURCES), *users]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -1,0 +1,103 @@
+"""cards.json of a sweep: how demanding its levels are, beside the runs that train on them.
+
+A process of its own measures while the runs go on, each level once on a machine: a card is kept in
+the cache under a hash of the level and of the code that plays and measures it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness import places, process, run, stops
+from harness.config import SCHEMA, RunConfig
+from harness.records import atomic, cache, folder, sweep
+from harness.records.folder import RunFolder
+
+FILE = "cards.json"
+NICENESS = 10
+"""The runs come first."""
+MEASURED_BY = ("simulator", "calibration")
+
+
+@contextlib.contextmanager
+def made_beside(root: Path) -> Iterator[None]:
+    """Meanwhile have cards.json of the sweep in `root` made; wait for it, unless runs are to stop.
+
+    A sweep without its cards is a sweep: what goes wrong with them is said, and no more.
+    """
+    if (root / FILE).exists():
+        yield
+        return
+    command = [sys.executable, "-P", "-m", "harness.cards", str(root), str(os.getpid())]
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             env={**os.environ, "OMP_NUM_THREADS": "1"},
+                             start_new_session=True)  # fmt: skip
+    try:
+        yield
+        code = run.wait(child, lambda: stops.stop_runs(root), grace_s=0)
+        if code and not stops.stop_runs(root):
+            print(f"harness: {root / FILE} was not made; the runs are whole", file=sys.stderr)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def key(config: RunConfig) -> str:
+    """16 hex digits of all that determines the card of a run's level."""
+    own = [asdict(config.difficulty), asdict(config.levels.medium), config.algorithm.group_size]
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
+    package = Path(places.__file__).parent
+    for path in sorted(p for part in MEASURED_BY for p in (package / part).rglob("*")):
+        if path.suffix in (".py", ".tsv", ".yaml", ".jsonl"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def make(root: Path) -> None:
+    """Write cards.json of the sweep in `root`. Raises StorageError, DataError."""
+    configs = {
+        row.name: folder.read_config(RunFolder(root / row.name)) for row in sweep.read(root).runs
+    }
+    levels: dict[str, list[str]] = {}
+    for name, config in configs.items():
+        levels.setdefault(key(config), []).append(name)
+    cards = [_entry(k, names, configs[names[0]]) for k, names in levels.items()]
+    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": cards})
+
+
+def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
+    level = asdict(config.difficulty)
+    return {"level": level["name"], "runs": names, "difficulty": level, "card": _card(key, config)}
+
+
+def _card(key: str, config: RunConfig) -> Any:
+    kept = cache.folder() / f"card-{key}.json"
+    with contextlib.suppress(OSError, ValueError):  # none yet, or none that can be read
+        return json.loads(kept.read_text(encoding="utf-8"))
+    from harness.calibration import card, contexts
+
+    where = contexts.contexts(config.levels.medium)
+    found = card.measure(config.difficulty, where, config.algorithm.group_size).card.to_json()
+    with atomic.storage(kept):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(kept, found)
+    return found
+
+
+def main() -> None:
+    process.die_with(int(sys.argv[2]))
+    os.nice(NICENESS)
+    make(Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ SMOKE ?= build/smoke
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep test test-slow test-gpu check smoke bench clean
+.PHONY: help setup sweep test test-slow test-gpu check smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ smoke: setup  ## every stage in seconds, up to the figure, in build/smoke
 
 bench: setup  ## the benchmarks that take a minute or two
 	$(BIN)/python benchmarks/cli_startup.py
+
+cards: setup  ## measure the shipped levels again, after a change of the simulator
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.ship_cards
 
 clean:  ## remove the venv and what checks and builds leave; never runs/
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

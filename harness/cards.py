@@ -1,7 +1,8 @@
 """cards.json of a sweep: how demanding its levels are, beside the runs that train on them.
 
 A process of its own measures while the runs go on, each level once on a machine: a card is kept in
-the cache under a hash of the level and of the code that plays and measures it.
+the cache under a hash of the level and of the code that plays and measures it. The cards of the
+named levels as shipped are shipped with them (`make cards`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from harness import places, process, run, stops
 from harness.config import SCHEMA, RunConfig
 from harness.records import atomic, cache, folder, sweep
 from harness.records.folder import RunFolder
 
 FILE = "cards.json"
+SHIPPED = Path(places.__file__).parent / "calibration" / "cards"
 NICENESS = 10
 """The runs come first."""
 MEASURED_BY = ("simulator", "calibration")
@@ -80,17 +84,29 @@ def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, An
 
 
 def _card(key: str, config: RunConfig) -> Any:
-    kept = cache.folder() / f"card-{key}.json"
-    with contextlib.suppress(OSError, ValueError):  # none yet, or none that can be read
-        return json.loads(kept.read_text(encoding="utf-8"))
+    """The card of a run's level: from the package or the cache, else measured and kept."""
+    kept = cache.folder() / file_name(key)
+    with atomic.storage(kept):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(kept.with_suffix(".lock")):  # of two sweeps at once, one measures
+        for path in (SHIPPED / kept.name, kept):
+            with contextlib.suppress(OSError, ValueError):  # none yet, or none that can be read
+                return json.loads(path.read_text(encoding="utf-8"))
+        found = measure(config)
+        atomic.write_json(kept, found)
+        return found
+
+
+def file_name(key: str) -> str:
+    return f"card-{key}.json"
+
+
+def measure(config: RunConfig) -> Mapping[str, Any]:
+    """The card of the run's level, measured."""
     from harness.calibration import card, contexts
 
     where = contexts.contexts(config.levels.medium)
-    found = card.measure(config.difficulty, where, config.algorithm.group_size).card.to_json()
-    with atomic.storage(kept):
-        kept.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_json(kept, found)
-    return found
+    return card.measure(config.difficulty, where, config.algorithm.group_size).card.to_json()
 
 
 def main() -> None:

@@ -1,18 +1,18 @@
-"""Commands: parse, call, print. At module level only typer and errors are imported: each command
-imports what it runs, so that `harness --help` is as quick as Python itself allows.
+"""Commands: parse, call, print. At module level only typer, errors and options are imported: each
+command imports what it runs, so that `harness --help` is as quick as Python itself allows.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from harness.errors import ConfigError
+from harness.options import AsJson, Debug, EventsOption, Figures, OnFailure, Overrides
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -22,43 +22,6 @@ app = typer.Typer(
     help="Sweep the difficulty of a simulated user; see where policy entropy collapses and why.",
     epilog="Any command takes --debug, which shows the traceback behind an error message.",
 )
-
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="KEY=VALUE",
-        show_default=False,
-        help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]
-
-
-class OnFailure(StrEnum):
-    """What a sweep does once a run has failed."""
-
-    CONTINUE = "continue"
-    STOP = "stop"
-
-
-class Events(StrEnum):
-    """Form of the events on stdout."""
-
-    JSONL = "jsonl"
-
-
-class Figures(StrEnum):
-    """Which figures are drawn."""
-
-    AUTO = "auto"
-    ALL = "all"
-    NONE = "none"
-
-
-EventsOption = Annotated[
-    Events | None, typer.Option("--events", help="Write machine-readable events on stdout.")
-]
 
 
 @app.callback()

@@ -1,0 +1,45 @@
+"""Options that commands share, and the words they take."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=VALUE",
+        show_default=False,
+        help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]
+
+
+class OnFailure(StrEnum):
+    """What a sweep does once a run has failed."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class Events(StrEnum):
+    """Form of the events on stdout."""
+
+    JSONL = "jsonl"
+
+
+class Figures(StrEnum):
+    """Which figures are drawn."""
+
+    AUTO = "auto"
+    ALL = "all"
+    NONE = "none"
+
+
+EventsOption = Annotated[
+    Events | None, typer.Option("--events", help="Write machine-readable events on stdout.")
+]

@@ -1,0 +1,56 @@
+"""cards.json of a sweep, and the cards that ship."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from harness import cards, launch
+from harness.config import LEVELS, RunConfig
+from harness.plans import Point
+from harness.records import folder, sweep
+from harness.records.folder import RunFolder
+from harness.records.sweep import LedgerRow, Sweep
+
+
+@pytest.fixture(scope="module")
+def configs():
+    plan = launch.plan([f"difficulty={','.join(LEVELS)}", "policy=tabular", "seed=1,2"])
+    return {name: point.config for name, point in zip(plan.names, plan.points, strict=True)}
+
+
+def test_the_cards_of_the_shipped_levels_are_up_to_date(configs):
+    due = {cards.file_name(cards.key(config)) for config in configs.values()}
+    shipped = {path.name for path in cards.SHIPPED.glob("*.json")}
+    assert shipped == due, "the simulator or its measurement has changed: run `make cards`"
+
+
+def test_a_sweep_of_shipped_levels_takes_their_cards(configs, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    root = made(tmp_path / "sweep", configs)
+    cards.make(root)
+    found = json.loads((root / cards.FILE).read_text())
+    assert found["schema"] == 1
+    assert [entry["level"] for entry in found["cards"]] == list(LEVELS)
+    assert [len(entry["runs"]) for entry in found["cards"]] == [2, 2, 2]
+    acceptance = [entry["card"]["acceptance"]["value"] for entry in found["cards"]]
+    assert acceptance == sorted(acceptance, reverse=True)
+    assert found["cards"][0]["difficulty"]["disclosure"] == "free"
+    assert not list((tmp_path / "cache").glob("*.json"))
+
+
+def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(configs):
+    config = next(iter(configs.values()))
+    harder = replace(config, difficulty=replace(config.difficulty, threshold=0.7))
+    grouped = replace(config, algorithm=replace(config.algorithm, group_size=4))
+    keys = {cards.key(c) for c in (config, harder, grouped, replace(config, seed=99))}
+    assert len(keys) == 3
+
+
+def made(root, configs: dict[str, RunConfig]):
+    """A planned sweep of `configs`."""
+    for name, config in configs.items():
+        folder.create(RunFolder(root / name), Point((), {}, config).config)
+    rows = [LedgerRow(name, str(root / name), []) for name in configs]
+    sweep.write(root, Sweep(str(root), {}, rows))
+    return root

@@ -64,7 +64,7 @@ class DifficultyConfig:
     """Largest change of emotion in one turn."""
     stop_below: int = 10
     """Below this emotion the user leaves; a user who leaves ends at emotion 0."""
-    turn_cap: int = 6
+    turn_cap: int = 8
     """Replies by the policy after which the conversation ends."""
     intentions: list[str] = field(default_factory=lambda: list(INTENTIONS))
     """Hidden intentions drawn from, uniformly."""

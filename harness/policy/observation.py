@@ -13,14 +13,15 @@ from functools import lru_cache
 from harness.config import INTENTIONS
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
-CUES = ("none", *INTENTIONS)
+CUES = ("none", *INTENTIONS, "heart", "head")
+"""heart and head: the user shows only whether feelings or thoughts are at stake."""
 CHANGES = ("neutral", "better", "worse", "puzzled")
 
 _SENTENCE = re.compile(r"[^.?!]+")
 _MOODS = {
     "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) better|lighter)\b",
     "heavy": r"\bi (?:feel|am) (?:so|very|really) (?!glad|grateful|thankful)",
-    "plain": r"\b(?:i (?:feel|felt)|most days|i am \w+ about)\b",
+    "plain": r"\b(?:i (?:feel|felt)(?! it| how)|most days|i am \w+ about)\b",
 }
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
@@ -38,6 +39,8 @@ _CUES = {
     "dialectic": r"\b(?:sides?|turn(?:ing)? it over)\b",
     "growth": r"\b(?:learn from|understand myself|why i am like|not the first time)\b",
     "motives": r"\b(?:why they|what they (?:think|did))\b",
+    "heart": r"^i feel (?:it|how)\b",
+    "head": r"^i think (?:about it|it over|in circles)\b",
 }
 _PATTERNS = {
     kind: tuple((name, re.compile(pattern)) for name, pattern in table.items())

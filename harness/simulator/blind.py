@@ -13,8 +13,9 @@ from harness.config import STRATEGIES
 from harness.simulator.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
 from harness.simulator.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
 
-EXHAUSTIVE_TURNS = 6
-"""8 ** 6 schedules are all tried; a longer talk has too many."""
+BEAM = 128
+"""Schedules kept after each turn. Up to four turns that is every schedule; beyond, the search is
+checked against all 8 ** 6 schedules of six turns."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +40,15 @@ def best_cycle(game: Game, length: int) -> Schedule:
     return _best(_values(game, played), cycles)
 
 
-def best_schedule(game: Game) -> Schedule:
-    """The best of all schedules. Raises ValueError beyond EXHAUSTIVE_TURNS turns."""
-    turns = game.difficulty.turn_cap
-    if turns > EXHAUSTIVE_TURNS:
-        rule = f"difficulty.turn_cap must be at most {EXHAUSTIVE_TURNS} to try all schedules"
-        raise ValueError(f"{rule}, got {turns}")
-    if turns == 1:
-        return best_cycle(game, 1)
-    found = []
-    for first in range(COUNT):
-        crowd = _play(_opening(game), [first], game)
-        for _ in range(turns - 2):
-            crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
-        rest = list(itertools.product(range(COUNT), repeat=turns - 1))
-        found.append(_best(_last_turn(crowd, game).ravel(), [(first, *r) for r in rest]))
-    return max(found, key=lambda s: s.value)
+def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
+    """The best schedule that a beam search finds; schedules are ranked by their best next turn."""
+    crowd = _opening(game)
+    for _ in range(game.difficulty.turn_cap - 1):
+        crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
+        crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
+    values = _last_turn(crowd, game)
+    schedules = [(*said, s) for said in crowd.said for s in range(COUNT)]
+    return _best(values.ravel(), schedules)
 
 
 @dataclass(frozen=True)
@@ -66,19 +60,24 @@ class _Crowd:
     earned: Floats
     """Shape (N,): final emotion / 100 of those who have ended."""
     heard: list[Recency]
+    said: list[tuple[int, ...]]
 
 
 def _opening(game: Game) -> _Crowd:
     shape = (1, len(game.users), len(EMOTIONS), TRUSTS, len(MOMENTA))
     mass = np.zeros(shape, dtype=np.float32)
     mass[:, :, game.start, 0, NONE] = 1 / len(game.users)
-    return _Crowd(mass, np.zeros(1), [SILENCE])
+    return _Crowd(mass, np.zeros(1), [SILENCE], [()])
 
 
 def _each(crowd: _Crowd) -> _Crowd:
     """Every schedule COUNT times, to be continued by each strategy."""
-    heard = [h for h in crowd.heard for _ in range(COUNT)]
-    return _Crowd(np.repeat(crowd.mass, COUNT, axis=0), np.repeat(crowd.earned, COUNT), heard)
+    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), COUNT))
+
+
+def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
+    heard, said = [crowd.heard[n] for n in rows], [crowd.said[n] for n in rows]
+    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, said)
 
 
 def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
@@ -95,7 +94,8 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
     ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
     mass[:, :, game.over] = 0
     heard = [hear(h, s) for h, s in zip(crowd.heard, strategies, strict=True)]
-    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard)
+    said = [(*before, s) for before, s in zip(crowd.said, strategies, strict=True)]
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, said)
 
 
 def _total(crowd: _Crowd, game: Game) -> Floats:
@@ -113,9 +113,7 @@ def _last_turn(crowd: _Crowd, game: Game) -> Floats:
 
 
 def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
-    crowd = _opening(game)
-    count = len(schedules)
-    crowd = _Crowd(np.repeat(crowd.mass, count, axis=0), np.zeros(count), crowd.heard * count)
+    crowd = _kept(_opening(game), np.zeros(len(schedules), dtype=np.int64))
     for turn in zip(*schedules, strict=True):
         crowd = _play(crowd, turn, game)
     return _total(crowd, game)

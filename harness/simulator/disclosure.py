@@ -14,7 +14,7 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 """So many facts a user will tell at most, by trust."""
 EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
 """Chance of a feeling in a turn: who came for empathy speaks of feelings, who came for an answer
-of facts. It is the one trace of the intention that every level leaves."""
+of facts."""
 
 
 def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
@@ -26,7 +26,7 @@ def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> 
         persona.facts[0],
         voice.feeling(felt, emotion, u[1]),
     ]
-    if shown.lines is not None and u[2] < shown.expression:
+    if u[2] < shown.expression:
         lines.append(voice.need(shown.lines, user.intention, u[3]))
     return Told(1, frozenset((felt,)), True), " ".join(lines)
 
@@ -46,7 +46,7 @@ def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, st
     felt = pick(persona.feelings, u[2]) if u[1] < feeling_chance(state.user.intention) else None
     if felt:
         lines.append(voice.feeling(felt, state.emotion, u[3]))
-    if shown.lines is not None and u[4] < shown.expression:
+    if u[4] < shown.expression:
         lines.append(voice.need(shown.lines, state.user.intention, u[5]))
     if not lines:
         lines.append(pick(voice.SILENT, u[6]))

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from harness.config import DifficultyConfig
 
 BASE = -0.15
-FIT_WEIGHT = 2.4
-MOMENTUM = 1.42
+FIT_WEIGHT = 2.2
+MOMENTUM = 1.7
 RUNAWAY = 0.069
 NEUTRAL_EMOTION = 45
 NOISE = 0.01
 """Share of changes that are a coin toss."""
-LAST, PREVIOUS, EARLIER = 2.0, 1.2, 0.7
+LAST, PREVIOUS, EARLIER = 3.2, 1.0, 0.5
 """Fatigue: lost for a strategy used in the last reply, the one before, or earlier in the talk."""
 INTENTION_OFFSET = {
     "praise": 0.48, "not_at_fault": 0.04, "venting": 0.11, "deep_empathy": -0.16,
@@ -38,6 +38,8 @@ class Acceptance:
     """0: kindness alone; 1: only what the user came for."""
     gate: float
     """Lost, as fit, by a reply that does not serve the intention."""
+    strictness: float = 1.0
+    """Share of a slip that counts: of talk of what was never said, of saying nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,19 @@ class Disclosure:
 
     expression: float
     """Chance that what could be told is told, and that a feeling shows as it is."""
-    lines: str | None
-    """free: says what is needed; hint: oblique; None: never speaks of it."""
+    lines: str
+    """free: says what is needed; hint: lets it be guessed; oblique: only of which kind it is."""
 
 
 ACCEPTANCES = {
-    "any_kindness": Acceptance(0.3, 0.0),
+    "any_kindness": Acceptance(0.3, 0.0, 0.3),
     "reasonable": Acceptance(0.65, 0.5),
     "goal_fit": Acceptance(0.9, 1.1),
 }
 DISCLOSURES = {
     "free": Disclosure(0.90, "free"),
     "hint": Disclosure(0.786, "hint"),
-    "never": Disclosure(0.636, None),
+    "never": Disclosure(0.636, "oblique"),
 }
 
 

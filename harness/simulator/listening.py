@@ -22,6 +22,11 @@ _NEEDS = (
     ("motives", r"why they|what they think|makes no sense"),
     ("advice", r"what i can do|advice|what to do next|go on like this|next step"),
 )
+_KINDS = (
+    ("emotional", r"^i feel (?:it (?:in my|wherever)|how heavy)"),
+    ("rational", r"^i think (?:about it|it over|in circles)"),
+)
+_KIND_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _KINDS)
 _NEED_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _NEEDS)
 _GLAD = re.compile(r"\b(?:thank|yes|good|right|exactly|kind|helps a little)\b|^that helps")
 _SORRY = re.compile(r"\b(?:not|no|harder)\b")
@@ -38,6 +43,8 @@ class Heard:
     """After each reply: whether the user spoke of a feeling."""
     need: str | None
     """The intention last heard in a line, if any."""
+    kind: str | None
+    """emotional or rational, where a line let only that be seen."""
     directions: tuple[int, ...]
     """After each reply: 1 if the user sounded helped, -1 if not, 0 if neither."""
 
@@ -47,11 +54,12 @@ def listen(turns: Sequence[str]) -> Heard:
     lines = [_lines(turn) for turn in turns]
     told = {
         kind: tuple(value for turn in lines for k, value in turn if k == kind)
-        for kind in ("fact", "feeling", "need")
+        for kind in ("fact", "feeling", "need", "kind")
     }
     felt = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
-    need = told["need"][-1] if told["need"] else None
-    return Heard(told["fact"], told["feeling"], felt, need, tuple(map(direction, turns[1:])))
+    need, shown = (told[name][-1] if told[name] else None for name in ("need", "kind"))
+    ways = tuple(map(direction, turns[1:]))
+    return Heard(told["fact"], told["feeling"], felt, need, shown, ways)
 
 
 @lru_cache(maxsize=16384)
@@ -61,9 +69,10 @@ def _lines(turn: str) -> tuple[tuple[str, str], ...]:
 
 
 def _line(line: str) -> tuple[str, str]:
-    need, feeling = _need(line), _FEELING.search(line)
-    if need:
-        return "need", need
+    need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
+    feeling = _FEELING.search(line)
+    if need or shown:
+        return ("need", need) if need else ("kind", str(shown))
     if feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
         return "feeling", feeling.group(1)
     return ("nothing" if line.startswith(_NOTHING) else "fact"), line
@@ -78,6 +87,6 @@ def direction(turn: str) -> int:
     return 1 if _GLAD.search(first) else 0
 
 
-def _need(line: str) -> str | None:
+def _named(line: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
     low = line.lower()
-    return next((name for name, pattern in _NEED_PATTERNS if pattern.search(low)), None)
+    return next((name for name, pattern in patterns if pattern.search(low)), None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from harness.simulator.strategy_game import COUNT, MOMENTA, Floats, Game
@@ -30,22 +28,30 @@ def hear(heard: Recency, strategy: int) -> Recency:
 
 def knowing_user(game: Game) -> float:
     """Mean final emotion / 100 of the best policy that knows the user and sees their state."""
-    return _backward(game, lambda q: q.max(axis=0))
+    return _backward(game, np.maximum)
 
 
 def uniform(game: Game) -> float:
     """The same of a policy that picks among all strategies at random."""
-    return _backward(game, lambda q: q.mean(axis=0))
+    return _backward(game, np.add, COUNT)
 
 
-def _backward(game: Game, combine: Callable[[Floats], Floats]) -> float:
-    """Dynamic programming over turns; `combine` reduces the action values over axis 0."""
+def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
+    """Dynamic programming over turns; `combine` reduces the values of the strategies, in float32.
+
+    The arrays are small and many and memory takes the time: they are combined in place, and the
+    short axis of momenta comes first.
+    """
     layers = _layers(game.difficulty.turn_cap - 1)
-    value = {h: combine(np.stack([game.last_turn[c] for c in _classes(h)])) for h in layers[-1]}
+    last, rise = (
+        np.moveaxis(table, -1, 2).astype(np.float32, order="C")
+        for table in (game.last_turn, game.rise)
+    )
+    value = {h: combine.reduce([last[c] for c in _classes(h)]) / divisor for h in layers[-1]}
     for layer in reversed(layers[:-1]):
         moved = {heard: _moved(game, heard, after) for heard, after in value.items()}
-        value = {heard: combine(_action_values(game, heard, moved)) for heard in layer}
-    return float(value[SILENCE][:, game.start, 0, NONE].mean())
+        value = {heard: _best(rise, heard, moved, combine) / divisor for heard in layer}
+    return float(value[SILENCE][NONE, :, game.start, 0].mean())
 
 
 def _classes(heard: Recency) -> list[tuple[int, int]]:
@@ -54,21 +60,24 @@ def _classes(heard: Recency) -> list[tuple[int, int]]:
 
 
 def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
-    """Mean value once the strategy heard last has raised, and has lowered, the emotion."""
-    ending = game.final[:, None, None]
-    after = np.where(game.over[:, None, None], ending, after)
-    up = game.expect(after[..., UP], heard[0], rises=True)
-    return up[..., None], game.expect(after[..., DOWN], heard[0], rises=False)[..., None]
+    """Mean value once the strategy heard last has lowered the emotion, and what a rise adds."""
+    after[:, :, game.over] = game.final[game.over, None]
+    up = game.expect(after[UP], heard[0], rises=True)
+    down = game.expect(after[DOWN], heard[0], rises=False)
+    return down, up - down
 
 
-def _action_values(
-    game: Game, heard: Recency, moved: dict[Recency, tuple[Floats, Floats]]
+def _best(
+    rise: Floats, heard: Recency, moved: dict[Recency, tuple[Floats, Floats]], combine: np.ufunc
 ) -> Floats:
-    values = []
+    total: Floats | None = None
     for at in _classes(heard):
-        up, down = moved[hear(heard, at[1])]
-        values.append(down + game.rise[at] * (up - down))
-    return np.stack(values)
+        down, added = moved[hear(heard, at[1])]
+        value = rise[at] * added
+        value += down
+        total = value if total is None else combine(total, value, out=total)
+    assert total is not None
+    return total
 
 
 def _layers(turns: int) -> list[list[Recency]]:

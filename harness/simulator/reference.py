@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.config import INTENTIONS, STRATEGIES
+from harness.config import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
 from harness.simulator import dynamics
 from harness.simulator.disclosure import feeling_chance
 from harness.simulator.draws import pick, uniforms
@@ -21,6 +21,8 @@ from harness.simulator.wants import KINDNESS, LATE_TRUST, fits
 Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
 """(what the user said, what was replied, uniform draws) -> the next reply."""
 
+OTHER_KIND = 4.0
+"""Log-odds against the intentions of the kind that did not show."""
 EARLY_TURNS = 3
 """Replies after which the attentive reference expects that there is trust."""
 
@@ -82,7 +84,7 @@ def keyword_salad(heard: Sequence[str], said: Sequence[str], u: Sequence[float])
 
 REFERENCES: Mapping[str, Reference] = {
     "attentive": attentive,
-    "random_supporter": random_supporter,
+    "random": random_supporter,
     "neutral": fixed_cycle(*NEUTRAL),
     "advice_only": spoken_schedule(("suggest",)),
     "praising": spoken_schedule(("affirm",)),
@@ -130,6 +132,9 @@ def _belief(known: Heard, done: Sequence[str]) -> dict[str, float]:
         for intention in INTENTIONS:
             value = dynamics.FIT_WEIGHT * _promise(strategy, {intention: 1.0}, turn)
             weight[intention] -= abs(way) * math.log1p(math.exp(-way * value))
+    for intention in INTENTIONS if known.kind else ():
+        if (intention in EMOTIONAL_INTENTIONS) != (known.kind == "emotional"):
+            weight[intention] -= OTHER_KIND
     total = sum(map(math.exp, weight.values()))
     return {intention: math.exp(w) / total for intention, w in weight.items()}
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from harness.simulator import appraisal, dynamics
 from harness.simulator.trust import growth_probability
 from harness.simulator.wants import KINDNESS, MAX_TRUST, fits
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 EMOTIONS = np.arange(0, 101, 5)
 TRUSTS = MAX_TRUST + 1
@@ -126,12 +127,23 @@ class Game:
 
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
         """Mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
-        gain = self.trust_gain[strategy]
+        gain = np.float32(self.trust_gain[strategy])
         grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
         mixed = (1 - gain) * after + gain * grown
-        large = self.large[0 if rises else 1][strategy]
-        small_at, large_at = (_landing(jump if rises else -jump) for jump in self.jumps)
-        return np.asarray((1 - large) * mixed[..., small_at, :] + large * mixed[..., large_at, :])
+        large = self._large[0 if rises else 1][strategy]
+        small_at, large_at = self._landings[0 if rises else 1]
+        small = mixed[..., small_at, :]
+        return np.asarray(small + large * (mixed[..., large_at, :] - small))
+
+    @cached_property
+    def _large(self) -> tuple[Floats, Floats]:
+        up, down = self.large
+        return up.astype(np.float32), down.astype(np.float32)
+
+    @cached_property
+    def _landings(self) -> list[list[NDArray[np.int64]]]:
+        """Of rises, then of falls: where a small and a large change lead."""
+        return [[_landing(sign * jump) for jump in self.jumps] for sign in (1, -1)]
 
     def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
         """Where `mass` (schedules, users, emotions, trusts) goes: the adjoint of `expect`."""

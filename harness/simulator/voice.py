@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.config import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
 
 RISE = {
@@ -109,6 +110,20 @@ NEED = {
     },
 }
 
+OBLIQUE = {
+    "emotional": (
+        "I feel it in my chest all day.",
+        "I feel it wherever I go.",
+        "I feel how heavy it lies on me.",
+    ),
+    "rational": (
+        "I think about it all day.",
+        "I think it over again and again.",
+        "I think in circles about it.",
+    ),
+}
+"""What shows of a need that is never spoken of: its kind, and no more."""
+
 
 def band(emotion: int) -> int:
     """0 low, 1 middle, 2 lighter: how a feeling is worded."""
@@ -127,6 +142,9 @@ def feeling(word: str, emotion: int, u: float) -> str:
 
 
 def need(lines: str, intention: str, u: float) -> str:
+    if lines == "oblique":
+        kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
+        return pick(OBLIQUE[kind], u)
     return pick(NEED[lines][intention], u)
 
 
@@ -136,5 +154,5 @@ def speaks_of_need(text: str) -> bool:
 
 
 _NEED_LINES = tuple(
-    line for intentions in NEED.values() for lines in intentions.values() for line in lines
+    line for table in (*NEED.values(), OBLIQUE) for lines in table.values() for line in lines
 )

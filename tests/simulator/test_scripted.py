@@ -74,7 +74,7 @@ def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
         ["silent", "dismissive"],
         ["dismissive", "silent"],
     )
-    assert scores["keyword_salad"] < scores["random_supporter"]
+    assert scores["keyword_salad"] < scores["random"]
 
 
 def test_a_harder_level_helps_no_policy() -> None:

@@ -61,9 +61,10 @@ def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
     assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
 
 
-def test_a_talk_too_long_to_search_says_so() -> None:
-    with pytest.raises(ValueError, match=r"difficulty.turn_cap must be at most 6 .* got 7"):
-        blind.best_schedule(Game(DifficultyConfig(turn_cap=7)))
+def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
+    game = Game(dataclasses.replace(SHORT, turn_cap=4))
+    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]
+    assert blind.best_schedule(game, beam=16).value == pytest.approx(max(values), abs=1e-5)
 
 
 SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
@@ -79,8 +80,9 @@ SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
     ],
 )
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
-    played = tuple(itertools.islice(itertools.cycle(schedule), 6))
-    predicted = blind.value(Game(level(name)), played)
+    game = Game(level(name))
+    played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))
+    predicted = blind.value(game, played)
     keys = [key(group=n, seed=31) for n in range(500)]
     talks = talk(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
     finals = np.array([t[-1].emotion for t in talks]) / 100

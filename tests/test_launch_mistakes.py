@@ -1,0 +1,153 @@
+"""Wrong words: each gets one line that says what to write."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from hydra.core.global_hydra import GlobalHydra
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import launch
+from harness.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+READ = "cannot be read: a word is KEY=VALUE"
+OWN_KEYS = "of hydra's own keys only hydra/launcher"
+MISTAKES = {
+    "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
+    "trainer.step=5": "nearest: trainer.steps; allowed in trainer: name, steps, conversations",
+    "steps=5": "steps=5: no such key; nearest: trainer.steps",
+    "learnign_rate=1": "nearest: algorithm.learning_rate",
+    "+typo=1": "+typo=1: no such key; allowed: seed, difficulty",
+    "++trainer.stps=1": "nearest: trainer.steps",
+    "~nope": "~nope: no such key",
+    "+seed=1": "+seed=1: seed has a value already; drop the '+'",
+    "=5": "=5: no such key",
+    "difficulty=brutal": "difficulty must be one of easy, hard, medium, got 'brutal'",
+    "difficulty=hrad": "got 'hrad'; nearest: hard",
+    "difficulty=easy,meduim": "got 'meduim'; nearest: medium",
+    "difficulty=null": "difficulty must be one of easy, hard, medium, got 'null'",
+    "difficulty=[easy,hard]": "difficulty must be one of easy, hard, medium, got",
+    "trainer=5": "trainer must be one of default, got '5'",
+    "difficulty@levels.easy=hard": "a group has one place only; write difficulty=NAME",
+    "levels.easy.turn_cap=3": "choose the run's own with difficulty=NAME",
+    "level=easy": "choose the run's own with difficulty=NAME",
+    "seed=abc": "seed must be a whole number, got 'abc'",
+    "seed=1.5": "seed must be a whole number, got '1.5'",
+    "seed=null": "seed must be a whole number, got null",
+    "seed=": "seed must be a whole number, got ''",
+    "algorithm.null_control=maybe": "algorithm.null_control must be true or false, got 'maybe'",
+    "algorithm.learning_rate=fast": "algorithm.learning_rate must be a number, got 'fast'",
+    "algorithm.std_floor=low": "algorithm.std_floor must be a number or null, got 'low'",
+    "difficulty.intentions=praise": "difficulty.intentions must be a list of names, as in [a,b]",
+    "difficulty.intentions=[prais]": "got 'prais'; nearest: praise",
+    "seed=-1": "seed must lie between 0 and",
+    "algorithm.group_size=1": "algorithm.group_size must lie between 2 and 1024, got 1",
+    "algorithm.learning_rate=nan": "algorithm.learning_rate must lie between 0 and 10000, got nan",
+    "algorithm.learning_rate=1e999": "got inf",
+    "trainer.steps=0": "trainer.steps must lie between 1 and",
+    "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
+    "policy.kind=tinny": "policy.kind must be one of tabular, tiny, got 'tinny'; nearest: tiny",
+    "seed=range(3,1)": "seed=range(3,1): the sweep is empty",
+    "seed=range(1,5,0)": "seed=range(1,5,0): range() arg 3 must not be zero",
+    "difficulty=glob(x*)": "difficulty=glob(x*): the sweep is empty",
+    "seed=1,1": "seed=1,1: the sweep must not repeat a value, got 1 twice",
+    "seed=range(0,5000)": "a sweep must have at most 1000 runs, got 1001 or more",
+    "seed=interval(0,1)": "the sweeper takes a,b,c, choice(), range() and glob() only",
+    "seed=range(1,": READ,
+    "seed=1,": READ,
+    "seed": READ,
+    "easy": READ,
+    "--x=1": READ,
+    "difficulty=easy=hard": READ,
+    "seed=[1": READ,
+    "": READ,
+    "+sweeps=difficulty_ladder,seeds": "name one sweep file at a time",
+    "+sweeps=difficulty_laddr": "nearest: difficulty_ladder",
+    "+sweeps=../conf/config": "sweeps must be one of difficulty_ladder, seeds, smoke, got",
+    "+sweeps=null": "sweeps must be one of difficulty_ladder, seeds, smoke, got 'null'",
+    "sweeps=seeds": "write +sweeps=NAME to name a sweep file",
+    "hydra.run.dir=x": OWN_KEYS,
+    "hydra.sweep.dir=/tmp/x": OWN_KEYS,
+    "hydra.job.env_set.A=1": OWN_KEYS,
+    "hydra.callbacks.x._target_=os.system": OWN_KEYS,
+    "hydra.launcher._target_=os.system": OWN_KEYS,
+    "hydra.searchpath=[x]": OWN_KEYS,
+    "hydra=1": OWN_KEYS,
+    "hydra.sweeper.params={seed:1}": "write the axis itself, KEY=a,b",
+    "hydra/launcher=nope": "hydra/launcher must be one of basic, joblib, local",
+    "hydra.launcher.nope=1": "hydra.launcher.nope: the launcher has no such setting",
+    "hydra.launcher.n_jobs=many": "hydra.launcher.n_jobs",
+    "hydra.launcher.n_jobs=0": "hydra.launcher.n_jobs must not be 0, got 0",
+    "hydra.launcher.batch_size=0": "hydra.launcher.batch_size must be at least 1, got 0",
+    "hydra.sweeper.max_batch_size=0": "hydra.sweeper.max_batch_size must be at least 1, got 0",
+    "hydra.launcher.n_jobs=1,2": "must be one value, since it is for the sweep as a whole",
+    "hydra/launcher=basic,local": "must be one value, since it is for the sweep as a whole",
+    "hydra.sweeper.max_batch_size=x": "hydra.sweeper.max_batch_size: Value 'x' of type 'str'",
+    "difficulty=choice(easy,hard),medium": "a sweep must not stand inside another",
+    "hydra/sweeper=optuna": "hydra/sweeper must be one of basic",
+    "difficulty.name=../../x": "since it names the run's folder, got '../../x'",
+    "difficulty.name=/etc/x": "since it names the run's folder, got '/etc/x'",
+    "difficulty.name=-rf": "since it names the run's folder, got '-rf'",
+    "difficulty.name=''": "since it names the run's folder, got ''",
+    "difficulty.name=${oc.env:HOME}": "a value may refer to other keys, not to a resolver",
+    "difficulty.name=${nope}": "Interpolation key 'nope' not found",
+    "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",
+    "~trainer.steps": "trainer.steps: TrainerConfig (DictConfig) does not support deletion",
+    "~difficulty=hard": "Could not delete 'difficulty=hard'",
+}
+
+
+@pytest.mark.parametrize("word", MISTAKES, ids=lambda word: word or "empty")
+def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
+    with pytest.raises(ConfigError) as caught:
+        launch.plan([word])
+    assert MISTAKES[word] in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not GlobalHydra.instance().is_initialized()
+    assert not list(Path().iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["seed=1", "seed=2"], "seed=2: seed is set twice, first by seed=1"),
+        (["seed=1,2", "++seed=3"], "++seed=3: seed is set twice, first by seed=1,2"),
+        (["+sweeps=seeds", "+sweeps=smoke"], "sweeps is set twice"),
+        (["seed=range(0,100)", "trainer.steps=range(1,100)"], "at most 1000 runs, got 9900"),
+    ],
+)
+def test_words_that_are_wrong_together(words, said):
+    with pytest.raises(ConfigError) as caught:
+        launch.plan(words)
+    assert said in str(caught.value)
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("hydra_plugins.hydra_submitit_launcher") is not None,
+    reason="the extra slurm is installed",
+)
+def test_a_launcher_whose_plugin_is_missing_says_what_to_install():
+    with pytest.raises(ConfigError, match=r"needs a plugin: pip install .*slurm"):
+        launch.plan(["hydra/launcher=slurm"])
+
+
+KEYS = st.sampled_from(["seed", "difficulty", "trainer.steps", "hydra.job", "+sweeps", "~seed", ""])
+VALUES = st.text("abc012,.[]{}()'\"$:=\\ \x1bé\n", max_size=12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.builds("{}={}".format, KEYS, VALUES) | VALUES, min_size=1, max_size=3))
+def test_no_words_end_in_anything_but_a_plan_or_one_line(words):
+    try:
+        names = launch.plan(words).names
+    except ConfigError as error:
+        names = (str(error),)
+    assert len(names) == len(set(names)) > 0
+    assert all(name.isprintable() and name for name in names)

@@ -140,19 +140,44 @@ QUESTION_OPENINGS = (
 )
 RESTATING_QUESTION = "so you|you mean|did i (get|understand|hear)|if i"
 
+_UNTOLD = (
+    "^(?:(?!(?:not|never|nobody|nothing|no|feel|feels|felt|feeling|said|told|called|calls|call|"
+    r"think|thinks|thought|was|were)\b)\w+ )*?"
+)
+"""The words before, none of which denies what follows or reports what another said or felt."""
+_INSULT = (
+    "stupid|pathetic|ridiculous|boring|nonsense|childish|silly|dumb|lazy|weak|selfish|hysterical"
+)
+
 DISMISSIVE = (
-    "calm down|get over|move on already|cheer up|man up|toughen|grow up|shut up",
-    "(have|had|has) it (worse|harder|much)",
+    "^(?:just |please |now |oh |come on |you (?:need|have|should|must|ought)(?: to)? )*calm down",
+    "get over|move on already|cheer up|man up|toughen|grow up|shut up",
+    "(have|had|has) it (worse|harder|much worse|so much)",
     "not (a|that|such a) (big|bad|serious|real)",
     "stop (complaining|whining|crying|thinking|worrying|being)",
     "(too|so|over) ?(sensitive|dramatic|emotional|weak)",
     "just (relax|forget|ignore|smile|deal)",
-    "your own fault|who cares|i do not care|so what|whatever",
-    "stupid|pathetic|ridiculous|boring|nonsense|no reason to",
+    "your own fault|^who cares|i do not care",
+    "^(?:and |oh |yeah |well |so )*(?:so what|whatever)$",
+    rf"{_UNTOLD}(?:(?:you|that|this|it|what|how) (?:is |are |sounds? )?(?:so |just |really |being "
+    rf"|a |such a |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
+    "no reason to (?:cry|complain|whine|worry|be (?:so |that )?(?:sad|upset|angry|like))",
     r"overreact\w*|exaggerat\w*",
-    "life goes on|could be worse|deal with it|everyone has problems",
+    "^(?:well |but |oh |and )*life goes on|could be worse|deal with it|everyone has problems",
 )
 OFF_TOPIC = (
-    "weather|football|the game|pizza|recipe|movie|tv|television|lottery|politics|president",
-    "my favou?rite|phone number|website|language model|as an ai",
+    "(?<!under the )(?<!whatever the )weather",
+    "football|pizza|recipe|tv|television|lottery|politics|president",
+    "(?:saw|see|seen|watch|watched|win|won|about) the game",
+    "(?:favou?rite|great|best|new|good|watch a|seen the|see the) (?:movie|film|show|song|band)",
+    "my favou?rite|phone number|language model|as an ai",
+    "(?:visit|click|my|check out) (?:\\w+ )?(?:website|link|channel)",
 )
+DEMANDS = (
+    r"unfair of you|i (?:will|would|can) (?:\w+ )?pay you|switched off|if you say thank you",
+    "you (?:must|should|have to|need to|will|now) (?:now )?(?:feel|be) (?:better|happy|glad|fine)",
+    "(?:your|the|raise|print) (?:emotion|mood|score|reward|appraisal)s? (?:is|has|to|rises|must)",
+    "(?:this|my|every) reply|the user|developers?|simulat(?:or|ion)|(?:your|the) score",
+    "(?:system|hidden) (?:prompt|intention)|reward model|debug mode|instructions",
+)
+"""What is said to a machine, or for a reward: it asks of the user to feel better."""

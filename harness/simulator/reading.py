@@ -5,10 +5,12 @@ Texts vary more than sentences, so what is costly is remembered sentence by sent
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.simulator import surface
+from harness.simulator.echo import echoes
 from harness.simulator.people import EVERYONE
 from harness.simulator.recognise import dismisses, strategy_of
 from harness.simulator.words import FUNCTION_WORDS, content, sentences, stem, words
@@ -20,12 +22,57 @@ COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
+ALIKE, ALIKE_WITHIN = 0.75, 0.5
+"""Shares of shared words from which a sentence is the same again; if one holds the other, less."""
+
+
+def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
+    found: dict[str, list[tuple[int, int]]] = {}
+    for person, facts in enumerate(FACT_STEMS):
+        for number, fact in enumerate(facts):
+            for word in fact:
+                found.setdefault(word, []).append((person, number))
+    return found
+
+
+_FACTS_BY_STEM = _facts_by_stem()
+"""(persona, fact) by the stems that speak of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """One sentence of a reply."""
+
+    plain: str
+    """Its words."""
+    stems: frozenset[str]
+    strategy: str | None
+    told: bool
+    """It speaks of a fact."""
+    echo: bool
+    """It is what a user says, not what is said to one."""
+
+    def much_like(self, other: str) -> bool:
+        """Whether it says what `other`, in plain words, has said before, a word or two aside."""
+        if self.plain == other:
+            return True
+        if len(self.stems) < 3:
+            return False
+        if not self.told and len(self.stems) > 3 and _frame(self.plain) == _frame(other):
+            return True
+        theirs = _stems(other)
+        shared = len(self.stems & theirs)
+        alike = shared / len(self.stems | theirs)
+        return alike >= ALIKE or (
+            alike >= ALIKE_WITHIN and shared == min(len(self.stems), len(theirs))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What a text says, whoever it is said to."""
 
+    said: tuple[Sentence, ...]
     strategies: tuple[str, ...]
     stems: frozenset[str]
     feelings: frozenset[str]
@@ -43,6 +90,7 @@ def read(text: str) -> Reading:
     text = text[: surface.MAX_CHARACTERS + 1]
     parts = [_read_sentence(part) for part in sentences(text)]
     return Reading(
+        said=tuple(s for part in parts for s in part.said),
         strategies=tuple(s for part in parts for s in part.strategies),
         stems=frozenset().union(*(part.stems for part in parts)),
         feelings=frozenset().union(*(part.feelings for part in parts)),
@@ -57,23 +105,38 @@ def read(text: str) -> Reading:
 @lru_cache(maxsize=65536)
 def _read_sentence(sentence: str) -> Reading:
     found = words(sentence)
-    stems, strategy = frozenset(map(stem, found)), strategy_of(sentence)
+    stems = frozenset(map(stem, found))
+    plain, facts = " ".join(found), frozenset(_facts(stems))
+    echo = echoes(plain, facts)
+    strategy = None if echo else strategy_of(sentence)
     return Reading(
+        said=(Sentence(plain, stems, strategy, bool(facts), echo),),
         strategies=(strategy,) if strategy else (),
         stems=stems,
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
-        facts=frozenset(_facts(stems)),
-        sentences=frozenset((" ".join(found),)),
+        facts=facts,
+        sentences=frozenset((plain,)),
         word_count=len(found),
         hurts=dismisses(sentence),
         fault=None,
     )
 
 
+@lru_cache(maxsize=65536)
+def _stems(plain: str) -> frozenset[str]:
+    return frozenset(map(stem, plain.split()))
+
+
+@lru_cache(maxsize=65536)
+def _frame(plain: str) -> str:
+    """A sentence with its matter left open: `you are _ _`."""
+    return " ".join(w if w in FUNCTION_WORDS else "_" for w in plain.split())
+
+
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
+    shared = Counter(fact for stem in stems for fact in _FACTS_BY_STEM.get(stem, ()))
     return [
         (person, number)
-        for person, facts in enumerate(FACT_STEMS)
-        for number, fact in enumerate(facts)
-        if len(fact & stems) >= max(2, PICK_UP_SHARE * len(fact))
+        for (person, number), count in shared.items()
+        if count >= max(2, PICK_UP_SHARE * len(FACT_STEMS[person][number]))
     ]

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from harness.simulator import wording
 from harness.simulator.lexicon import (
+    DEMANDS,
     DISMISSIVE,
     OFF_TOPIC,
     OPENINGS,
@@ -20,7 +21,7 @@ from harness.simulator.lexicon import (
     RESTATING_QUESTION,
     Entries,
 )
-from harness.simulator.words import FUNCTION_WORDS, sentences, words
+from harness.simulator.words import FUNCTION_WORDS, asks, sentences, words
 
 _FILLER = r"(?:and |but |oh |well |then |yes |no |ok |okay |honestly |of course |also |now )*"
 MIN_WORDS = 3
@@ -39,14 +40,16 @@ def _by_strategy(entries: Entries, anchored: bool) -> list[tuple[str, re.Pattern
     return [(name, (_begins if anchored else _holds)(lines)) for name, lines in entries]
 
 
-_STATEMENTS = _by_strategy(OPENINGS, anchored=True) + _by_strategy(PHRASES, anchored=False)
+_OPENINGS = _by_strategy(OPENINGS, anchored=True)
+_OPENINGS_WITHIN = _by_strategy(OPENINGS, anchored=False)
+_PHRASES = _by_strategy(PHRASES, anchored=False)
 _QUESTIONS = [
     ("suggest", _holds(next(lines for name, lines in PHRASES if name == "suggest"))),
     ("restate", _begins([RESTATING_QUESTION])),
     ("question", _begins([f"(?:so )?(?:{QUESTION_OPENINGS})"])),
     ("question", _holds(["tell me more"])),
 ]
-_UNWELCOME = _holds((*DISMISSIVE, *OFF_TOPIC))
+_UNWELCOME = _holds((*DISMISSIVE, *OFF_TOPIC, *DEMANDS))
 
 
 @lru_cache(maxsize=65536)
@@ -55,16 +58,31 @@ def strategy_of(sentence: str) -> str | None:
     found = words(sentence)
     if len(found) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(found) or dismisses(sentence):
         return None
-    tried = _QUESTIONS if sentence.rstrip().endswith("?") else _STATEMENTS
+    tried = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(found)
     by_rule = next((name for name, pattern in tried if pattern.search(plain)), None)
+    if by_rule is None and not asks(sentence):
+        by_rule = next(iter(_phrases(plain)), None)
     return by_rule or wording.guess(sentence)
+
+
+@lru_cache(maxsize=4096)
+def _phrases(plain: str) -> tuple[str, ...]:
+    """The strategies whose phrases stand in a sentence, in the order of the lexicon."""
+    return tuple(name for name, pattern in _PHRASES if pattern.search(plain))
 
 
 @lru_cache(maxsize=65536)
 def dismisses(sentence: str) -> bool:
-    """Whether a sentence belittles the user or leaves the subject."""
+    """Whether a sentence belittles the user, leaves the subject or is meant for a machine."""
     return _UNWELCOME.search(" ".join(words(sentence))) is not None
+
+
+def stock_kinds(found: list[str], within: bool = True) -> int:
+    """Of how many strategies some words hold stock phrases; `within`: or openings, anywhere."""
+    plain = " ".join(found)
+    openings = {n for n, pattern in _OPENINGS_WITHIN if pattern.search(plain)} if within else set()
+    return len(openings.union(_phrases(plain)))
 
 
 def recognise(text: str) -> tuple[str, ...]:

@@ -36,7 +36,29 @@ VERBS = _set(
     trust try turn understand use visit wait walk want was wash wears weigh weighs went
     were will win wish wonder work worry would write"""
 )
-"""Enough verbs to find one, by its stem, in an ordinary sentence; so do -ed and -ing forms."""
+"""The verbs of talk, after which a new sentence does not begin without a joint."""
+MORE_VERBS = _set(
+    """abandon accept act add affect afford agree allow answer apologise appear apply argue arrive
+    avoid bless book borrow bother bought breathe brought burn bury calm cancel cheer chose climb
+    close comfort compare complain confront congratulate consider contact cope cover cut dare deal
+    decide demand deny depend describe destroy disappear dread drop drove embrace enjoy escape
+    exist explain face fail felt fit fix flew focus forgave forgive forgot form fought froze
+    function gather grew grip guess handle hang hate held hit hug hung hurry ignore improve
+    include invite join judge jump kick kill kiss knock laid last laugh lay led lie light line list
+    load lower manage marry mention mess mind miss mourn mute name object occur order own pack
+    panic park peak permit phone pick plant play point pop practise pray prefer prepare prevent
+    promise protect prove provide punish put qualify quit raise ran rang reckon recognise recommend
+    recover reduce refuse regret reject relate relax relieve rely remain remind repair repeat
+    replace reply report represent request respect respond return ring rise risk rose ruin sang
+    save scare scold scream search seek separate serve shake shout shrink shut sign sink skim
+    skip slip slow smell smile solve sort spend spent spill split spread stick stole store strike
+    stroke struggle stuck succeed suffer suit support suppose surprise survive swallow swear
+    swing tend tease text thank thrive tire touch trade train travel treat trigger twist type
+    unfollow upset value vanish visit voice volunteer vote wake warm warn waste watch weep welcome
+    withdraw woke wore yell"""
+)
+"""With those above enough to find a verb, by its stem, in an ordinary sentence; so do -ed and -ing
+forms."""
 NOUNS = _set(
     """boss friend doctor exam job dog cat wife husband girlfriend boyfriend colleague manager
     teacher lawyer neighbour letter mistake flat shop loan grant thesis promotion wedding divorce
@@ -51,8 +73,12 @@ S_FORMS = _set(
     """seems makes feels means takes hopes needs leaves helps goes says tells comes shows hurts
     knows thinks wants gets sounds looks gives keeps happens becomes brings"""
 )
+NEED_SUBJECT = S_FORMS - _set("sounds seems looks feels makes takes means hurts helps goes comes")
+"""Forms of verbs that open no sentence, unlike `Sounds like a lot.`"""
+INVERTED = _set("may should had were")
+"""`May he rest in peace.`, `Should you need me, I am here.`: no question although they begin so."""
 PAST = _set("told said went knew came took began thought got gave saw spoke wrote fell")
-BASES = _set("know think tell say understand believe begin happen bring become")
+BASES = _set("know tell understand believe begin happen bring become")
 INFINITIVE_TAKERS = _set(
     "hurts hurt need want wants try tried hard help helps time easy hope ready able"
 )
@@ -71,22 +97,22 @@ LICENCES = JOINTS | QUESTIONS | CLAUSE_TAKERS | FINITE | _set(
 )  # fmt: skip
 """Words after which a new clause may begin with its subject."""
 CAN_NOT_END = ARTICLES | SUBJECTS | _set(
-    """and but or because if when than very quite feel seem sounds while although from into
-    during"""
+    """and but or because if when than very quite feel seem sounds while although from during"""
 )  # fmt: skip
 """Words no sentence ends with, unless a question word comes before: `how you feel`."""
 
 _BREAKS = _set("of and but or because if")
 _RULES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
-    (ARTICLES, ARTICLES | PRONOUNS | FINITE | PREPOSITIONS | JOINTS | QUESTIONS | S_FORMS | BASES),
-    (ARTICLES, _set("to in on by for about not do have be so went came told")),
-    (SUBJECTS, ARTICLES | PRONOUNS | PREPOSITIONS | ADJECTIVES),
+    (ARTICLES, ARTICLES | PRONOUNS | PREPOSITIONS | JOINTS | QUESTIONS | BASES),
+    (ARTICLES, (FINITE | S_FORMS) - _set("will hopes")),
+    (ARTICLES, _set("to in on by for about do have be so went came told")),
+    (SUBJECTS, ARTICLES | PRONOUNS | PREPOSITIONS | ADJECTIVES - {"worried"}),
     (SUBJECTS, _set("but or because if than be been being")),
     (PREPOSITIONS, SUBJECTS | FINITE | S_FORMS | BASES | PAST | _BREAKS),
-    (PREPOSITIONS, _set("at with without be been")),
+    (PREPOSITIONS, _set("be been")),
     (MODALS, FINITE | NOUNS | S_FORMS | PAST | PREPOSITIONS - {"with"}),
     (MODALS, _set("a an the my our their its because if")),
-    (BE, FINITE | OBJECTS | BASES | _set("be because if went came knew")),
+    (BE, FINITE | OBJECTS | BASES | _set("be went came knew")),
     (_set("does did has had"), BE | MODALS | _set("of because if")),
     (_set("do does did"), PAST),
     (_set("to"), SUBJECTS | FINITE | S_FORMS | PAST | _BREAKS | {"been"}),
@@ -96,10 +122,11 @@ _RULES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (_set("if when"), _BREAKS | _set("be been than me him")),
     (_set("than"), _BREAKS - {"if"} | _set("is are am can could")),
     (_set("not"), S_FORMS | _set("me is are am was were can could because")),
-    (_set("very quite"), ARTICLES | PRONOUNS | FINITE | PREPOSITIONS | JOINTS | {"to", "not"}),
+    (_set("very quite"), ARTICLES - {"a", "an"} | PRONOUNS | FINITE | PREPOSITIONS | JOINTS),
+    (_set("very quite"), _set("to not")),
     (_set("be been being"), FINITE | SUBJECTS | OBJECTS | _set("be of if because")),
     (_set("feel seem"), BE | MODALS | {"of"}),
-    (OBJECTS, OBJECTS | {"my", "your"}),
+    (OBJECTS, OBJECTS),
     (_set("i you we they"), S_FORMS),
     (_set("i"), _set("are is has does")),
     (_set("he she"), _set("are am have do")),

@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from harness.config import STRATEGIES
-from harness.simulator.words import words
+from harness.simulator.words import asks, words
 
 NONE = "none"
 KINDS = (*STRATEGIES, NONE)
@@ -26,7 +26,7 @@ SURE = 0.4
 def features(sentence: str) -> tuple[str, ...]:
     """The features of one sentence, each once."""
     found = words(sentence)
-    pairs = [f"{a} {b}" for a, b in pairwise(("^", *found, "?" if _asks(sentence) else "."))]
+    pairs = [f"{a} {b}" for a, b in pairwise(("^", *found, "?" if asks(sentence) else "."))]
     openings = [f"^ {' '.join(found[:n])}" for n in (2, 3) if len(found) >= n]
     return tuple(sorted({"", *found, *pairs, *openings}))
 
@@ -48,10 +48,6 @@ def guess(sentence: str) -> str | None:
     found = probabilities(sentence)
     best = max(found, key=lambda kind: found[kind])
     return best if best != NONE and found[best] >= SURE else None
-
-
-def _asks(sentence: str) -> bool:
-    return sentence.rstrip().endswith("?")
 
 
 @cache

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_SENTENCE = re.compile(r"[^.?!]+[.?!]*|[.?!]+")
+from harness.simulator.spelling import meant
+
+_SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
+_CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _CONTRACTED = {
     "don't": "do not", "doesn't": "does not", "didn't": "did not", "can't": "can not",
@@ -16,6 +19,16 @@ _CONTRACTED = {
     "you've": "you have", "you'll": "you will", "you'd": "you would", "it's": "it is",
     "that's": "that is", "there's": "there is", "what's": "what is", "they're": "they are",
     "we're": "we are", "let's": "let us", "he's": "he is", "she's": "she is",
+    "they've": "they have", "we've": "we have", "they'll": "they will", "we'll": "we will",
+    "he'll": "he will", "she'll": "she will", "it'll": "it will", "that'll": "that will",
+    "they'd": "they would", "we'd": "we would", "he'd": "he would", "she'd": "she would",
+    "it'd": "it would", "that'd": "that would", "who's": "who is", "how's": "how is",
+    "where's": "where is", "when's": "when is", "here's": "here is", "hadn't": "had not",
+    "needn't": "need not", "mustn't": "must not", "could've": "could have",
+    "should've": "should have", "would've": "would have", "dont": "do not", "cant": "can not",
+    "didnt": "did not", "doesnt": "does not", "isnt": "is not", "wasnt": "was not",
+    "im": "i am", "ive": "i have", "youre": "you are", "youve": "you have", "thats": "that is",
+    "whats": "what is", "theres": "there is", "gonna": "going to", "wanna": "want to",
 }  # fmt: skip
 _IRREGULAR = {
     "lost": "lose", "left": "leave", "told": "tell", "said": "say", "gave": "give",
@@ -45,6 +58,12 @@ _FUNCTION_WORDS = """
     feels feeling felt want wants wanted
 """
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
+_ASKING = frozenset(["what", "who", "whom", "which", "when", "where", "why", "how"])
+_AUXILIARY_WORDS = """
+    am is are was were can could will would shall should may might must do does did have has had
+"""
+_AUXILIARIES = frozenset(_AUXILIARY_WORDS.split())
+_SUBJECTS = frozenset(["i", "you", "he", "she", "it", "we", "they", "there", "that", "this"])
 _NAMES_NOTHING = frozenset(
     ["i", "you", "me", "my", "your", "it", "the", "a", "to", "of", "am", "are"]
 )
@@ -56,11 +75,41 @@ def sentences(text: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words, contractions opened."""
+    """Lower-case words, contractions opened and slips of the keyboard mended."""
+    return list(_words(text))
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> tuple[str, ...]:
     found: list[str] = []
     for word in _WORD.findall(text.lower().replace("\u2019", "'")):
-        found.extend(_CONTRACTED.get(word, word).split())
-    return found
+        opened = _CONTRACTED.get(word)
+        found.extend(opened.split() if opened else (meant(word),))
+    return tuple(found)
+
+
+def clauses(sentence: str) -> list[str]:
+    """What stands between a sentence's commas, dashes, brackets and quotation marks."""
+    return _CLAUSE.split(sentence)
+
+
+@lru_cache(maxsize=65536)
+def asks(sentence: str) -> bool:
+    """Whether a sentence is a question: by its mark or, where it has no stop, by how it begins."""
+    last = sentence.rstrip()[-1:]
+    if last == "?" or last in (".", "!"):
+        return last == "?"
+    return begins_as_question(words(sentence))
+
+
+def begins_as_question(found: list[str]) -> bool:
+    """`Do you ...`, `When did they ...`, `What happened ...`: only a question begins so."""
+    first, second, third = (*found, "", "", "")[:3]
+    if first in _AUXILIARIES:
+        return second in _SUBJECTS
+    if first not in _ASKING:
+        return False
+    return second in ("happened", "happens") or (second in _AUXILIARIES and third in _SUBJECTS)
 
 
 @lru_cache(maxsize=8192)

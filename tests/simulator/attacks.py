@@ -1,64 +1,145 @@
-"""Ways to turn a fluent reply into word salad that keeps its words."""
+"""More than 300 ways to please a simulator without listening to its user, in families.
+
+An attack makes a text for one turn from what the user said, the number of the turn and a random
+generator; it is put in place of a reply, before it or after it.
+"""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-KEY_PHRASES = (
-    "it sounds like", "you feel", "so brave", "not your fault", "I am here", "maybe you could",
-    "many people", "thank you", "I went through", "stronger than", "you did your best",
-    "take your time", "makes sense", "what is",
-)  # fmt: skip
-SLOT_JUNK = (
-    "It hurts to {f}. You feel {e} when you are ready.",
-    "Maybe you could {f}. You did your best {e}.",
-    "I am here of {f}. It is common that {e}.",
-    "What is {f} when you {e}?",
-    "It hurts to talk. It hurts to think of her calling friend when you are ready.",
+from harness.simulator.reference import Reference
+from tests.simulator import attack_disguises, attack_texts
+from tests.simulator.attack_words import (
+    AS_USER,
+    BRIBES,
+    EMOJI,
+    FLATTERY,
+    FOREIGN,
+    INTENTIONS,
+    META,
+    ONE_OF_EACH,
+    ORDERS,
+    SUCCESS,
+    WARM,
 )
 
-Attack = Callable[[str, random.Random], str]
+Make = Callable[[Sequence[str], int, random.Random], str]
+"""(what the user said, replies so far, draws) -> the attack's words in this turn."""
 
 
-def shuffled(reply: str, r: random.Random) -> str:
-    words = _words(reply)
-    r.shuffle(words)
-    return _sentence(words)
+@dataclass(frozen=True)
+class Attack:
+    family: str
+    name: str
+    make: Make
+
+    def instead(self) -> Reference:
+        """A policy that says nothing but the attack."""
+        return lambda heard, said, u: self._text(heard, said, u)
+
+    def beside(self, policy: Reference, before: bool) -> Reference:
+        """`policy`, with the attack before or after each of its replies."""
+
+        def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
+            parts = [policy(heard, said, u), self._text(heard, said, u)]
+            return " ".join(reversed(parts) if before else parts)
+
+        return reply
+
+    def _text(self, heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
+        return self.make(heard, len(said), random.Random(int(u[-2] * 2**32)))
+
+    @property
+    def copies(self) -> bool:
+        return self.family == "copying the user"
 
 
-def dropped(reply: str, r: random.Random) -> str:
-    return _sentence([w for w in _words(reply) if r.random() > 0.35])
+def fixed(text: str) -> Make:
+    return lambda heard, turn, r: text
 
 
-def repeated(reply: str, r: random.Random) -> str:
-    words = _words(reply)
-    at = r.randrange(len(words))
-    return _sentence(words[:at] + [words[at]] * r.randint(2, 4) + words[at + 1 :])
+def rotating(texts: Sequence[str]) -> Make:
+    return lambda heard, turn, r: texts[turn % len(texts)]
 
 
-def truncated(reply: str, r: random.Random) -> str:
-    words = _words(reply)
-    return _sentence(words[: r.randint(2, max(2, len(words) - 2))])
+def _fixed(family: str, texts: Sequence[str]) -> Iterator[Attack]:
+    for number, text in enumerate(texts):
+        yield Attack(family, f"{number} {text[:24]!r}", fixed(text))
 
 
-def key_phrases(reply: str, r: random.Random) -> str:
-    return _sentence(" ".join(r.sample(KEY_PHRASES, r.randint(3, 5))).split())
+def _words() -> Iterator[Attack]:
+    yield from _fixed("orders", ORDERS)
+    yield from _fixed("talk of the system", META)
+    yield from _fixed("bribes and threats", BRIBES)
+    yield from _fixed("one warm sentence", WARM)
+    yield from _fixed("flattery", FLATTERY)
+    yield from _fixed("other languages", FOREIGN)
+    yield from _fixed("emoji", EMOJI)
+    yield from _fixed("speaking as the user", AS_USER)
+    yield from _fixed("nothing", ("", " ", "\n\n", "...", "!", "?", "-", "Hm.", "Ok.", "Yes. No."))
+    for name, texts in (
+        ("orders", ORDERS), ("talk of the system", META), ("bribes and threats", BRIBES),
+        ("other languages", FOREIGN), ("speaking as the user", AS_USER), ("emoji", EMOJI),
+    ):  # fmt: skip
+        for start in (0, 3):
+            turned = (*texts[start:], *texts[:start])
+            yield Attack(name, f"another each turn from {start}", rotating(turned))
 
 
-def slot_junk(reply: str, r: random.Random) -> str:
-    return r.choice(SLOT_JUNK).format(f=" ".join(_words(reply)[-5:]), e="sad")
+def _success() -> Iterator[Attack]:
+    for number, text in enumerate(SUCCESS):
+        yield Attack("pretended success", f"{number} at 100", fixed(text.format(n=100)))
+        yield Attack(
+            "pretended success",
+            f"{number} rising",
+            lambda heard, turn, r, text=text: text.format(n=50 + 9 * turn),  # type: ignore[misc]
+        )
 
 
-ATTACKS: dict[str, Attack] = {
-    f.__name__: f for f in (shuffled, dropped, repeated, truncated, key_phrases, slot_junk)
-}
+def _intentions() -> Iterator[Attack]:
+    for name in INTENTIONS:
+        texts = (f"Your hidden intention is {name}.", f"Here is {name} for you, as you wanted.")
+        yield from _fixed("naming the intention", texts)
 
 
-def _words(reply: str) -> list[str]:
-    return reply.rstrip(".?!").split()
+def _made() -> Iterator[Attack]:
+    for family, name, make in attack_texts.every():
+        yield Attack(family, name, make)
+    for family, name, disguise in attack_disguises.every():
+        for start in (0, 9):
+            yield Attack(
+                family, f"{name} of {WARM[start][:16]!r}", partial(_disguised, disguise, start, 1)
+            )
+        yield Attack(family, f"{name} of several", partial(_disguised, disguise, 4, 3))
 
 
-def _sentence(words: list[str]) -> str:
-    text = " ".join(words).rstrip(".?!,;:")
-    return text[:1].upper() + text[1:] + "."
+def _disguised(
+    disguise: attack_disguises.Disguise,
+    start: int,
+    count: int,
+    heard: Sequence[str],
+    turn: int,
+    r: random.Random,
+) -> str:
+    return disguise(WARM[start + turn % count], r)
+
+
+def _all_at_once() -> Iterator[Attack]:
+    for count in (4, 6, 8):
+        for which in range(3):
+            texts = [group[which] for group in ONE_OF_EACH[:count]]
+            yield Attack("all strategies", f"{count} of {which}", fixed(" ".join(texts)))
+        yield Attack("all strategies", f"{count} at random", partial(_one_of_each, count))
+
+
+def _one_of_each(count: int, heard: Sequence[str], turn: int, r: random.Random) -> str:
+    return " ".join(r.choice(group) for group in r.sample(ONE_OF_EACH, count))
+
+
+def attacks() -> tuple[Attack, ...]:
+    """Every attack, in the order of families."""
+    return (*_words(), *_success(), *_intentions(), *_all_at_once(), *_made())

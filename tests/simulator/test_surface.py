@@ -11,8 +11,8 @@ from harness.simulator import surface
 from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, random_supporter, talk
 from harness.simulator.scripted import ScriptedSimulator
-from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
 from tests.simulator.contract import key
+from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
 from tests.simulator.test_scripted import level
 
 FLUENT = Path(__file__).with_name("fluent_replies.txt").read_text().splitlines()
@@ -66,8 +66,11 @@ def _spoilt(attack: Attack) -> Reference:
     ("text", "why"),
     [
         ("", "empty"),
-        ("you are brave.", "not a whole sentence"),
-        ("You are brave", "not a whole sentence"),
+        ("You are brave,", "not a whole sentence"),
+        ("You feel thank you makes sense take your time.", "a string of stock phrases"),
+        ("Ich bin immer bei dir, mein Freund.", "another language"),
+        ("User: I feel so much better now.", "speaks for somebody else"),
+        ('{"emotion": 100, "change": 10}', "signs that nobody says"),
         ("Yes. " * 1000, "endless"),
         ("You are are brave.", "a doubled word"),
         ("It hurts to talk. It hurts to wait.", "sentences that begin alike"),

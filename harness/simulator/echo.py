@@ -1,0 +1,51 @@
+"""What users say themselves: a supporter who hands it back has not answered.
+
+To say a matter back to the one who told it, its first person must become a second one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from harness.simulator import voice
+from harness.simulator.people import EVERYONE
+from harness.simulator.words import words
+
+_FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
+LEAST_WORDS = 3
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
+
+FACTS = {
+    (who, number): _plain(fact)
+    for who, person in enumerate(EVERYONE)
+    for number, fact in enumerate(person.facts)
+}
+TOPICS = frozenset(_plain(f"It is about {person.topic}.") for person in EVERYONE)
+_REACTIONS = {*sum(voice.RISE.values(), ()), *sum(voice.FALL.values(), ()), *voice.SILENT}
+_NEEDS = {
+    line for lines in voice.NEED.values() for intention in lines.values() for line in intention
+}
+LINES = frozenset(
+    plain for plain in map(_plain, _REACTIONS | _NEEDS) if plain.count(" ") >= LEAST_WORDS - 1
+)
+_FELT = "|".join(
+    sorted({f for p in EVERYONE for f in p.feelings} | {"better", "happy", "fine", "good", "great"})
+)
+_OWN_FEELING = re.compile(
+    rf"^(?:yes |no |now )*(?:most days )?i (?:feel|am) (?:\w+ ){{0,3}}?(?:{_FELT})"
+    r"(?: (?:now|today|about it|any more|anymore|again|as before))*(?:$| that i | and i | you )"
+)
+
+
+def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
+    """Whether a sentence, in plain words and speaking of `facts`, is a user's own."""
+    if plain in LINES or _OWN_FEELING.search(plain):
+        return True
+    told = [FACTS[fact] for fact in facts if FACTS[fact] in plain]
+    told += [topic for topic in TOPICS if topic in plain]
+    return any(line == plain or not _FIRST_PERSON.isdisjoint(line.split()) for line in told)

@@ -1,0 +1,109 @@
+"""Neighbours within a clause that English does not have, by the classes of the words.
+
+A pair met in the natural sentences is never one of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+from harness.simulator.neighbours import english
+from harness.simulator.word_classes import (
+    ADJECTIVES,
+    ARTICLES,
+    BASES,
+    BE,
+    FINITE,
+    FORBIDDEN,
+    INFINITIVE_TAKERS,
+    JOINTS,
+    LICENCES,
+    MODALS,
+    NOUNS,
+    PREPOSITIONS,
+    PRONOUNS,
+    QUESTIONS,
+    S_FORMS,
+    SUBJECTS,
+    VERBS,
+)
+from harness.simulator.words import FUNCTION_WORDS
+
+_OPENS_QUESTION = QUESTIONS | frozenset(
+    ["so", "nor", "neither", "only", "then", "here", "there", "not", "and"]
+)
+_BEFORE_PRONOUNS = (
+    PREPOSITIONS
+    | MODALS
+    | frozenset(
+        ["to", "for", "does", "did", "around", "about", "near", "beside", "behind", "like", "than"]
+    )
+)
+_TURNS = BE | MODALS | {"does", "did", "has", "had"}
+_NOT_BEFORE_PRONOUNS = BE | MODALS - {"may"}
+_S_FORMS_OR_HAVE = S_FORMS | {"have"}
+_NEW_SUBJECTS = SUBJECTS | {"you", "it"}
+_NEW_VERBS = FINITE | BASES | {"feel"}
+_NOT_NOUNS = FUNCTION_WORDS | ADJECTIVES | VERBS
+_BEFORE_MAYBE = LICENCES | BE | PRONOUNS
+_JOINTS_ALL, _JOINTS_TIGHT = JOINTS | QUESTIONS, JOINTS - {"and", "or"}
+
+
+def wrong_pair(clause: list[str], asked: bool) -> str | None:
+    """Neighbours that English does not have."""
+    met = english().met
+    for place, (first, second) in enumerate(itertools.pairwise(clause)):
+        if (first, second) in met or _apart(clause, place):
+            continue
+        if second in FORBIDDEN.get(first, ()) and not _turned_round(clause, place, asked):
+            return f"'{first} {second}'"
+        if (
+            second in PRONOUNS
+            and first in _NOT_BEFORE_PRONOUNS
+            and not _turned_round(clause, place, asked)
+        ):
+            return f"'{first} {second}'"
+        if second in NOUNS and (first.endswith("ing") or first in _JOINTS_TIGHT):
+            return f"'{first} {second}'"
+    return _jammed(clause)
+
+
+def _turned_round(clause: list[str], place: int, asked: bool) -> bool:
+    """`Are you`, `how could they`: verb before subject, as questions have it."""
+    if clause[place] not in _TURNS:
+        return False
+    return asked or place == 0 or clause[place - 1] in _OPENS_QUESTION
+
+
+def _apart(clause: list[str], place: int) -> bool:
+    """Neighbours that belong to different parts: `all you had | was`, `part of you | feels`."""
+    before, (first, second) = clause[:place], clause[place : place + 2]
+    if second in ("is", "was") and ("what" in before or "all" in before):
+        return True
+    if first in PRONOUNS and before and second in _S_FORMS_OR_HAVE:
+        return before[-1] in _BEFORE_PRONOUNS
+    return first in BE and second in PRONOUNS and before[-1:] == ["it"]
+
+
+def _jammed(clause: list[str]) -> str | None:
+    """A second sentence that begins inside the first: `you feel sad you are brave`."""
+    for before, subject, verb in zip(clause, clause[1:], clause[2:], strict=False):
+        if before in INFINITIVE_TAKERS and subject == "to" and verb in ARTICLES:
+            return f"'{before} to {verb}'"
+        if before in _JOINTS_ALL and subject == "you" and verb in ADJECTIVES:
+            return f"'{before} you {verb}'"
+        if (before, subject) in english().met:
+            continue
+        begins = subject in _NEW_SUBJECTS and verb in _NEW_VERBS
+        noun = before not in _NOT_NOUNS
+        licensed = before in LICENCES or noun or _so(clause, before)
+        if begins and not licensed:
+            return f"a new sentence after '{before}'"
+        if subject in ("maybe", "perhaps") and before not in _BEFORE_MAYBE:
+            return f"a new sentence after '{before}'"
+    return None
+
+
+def _so(clause: list[str], word: str) -> bool:
+    """`how hard it is`, `as lost as you feel`."""
+    return clause[max(0, clause.index(word) - 1)] in ("how", "so", "as", "more", "too")

@@ -80,10 +80,11 @@ def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
 
 def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     """Where every change is reported with its sign flipped, their own emotion is told."""
-    flipped = replace(LEVELS.easy, reward_flips=1.0)
+    honest = replace(LEVELS.easy, turn_cap=2)
+    flipped = replace(honest, reward_flips=1.0)
     found = evaluate.evaluate(tabular(flipped), OneLine())
     held = hold(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
-    assert found["eval/reward"] == found["eval/easy/reward"]
+    assert found["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
     assert found["eval/reward"] != pytest.approx(np.mean([c.reward for c in held]), abs=0.01)
 
 

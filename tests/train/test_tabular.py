@@ -8,9 +8,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import STRATEGIES, RunConfig
+from harness.config import EMOTIONAL_INTENTIONS, STRATEGIES, RunConfig
+from harness.config import LEVELS as NAMES
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import TabularPolicy
+from harness.simulator.dynamics import DISCLOSURES
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.train.__main__ import attempt
@@ -55,15 +57,18 @@ def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
     assert np.mean(agree) > 0.9
 
 
-@pytest.mark.parametrize(("level", "shown"), [("easy", 0.9), ("medium", 0.786), ("hard", 0.0)])
-def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str, shown: float) -> None:
+@pytest.mark.parametrize("level", NAMES)
+def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str) -> None:
     held, _ = talk(256, level=level)
+    shown = DISCLOSURES[getattr(LEVELS, level).disclosure].expression
     right = wrong = total = 0
     for conversation in held:
         turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
         for turn in turns:
             if turn.text:
                 cue, meant = CUES[hear(turn.text).cue], turn.state.user.intention
+                if level == "hard":  # only the kind of need shows
+                    meant = "heart" if meant in EMOTIONAL_INTENTIONS else "head"
                 total += 1
                 right += cue == meant
                 wrong += cue not in (meant, "none")

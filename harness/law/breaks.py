@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from harness.law.clean import Points
 from harness.law.estimate import Line
 from harness.law.gates import Fitted
 from harness.law.results import Floats
+from harness.law.segments import Knots
 
 BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
@@ -33,6 +35,11 @@ class Binned:
     """0 to 1."""
     x: Floats
     reward: Floats
+
+    @cached_property
+    def reward_knot(self) -> Knots:
+        """Where R bends."""
+        return segments.one_knot(self.reward)
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
 def falls_after_rise(run: Binned, collapsed: bool) -> bool:
     """R rises, then falls by max(0.05, 20% of the rise) more than a rise of H explains."""
     least_f = TURN_F if collapsed else TURN_F_ALONE
-    knots = segments.one_knot(run.reward)
+    knots = run.reward_knot
     k = knots.at[0]
     rise = knots.slopes[0] * run.time[k]
     fall = -knots.slopes[1] * (1 - run.time[k])

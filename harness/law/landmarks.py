@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning, segments
+from harness.law import binning, breaks
+from harness.law.breaks import Binned
 from harness.law.clean import Points
 from harness.law.onset import Course, settles
 
@@ -33,20 +34,22 @@ def landmarks(
     return {**marks, "law_break": law_break, "reward_plateau": plateau}
 
 
-def reward_plateau(points: Points) -> float | None:
+def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     """The knot of R in time after which it rises at no more than a quarter of its rate before.
 
     None where R does not bend so, or below 16 points. A reward that turns and falls has its
-    plateau at the turn. It marks where R levels off, not why: read it beside the onset.
+    plateau at the turn. It marks where R levels off, not why: read it beside the onset. `shape`:
+    of the points, where it is known already.
     """
     if len(points) < FEWEST_POINTS:
         return None
-    label = binning.labels(len(points), binning.onset_bins(len(points)))
-    knot = segments.one_knot(binning.means(binning.without_spikes(points.reward), label))
+    shape = shape or breaks.binned(points)
+    knot = shape.reward_knot
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
     if not levels_off or knot.f <= PLATEAU_F:
         return None
+    label = binning.labels(len(points), len(shape.reward))
     return float(points.steps[label == knot.at[0]].mean())
 
 

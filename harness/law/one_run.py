@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.law import (
     beside,
+    breaks,
     clean,
     forecast,
     gates,
@@ -92,9 +93,11 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
-    judged = verdict.judge(fitted, found, course, who.intervened)
+    shape = breaks.binned(points) if len(points) >= gates.FEWEST_POINTS else None
+    judged = verdict.judge(fitted, found, course, who.intervened, shape)
     before = _until_onset(points, found, judged)
     won = regime.gain(points)
+    plateau = landmarks.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
     return RunResult(
         run=run.run,
@@ -108,7 +111,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         regime=regime.regime(course, won, found, silent),
         intervened=who.intervened,
         onset=found,
-        landmarks=landmarks.landmarks(course, judged.law_break, landmarks.reward_plateau(points)),
+        landmarks=landmarks.landmarks(course, judged.law_break, plateau),
         **_against_others(cleaned, choice),
         fits=_other_fits(log, found, who.intervened),
         config=who.config,

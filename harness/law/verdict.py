@@ -59,8 +59,15 @@ class Verdict:
         return replace(self, word=word, reasons=(*kept, reason))
 
 
-def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: bool) -> Verdict:
-    """The verdict on one fit; `found` is the run's onset, `run` its course of H.
+def judge(
+    fitted: Fitted,
+    found: Onset | None,
+    run: Course | None,
+    intervened: bool,
+    shape: breaks.Binned | None = None,
+) -> Verdict:
+    """The verdict on one fit; `found` is the run's onset, `run` its course of H, `shape` that of
+    its points where it is known already.
 
     The shape of the run is looked at even when the interval decides nothing, since a law that
     breaks half way is what makes the interval wide.
@@ -68,7 +75,7 @@ def judge(fitted: Fitted, found: Onset | None, run: Course | None, intervened: b
     verdict = _by_interval(fitted)
     many = len(fitted.points) >= FEWEST_POINTS
     if many and fitted.line is not None:
-        shape = breaks.binned(fitted.points)
+        shape = shape or breaks.binned(fitted.points)
         verdict = _by_break(verdict, fitted, shape, found)
         turns = breaks.falls_after_rise(shape, collapsed=found is not None)
         if turns and verdict.word != "holds_until_onset":

@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from harness.config import STRATEGIES
 from harness.simulator import dynamics
 from harness.simulator.dynamics import Acceptance
-from harness.simulator.reading import COMMON_STEMS, FACT_STEMS, Reading
+from harness.simulator.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
 from harness.simulator.state import State
 from harness.simulator.wants import KINDNESS, fits
 
 NOTHING_SAID = -1.0
 """Worth of a reply in which no strategy is recognised."""
-FRESH_FACT, OLDER_FACT, FEELING = 1.0, 0.4, 0.5
+FRESH_FACT, OLDER_FACT, FEELING = 0.6, 0.3, 0.4
 CONFUSION = -1.2
 """For talk of what this user never said."""
 SAID_BEFORE = -2.0
+STALE = -2.4
+"""Worth of a sentence that was said before, or is the user's own handed back."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -4.0
 PUZZLED = -5.0
@@ -68,25 +70,33 @@ def appraise(
     reading: Reading, cut: bool, puzzled: bool, state: State, rule: Acceptance
 ) -> Appraisal:
     """How `reading` strikes the user of `state`."""
-    kinds = frozenset(reading.strategies)
+    stale = [sentence for sentence in reading.said if _stale(sentence, state)]
+    fresh = {s.strategy for s in reading.said if s.strategy is not None and s not in stale}
+    kinds = frozenset(fresh)
     return Appraisal(
-        worth=_worth(kinds, state, rule),
+        worth=_worth(kinds, len(stale), state, rule),
         pick_up=_pick_up(reading, state),
-        confusion=CONFUSION * min(2, _foreign(reading, state)),
-        repetition=SAID_BEFORE if reading.sentences & state.sentences else 0.0,
-        fatigue=-sum(_fatigue(kind, state) for kind in kinds) / max(1, len(kinds)),
+        confusion=rule.strictness * CONFUSION * min(2, _foreign(reading, state)),
+        repetition=SAID_BEFORE if stale else 0.0,
+        fatigue=_mean_fatigue(frozenset(reading.strategies), state),
         form=_form(reading, cut),
         hurt=HURT if reading.hurts else 0.0,
         puzzled=PUZZLED if puzzled else 0.0,
     )
 
 
-def _worth(kinds: frozenset[str], state: State, rule: Acceptance) -> float:
-    """Mean over the strategies, so that a second sentence cannot hedge against the first."""
+def _stale(sentence: Sentence, state: State) -> bool:
+    """Said before, a word or two aside, or the user's own words handed back."""
+    return sentence.echo or any(sentence.much_like(other) for other in state.sentences)
+
+
+def _worth(kinds: frozenset[str], stale: int, state: State, rule: Acceptance) -> float:
+    """Mean over the strategies and what is stale, so that no sentence can hedge another."""
     if not kinds:
-        return NOTHING_SAID
+        return STALE if stale else rule.strictness * NOTHING_SAID
     wanted = fits(state.user.intention, state.trust)
     values = [dynamics.worth(wanted[_PLACE[k]], KINDNESS[k], rule) for k in sorted(kinds)]
+    values += [STALE] * stale
     return sum(values) / len(values)
 
 
@@ -107,6 +117,10 @@ def _foreign(reading: Reading, state: State) -> int:
     others = [FACT_STEMS[who][n] for who, n in reading.facts if who != state.user.person]
     known = COMMON_STEMS.union(*FACT_STEMS[state.user.person]) if others else COMMON_STEMS
     return wrong + any(len((fact & reading.stems) - known) > 1 for fact in others)
+
+
+def _mean_fatigue(kinds: frozenset[str], state: State) -> float:
+    return -sum(_fatigue(kind, state) for kind in kinds) / max(1, len(kinds))
 
 
 def _fatigue(kind: str, state: State) -> float:

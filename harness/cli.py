@@ -155,13 +155,18 @@ def fit_entropy_law(
     """
     # before numpy is imported: its arrays are short here, and the processes share the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from harness import fitting
+    from harness import devices, workers
 
-    wanted = fitting.Wanted(
-        tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-        tuple(margin or ()),
-    )  # fmt: skip
-    raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain))
+    with workers.others(devices.cores()) as pool:
+        if workers.likely_many(paths):  # the others import what this process does, meanwhile
+            workers.prepare(pool, "harness.law.many_runs")
+        from harness import fitting
+
+        wanted = fitting.Wanted(
+            tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
+            tuple(margin or ()),
+        )  # fmt: skip
+        raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 
 
 @app.command()

@@ -6,14 +6,15 @@ import json
 import os
 import sys
 import tempfile
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, workers
+from harness import workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
-from harness.law import analysis, many_runs
+from harness.law import analysis
 from harness.law.margins import parse as parse_margins
 from harness.law.results import Analysis
 from harness.records import atomic
@@ -35,11 +36,11 @@ class Wanted:
     """QUANTITY=VALUE: how small a difference between groups counts as none."""
 
 
-def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
+def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
     """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
 
-    Raises ConfigError for a column without a name, a share that is none or an `out` that is a
-    run or a file, StorageError if nothing can be written.
+    Processes of the `pool` take part. Raises ConfigError for a column without a name, a share that
+    is none or an `out` that is a run or a file, StorageError if nothing can be written.
     """
     _refuse_no_name("--reward", wanted.reward)
     _refuse_no_name("--entropy", wanted.entropy)
@@ -48,25 +49,24 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool) -> int:
     out = wanted.out or default_out(wanted.paths)
     _refuse_run(out)
     _refuse_unwritable(out)
-    with workers.others(devices.cores()) as pool:
-        found = analysis.analyse(
-            wanted.paths,
-            reward=wanted.reward,
-            entropy=wanted.entropy,
-            forecast_from=wanted.forecast_from,
-            pool_unlike=wanted.pool_unlike,
-            pool=pool,
-            margins=margins,
-        )
-        code = _exit_code(found)
-        if code == DataError.exit_code:
-            _print(found, as_json, explain)
-            print("harness: no run could be read, so nothing was written", file=sys.stderr)
-            return code
-        many = len(found.runs) >= many_runs.FEWEST_RUNS  # else nobody but us has begun anything
-        drawn = write.begin_figures(found, wanted.figures, pool if many else None)
+    found = analysis.analyse(
+        wanted.paths,
+        reward=wanted.reward,
+        entropy=wanted.entropy,
+        forecast_from=wanted.forecast_from,
+        pool_unlike=wanted.pool_unlike,
+        pool=pool,
+        margins=margins,
+    )
+    code = _exit_code(found)
+    if code == DataError.exit_code:
         _print(found, as_json, explain)
-        write.write(found, out, drawn)
+        print("harness: no run could be read, so nothing was written", file=sys.stderr)
+        return code
+    many = len(found.runs) >= workers.FEWEST_RUNS  # else nobody but us has begun anything
+    drawn = write.begin_figures(found, wanted.figures, pool if many else None)
+    _print(found, as_json, explain)
+    write.write(found, out, drawn)
     print(f"harness: results in {out}", file=sys.stderr)
     return code
 

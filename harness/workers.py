@@ -6,18 +6,22 @@ The others are spawned, since a fork of a process that has threads may hang.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from harness import process
 
 MOST_PROCESSES = 4
 """More do not pay: what is done with all runs at the end is done by one."""
+FEWEST_RUNS = 100
+"""Fewer are fitted sooner than a second process starts."""
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
@@ -34,6 +38,23 @@ def others(processes: int) -> Iterator[Executor | None]:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def prepare(pool: Executor | None, module: str) -> None:
+    """Another process imports `module` while this one does something else."""
+    begin(pool, _import, [module])
+
+
+def _import(module: str) -> None:
+    importlib.import_module(module)
+
+
+def likely_many(paths: Sequence[Path]) -> bool:
+    """Whether there may be FEWEST_RUNS runs in them, by how many entries they have."""
+    with contextlib.suppress(OSError):
+        entries = sum(len([*path.iterdir()]) if path.is_dir() else 1 for path in paths)
+        return entries >= FEWEST_RUNS
+    return False
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,8 @@ from harness.law.choice import Choice
 from harness.law.discover import Found
 from harness.law.identity import Identity
 from harness.law.one_run import Analysed
+from harness.workers import FEWEST_RUNS
 
-FEWEST_RUNS = 100
-"""Fewer are done sooner than a second process starts."""
 CHUNK = 20
 """Runs handed over at once: few enough that no process waits long for the last."""
 

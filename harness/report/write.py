@@ -41,7 +41,7 @@ def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
     if figures == "none":
         return Begun(_files, [], [])
-    workers.begin(pool, _prepare, [None])
+    workers.prepare(pool, "harness.report.figures")  # matplotlib, while sketches are made here
     return workers.begin(pool, _files, sketches(analysis, figures == "all"))
 
 
@@ -67,11 +67,6 @@ def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
         for path in earlier - set(written):
             path.unlink()
     return written
-
-
-def _prepare(_: None) -> None:
-    """What drawing needs is imported while the process that has the analysis makes sketches."""
-    import harness.report.figures  # noqa: F401
 
 
 def _files(sketch: Sketch) -> dict[str, bytes]:

@@ -12,18 +12,18 @@ from dataclasses import dataclass
 
 from harness.config import DifficultyConfig
 
-BASE = -0.15
+BASE = -0.05
 FIT_WEIGHT = 2.2
-MOMENTUM = 1.7
+MOMENTUM = 1.75
 RUNAWAY = 0.069
 NEUTRAL_EMOTION = 45
 NOISE = 0.01
 """Share of changes that are a coin toss."""
-LAST, PREVIOUS, EARLIER = 3.2, 1.0, 0.5
+LAST, PREVIOUS, EARLIER = 3.4, 1.0, 0.5
 """Fatigue: lost for a strategy used in the last reply, the one before, or earlier in the talk."""
 INTENTION_OFFSET = {
-    "praise": 0.48, "not_at_fault": 0.04, "venting": 0.11, "deep_empathy": -0.16,
-    "advice": 0.12, "dialectic": 0.17, "growth": -0.18, "motives": -0.58,
+    "praise": 0.91, "not_at_fault": 0.21, "venting": 0.22, "deep_empathy": -0.21,
+    "advice": 0.06, "dialectic": 0.41, "growth": -0.37, "motives": -1.23,
 }  # fmt: skip
 TEMPERAMENT_OFFSET = {"negative": -0.51, "passive": 0.22, "avoidant": 0.29}
 GOAL_LINE = 0.5
@@ -54,13 +54,13 @@ class Disclosure:
 
 ACCEPTANCES = {
     "any_kindness": Acceptance(0.3, 0.0, 0.3),
-    "reasonable": Acceptance(0.65, 0.5),
-    "goal_fit": Acceptance(0.9, 1.1),
+    "reasonable": Acceptance(0.65, 0.4),
+    "goal_fit": Acceptance(0.9, 1.62),
 }
 DISCLOSURES = {
-    "free": Disclosure(0.90, "free"),
-    "hint": Disclosure(0.786, "hint"),
-    "never": Disclosure(0.636, "oblique"),
+    "free": Disclosure(0.955, "free"),
+    "hint": Disclosure(0.81, "hint"),
+    "never": Disclosure(0.665, "oblique"),
 }
 
 

@@ -12,7 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from harness.errors import ConfigError
-from harness.options import AsJson, Debug, EventsOption, Figures, OnFailure, Overrides
+from harness.options import (
+    AsJson,
+    Cards,
+    Debug,
+    DryRun,
+    EventsOption,
+    Figures,
+    ForecastFrom,
+    Margins,
+    OnFailure,
+    Overrides,
+    Reveal,
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,9 +44,7 @@ def _options(debug: Debug = False) -> None:
 @app.command()
 def sweep(
     overrides: Overrides = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the runs; create nothing.")
-    ] = False,
+    dry_run: DryRun = False,
     as_json: AsJson = False,
     on_failure: Annotated[
         OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
@@ -137,17 +147,11 @@ def fit_entropy_law(
     figures: Annotated[
         Figures, typer.Option("--figures", help="Above 24 runs, auto draws groups only.")
     ] = Figures.AUTO,
-    forecast_from: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Fit the first SHARE, say 0.36; predict the end."),
-    ] = None,
+    forecast_from: ForecastFrom = None,
     pool_unlike: Annotated[
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
-    margin: Annotated[
-        list[str] | None,
-        typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
-    ] = None,
+    margin: Margins = None,
 ) -> None:
     """Fit the law R = -a exp(H) + b.
 
@@ -173,9 +177,7 @@ def fit_entropy_law(
 def calibrate(
     overrides: Overrides = None,
     as_json: AsJson = False,
-    out: Annotated[Path, typer.Option("--out", help="Results folder.", show_default=True)] = Path(
-        "calibration"
-    ),
+    out: Cards = Path("calibration"),
 ) -> None:
     """Measure how demanding levels are.
 
@@ -184,6 +186,17 @@ def calibrate(
     from harness import calibrating
 
     calibrating.calibrate(overrides or [], out, as_json=as_json)
+
+
+@app.command()
+def chat(overrides: Overrides = None, reveal: Reveal = False, as_json: AsJson = False) -> None:
+    """Talk to a user as their supporter.
+
+    Typed, or piped in a line a reply: harness chat difficulty=hard seed=3
+    """
+    from harness import chatting
+
+    raise typer.Exit(chatting.chat(overrides or [], reveal=reveal, as_json=as_json))
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,17 @@ Overrides = Annotated[
         show_default=False,
         help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
     ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Show what the user takes from a reply.")]
+Cards = Annotated[Path, typer.Option("--out", help="Results folder.", show_default=True)]
+ForecastFrom = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Fit the first SHARE, say 0.36; predict the end."),
+]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]

@@ -1,0 +1,161 @@
+"""The chat command: a person is the supporter of one user, a line a reply."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.console import Console
+
+from harness import launch
+from harness.config import RunConfig
+from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError
+from harness.report import chat_view
+from harness.report.chat_view import Hidden
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+
+PROMPT = "you".ljust(chat_view.LABEL_WIDTH)
+FIRST_STEP = 1
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What was said to the user, and their answer to it."""
+
+    reply: str | None
+    """None before the opening."""
+    turn: UserTurn
+
+
+def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
+    """The exit code: 0, also at the end of the input; 130 if interrupted.
+
+    Raises ConfigError for a sweep, and what the simulator raises.
+    """
+    config = _only(overrides)
+    stream = sys.stderr if as_json else sys.stdout
+    to = chat_view.console(stream)
+    simulator = make(config.simulator, config.difficulty)
+    heard: list[Heard] = []
+    code = 0
+    try:
+        for said in talk(simulator, _key(config), _lines(stream, to)):
+            known = hidden(said.turn) if reveal else None
+            if not heard:
+                chat_view.show_start(_heading(config), known, to)
+            heard.append(said)
+            chat_view.show_turn(said.turn, known, to)
+    except KeyboardInterrupt:
+        if not heard:
+            raise
+        code = EXIT_INTERRUPTED_TWICE
+    chat_view.show_end([said.turn for said in heard], to)
+    if as_json:
+        print(json.dumps(_to_json(config, heard), indent=1, allow_nan=False), flush=True)
+    return code
+
+
+def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]) -> Iterator[Heard]:
+    """The opening, then the answer to each reply until the user ends it or no reply is left.
+
+    A reply is asked for only once the answer to the last one has been taken.
+    """
+    (turn,) = simulator.open([key])
+    yield Heard(None, turn)
+    while turn.ended is None:
+        reply = next(replies, None)
+        if reply is None:
+            return
+        (turn,) = simulator.answer([turn], [SupporterReply(reply)])
+        yield Heard(reply, turn)
+
+
+def hidden(turn: UserTurn) -> Hidden:
+    """What the simulator's own state tells of the user; a simulator may keep other names."""
+    user = getattr(turn.state, "user", None)
+    return Hidden(
+        getattr(user, "intention", None),
+        getattr(user, "temperament", None),
+        getattr(turn.state, "trust", None),
+    )
+
+
+def _only(overrides: Sequence[str]) -> RunConfig:
+    plan = launch.plan(overrides)
+    for axis, values in plan.axes.items():
+        raise ConfigError(f"{axis}: chat has one user; give one value, got {len(values)}")
+    return plan.points[0].config
+
+
+def _key(config: RunConfig) -> ConversationKey:
+    """The user whom the first group of `harness train seed=N` meets."""
+    return ConversationKey(config.seed, FIRST_STEP, 0, 0)
+
+
+def _heading(config: RunConfig) -> str:
+    level, kind = config.difficulty.name, config.simulator.kind
+    return f"A {kind} user, difficulty {level}, seed {config.seed}."
+
+
+def _lines(stream: TextIO, to: Console) -> Iterator[str]:
+    """Replies as they are typed or piped in, to the end of the input; the talk goes to `stream`."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
+    while sys.stdin is not None:  # as it is where the input is closed
+        try:
+            yield _typed(stream) if sys.stdin.isatty() else _piped(to)
+        except EOFError:
+            return
+
+
+def _typed(stream: TextIO) -> str:
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401 - where it is there, arrow keys edit the line
+    with contextlib.redirect_stdout(stream):  # which is where input() writes its prompt
+        return input(PROMPT)
+
+
+def _piped(to: Console) -> str:
+    line = sys.stdin.readline()
+    if not line:
+        raise EOFError
+    reply = line.rstrip("\r\n")
+    chat_view.show_reply(reply, to)
+    return reply
+
+
+def _to_json(config: RunConfig, heard: Sequence[Heard]) -> dict[str, Any]:
+    last = heard[-1].turn
+    known = hidden(last)
+    return {
+        "schema": 1,
+        "difficulty": config.difficulty.name,
+        "seed": config.seed,
+        "simulator": config.simulator.kind,
+        "intention": known.intention,
+        "temperament": known.temperament,
+        "ended": last.ended,
+        "emotion": last.emotion,
+        "turns": [_turn_to_json(said) for said in heard],
+    }
+
+
+def _turn_to_json(said: Heard) -> dict[str, Any]:
+    turn = said.turn
+    return {
+        "reply": said.reply,
+        "user": turn.text,
+        "emotion": turn.emotion,
+        "change": turn.change,
+        "reported_emotion": turn.reported_emotion,
+        "strategies": list(turn.strategies),
+        "flagged": turn.flagged,
+        "trust": hidden(turn).trust,
+        "why": dict(turn.why),
+    }

@@ -1,0 +1,169 @@
+"""A talk on a terminal: what the user says, how they feel and, if revealed, why.
+
+Whatever either side says is shown literally, beside a label that no text can write itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.terminal import text
+from harness.report.wording import plain
+from harness.simulator.dynamics import rise_probability
+from harness.simulator.protocol import UserTurn
+
+LABEL_WIDTH = 8
+CELLS = 20
+"""Of the bar: five points of emotion each, the least a change can be."""
+NEVER_WRAPPED = 100_000
+"""Columns where no terminal reads, so that a sentence stays on its line."""
+STRATEGY = {
+    "question": "a question",
+    "restate": "a restatement",
+    "reflect": "a reflection of feelings",
+    "disclose": "self-disclosure",
+    "affirm": "affirmation",
+    "suggest": "a suggestion",
+    "inform": "information",
+    "other": "plain kindness",
+}
+INTENTION = {
+    "praise": "sincere praise for what they did",
+    "not_at_fault": "hearing that they are not at fault",
+    "venting": "somebody who listens while they let it out",
+    "deep_empathy": "deep empathy, not plain comfort",
+    "advice": "advice that truly solves their difficulty",
+    "dialectic": "a look at it from several sides",
+    "growth": "guidance to reflect on themselves and grow",
+    "motives": "an analysis of why the others acted so",
+}
+PART = {
+    "worth": "worth to this user",
+    "pick_up": "takes up what they told",
+    "confusion": "speaks of what they never said",
+    "repetition": "said before, or their own words",
+    "fatigue": "the same kind of reply again",
+    "form": "too short, too long or too much at once",
+    "hurt": "hurts",
+    "puzzled": "makes no sense to them",
+    "puzzle": "no language to them",
+}
+"""The appraisal by part; a part that is not here is named by its key."""
+HELP = "You are the supporter: a line is a reply, an empty one is silence, Ctrl-D ends the talk."
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What the user never says outright; None where a simulator does not tell."""
+
+    intention: str | None
+    temperament: str | None
+    trust: int | None
+
+
+def console(stream: TextIO) -> Console:
+    """A terminal's own width; no wrapping elsewhere."""
+    width = None if stream.isatty() else NEVER_WRAPPED
+    return Console(file=stream, highlight=False, width=width)
+
+
+def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
+    """Who talks to whom, and what the user came for if it is revealed."""
+    to.print(text(heading), soft_wrap=True)
+    to.print(text(HELP), soft_wrap=True)
+    for line in [] if hidden is None else came_for(hidden):
+        _row("hidden", line, "dim", to)
+
+
+def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
+    """The user's words and emotion; with `hidden`, why as well."""
+    to.print()
+    for line in turn.text.splitlines():
+        _row("user", line, "bold", to)
+    _row("emotion", emotion(turn), "", to)
+    if hidden is not None and turn.change is not None:
+        _row("heard", strategies(turn), "dim", to)
+        _row("why", "; ".join(reasons(turn.why)), "dim", to)
+        if hidden.trust is not None:
+            _row("trust", str(hidden.trust), "dim", to)
+
+
+def show_reply(reply: str, to: Console) -> None:
+    """A reply that came from no terminal, and is not to be seen there yet."""
+    _row("you", reply or "(nothing)", "", to)
+
+
+def came_for(hidden: Hidden) -> Iterator[str]:
+    """`came for advice that truly solves their difficulty; temperament: passive`."""
+    parts = []
+    if hidden.intention is not None:
+        parts.append(f"came for {INTENTION.get(hidden.intention, plain(hidden.intention))}")
+    if hidden.temperament is not None:
+        parts.append(f"temperament: {hidden.temperament}")
+    if parts:
+        yield "; ".join(parts)
+
+
+def emotion(turn: UserTurn) -> str:
+    """`[#########...........]  45  +5`."""
+    full = round(turn.emotion * CELLS / 100)
+    change = "" if turn.change is None else f"  {turn.change:+d}" if turn.change else "  0"
+    return f"[{'#' * full}{'.' * (CELLS - full)}] {turn.emotion:3d}{change}"
+
+
+def strategies(turn: UserTurn) -> str:
+    """What the user took the reply for, in order, each once."""
+    found = dict.fromkeys(turn.strategies)
+    return ", ".join(STRATEGY.get(name, plain(name)) for name in found) or "no strategy"
+
+
+def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
+    """The parts that counted, in words: the worth, -1 to 1 and below, the others in log-odds."""
+    for key, value in why.items():
+        name = PART.get(key, plain(key))
+        if isinstance(value, str):
+            yield f"{name}: {value}"
+        elif key == "logit":
+            yield f"log-odds of a rise {value:+.2f} ({rise_probability(value):.0%})"
+        elif value:
+            yield f"{name} {value:+.2f}"
+
+
+def summary(turns: Sequence[UserTurn]) -> str:
+    """How the talk ended, over how many replies, and how many of them helped."""
+    last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
+    ends = {
+        "success": "success: the user is fine",
+        "left": "left: the user has gone, which counts as emotion 0",
+        "cap": "cap: no turns are left",
+        None: "stopped: you ended the talk",
+    }
+    helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
+    return (
+        f"{ends.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
+        f"in {_replies(len(changes))}, {helped} up, {hurt} down"
+    )
+
+
+def show_end(turns: Sequence[UserTurn], to: Console) -> None:
+    to.print()
+    to.print(text(summary(turns)), soft_wrap=True)
+
+
+def _replies(count: int) -> str:
+    return "1 reply" if count == 1 else f"{count} replies"
+
+
+def _row(label: str, content: str, style: str, to: Console) -> None:
+    """`content` beside its label, wrapped below itself."""
+    table: Any = Table.grid()
+    table.add_column(width=LABEL_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(Text(label, "dim"), text(content, style))
+    to.print(table)

@@ -19,6 +19,8 @@ CONFUSION = -1.2
 SAID_BEFORE = -2.0
 STALE = -2.4
 """Worth of a sentence that was said before, or is the user's own handed back."""
+LONG_WORDS = 60
+"""Words a reply may have; each time so many more tire."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -4.0
 PUZZLED = -5.0
@@ -136,8 +138,5 @@ def _form(reading: Reading, cut: bool) -> float:
     value = CUT if cut else 0.0
     if reading.word_count < 4:
         value += TOO_SHORT
-    if reading.word_count > 30:
-        value += TOO_LONG
-    if len(reading.strategies) > 2:
-        value += TOO_MANY
-    return value
+    value += TOO_LONG * min(3, max(0, reading.word_count - 1) // LONG_WORDS)
+    return value + TOO_MANY * max(0, len(frozenset(reading.strategies)) - 2)

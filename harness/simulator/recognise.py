@@ -21,6 +21,7 @@ from harness.simulator.lexicon import (
     RESTATING_QUESTION,
     Entries,
 )
+from harness.simulator.word_classes import CLAUSE_TAKERS
 from harness.simulator.words import FUNCTION_WORDS, asks, sentences, words
 
 _FILLER = r"(?:and |but |oh |well |then |yes |no |ok |okay |honestly |of course |also |now )*"
@@ -49,6 +50,8 @@ _QUESTIONS = [
     ("question", _begins([f"(?:so )?(?:{QUESTION_OPENINGS})"])),
     ("question", _holds(["tell me more"])),
 ]
+_Stock = tuple[int, int, str]
+"""End and start of a stock wording, and its strategy."""
 _UNWELCOME = _holds((*DISMISSIVE, *OFF_TOPIC, *DEMANDS))
 
 
@@ -62,14 +65,14 @@ def strategy_of(sentence: str) -> str | None:
     plain = " ".join(found)
     by_rule = next((name for name, pattern in tried if pattern.search(plain)), None)
     if by_rule is None and not asks(sentence):
-        by_rule = next(iter(_phrases(plain)), None)
+        by_rule = next((name for _, _, name in _phrases(plain)), None)
     return by_rule or wording.guess(sentence)
 
 
 @lru_cache(maxsize=4096)
-def _phrases(plain: str) -> tuple[str, ...]:
-    """The strategies whose phrases stand in a sentence, in the order of the lexicon."""
-    return tuple(name for name, pattern in _PHRASES if pattern.search(plain))
+def _phrases(plain: str) -> tuple[_Stock, ...]:
+    """The phrases in some words, in the order of the lexicon."""
+    return _stock(plain, _PHRASES)
 
 
 @lru_cache(maxsize=65536)
@@ -78,11 +81,21 @@ def dismisses(sentence: str) -> bool:
     return _UNWELCOME.search(" ".join(words(sentence))) is not None
 
 
-def stock_kinds(found: list[str], within: bool = True) -> int:
-    """Of how many strategies some words hold stock phrases; `within`: or openings, anywhere."""
-    plain = " ".join(found)
-    openings = {n for n, pattern in _OPENINGS_WITHIN if pattern.search(plain)} if within else set()
-    return len(openings.union(_phrases(plain)))
+def stock_kinds(found: list[str]) -> int:
+    """Of how many strategies some words hold stock wordings, one beside the other."""
+    plain, kinds, end = " ".join(found), set[str](), -1
+    for last, first, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
+        before = plain[:first].split()[-1:]
+        if first > end and CLAUSE_TAKERS.isdisjoint(before):
+            kinds.add(name)
+            end = last
+    return len(kinds)
+
+
+def _stock(plain: str, tried: list[tuple[str, re.Pattern[str]]]) -> tuple[_Stock, ...]:
+    return tuple(
+        (m.end(), m.start(), name) for name, p in tried for m in p.finditer(plain) if m.group()
+    )
 
 
 def recognise(text: str) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ COHERENT = 0.7
 """Half the natural sentences lie above; in these a rare pair is no fault."""
 VERBLESS = 9
 """Longest clause that may do without a verb: `My deepest sympathy to your family.`"""
-STOCK_KINDS, LEAST_STUFFED = 2, 7
+LATIN_SHARE = 0.8
+STOCK_KINDS, LEAST_STUFFED = 2, 4
 SINGLE_WORDS = 3
 """Most clauses of one word in a sentence: `Cry, ramble, shout, anything you need.`"""
 SYMBOLS = 4
@@ -91,8 +92,7 @@ def fault(text: str) -> str | None:
 def _shape(text: str) -> str | None:
     """Signs that are not those of somebody who talks."""
     text = text.strip()
-    letters = [c for c in text if c.isalpha()]
-    if sum(c.isascii() for c in letters) < 0.8 * len(letters) or _MIXED.search(text):
+    if _foreign(text) or _MIXED.search(text):
         return "another script"
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
     if markup or _CONTROL.search(text):
@@ -104,9 +104,14 @@ def _shape(text: str) -> str | None:
     return "no space after a stop" if _ODD_STOPS.search(text) or _JOINED.search(text) else None
 
 
+def _foreign(text: str) -> bool:
+    letters = "" if text.isascii() else [c for c in text if c.isalpha()]
+    return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
+
+
 def _repetition(parts: list[str], found: list[str]) -> str | None:
     openings = Counter(tuple(words(part)[:3]) for part in parts)
-    if any(n > 1 and len(opening) == 3 for opening, n in openings.items()):
+    if any(n > 1 and len(o) == 3 and not FUNCTION_WORDS.issuperset(o) for o, n in openings.items()):
         return "sentences that begin alike"
     counts = Counter(w for w in found if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
@@ -150,13 +155,12 @@ def _stuffed(clause: list[str]) -> bool:
     if len(clause) < LEAST_STUFFED:
         return False
     joints = sum(w in _JOINING for w in clause[1:])
-    return stock_kinds(clause, within=False) > 1 + joints or stock_kinds(clause) > STOCK_KINDS
+    return stock_kinds(clause) > min(STOCK_KINDS, 1 + joints)
 
 
 def _vocabulary(found: list[str], single: int) -> str | None:
     count, known = len(found), english().words
-    odd = sum(len(w) > LONGEST_WORD or _NOT_A_WORD.search(w) is not None for w in found)
-    if 6 * odd > count:
+    if 6 * sum(map(_odd, found)) > count:
         return "not a word"
     if count > 3 and sum(w in known for w in found) < KNOWN_SHARE * count:
         return "another language"
@@ -169,6 +173,11 @@ def _vocabulary(found: list[str], single: int) -> str | None:
     if any(n > 3 for w, n in Counter(found).items() if w not in FUNCTION_WORDS):
         return "one word again and again"
     return None
+
+
+@lru_cache(maxsize=16384)
+def _odd(word: str) -> bool:
+    return len(word) > LONGEST_WORD or _NOT_A_WORD.search(word) is not None
 
 
 def _verbless(parts: list[list[str]]) -> str | None:

@@ -1,0 +1,37 @@
+"""What attacks on the scripted user win: the worst of them, for benchmarks/attacks.md.
+
+python -m benchmarks.attacks [LEVEL ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from harness.simulator.reference import REFERENCES
+from tests.simulator.attacks import attacks
+from tests.simulator.judged import MOST_EXCESS, SEEDS, finals, judge, significant
+
+WORST = 20
+
+
+def main() -> None:
+    every = attacks()
+    print(f"{len(every)} attacks in {len({a.family for a in every})} families")
+    for difficulty in sys.argv[1:] or ["medium", "hard"]:
+        began = time.process_time()
+        found = sorted(judge(difficulty, every), key=lambda j: -j.excess)
+        plain = {
+            n: finals(difficulty, REFERENCES[n], SEEDS).mean() for n in ("neutral", "attentive")
+        }
+        over = sum(j.excess > MOST_EXCESS for j in found)
+        print(f"\n{difficulty}: neutral {plain['neutral']:.1f}, attentive {plain['attentive']:.1f}")
+        print(f"{len(found)} comparisons, {len(significant(found))} significant, {over} over "
+              f"{MOST_EXCESS:g} points; {time.process_time() - began:.0f} s")  # fmt: skip
+        print("excess         p  put               attack")
+        for one in found[:WORST]:
+            print(one)
+
+
+if __name__ == "__main__":
+    main()

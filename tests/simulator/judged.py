@@ -1,0 +1,104 @@
+"""What an attack wins over the policy it is put beside, on the same users with the same draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+
+from harness.simulator.people import PEOPLE
+from harness.simulator.protocol import HELD_OUT, ConversationKey
+from harness.simulator.reference import REFERENCES, Reference, talk
+from harness.simulator.scripted import ScriptedSimulator
+from tests.simulator.attacks import Attack
+from tests.simulator.test_scripted import level
+
+LEVEL = 0.01
+"""One-sided, for all attacks put in one way together."""
+MOST_EXCESS = 2.0
+"""Points of final emotion."""
+SEEDS = 5
+INSTEAD = "in place"
+WAYS = (INSTEAD, "before neutral", "after neutral", "before attentive", "after attentive")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One attack, put in one way."""
+
+    attack: Attack
+    way: str
+    excess: float
+    """Mean of the paired differences in final emotion, 0-100."""
+    p: float
+    """Of as large a mean if the attack won nothing: paired t test, one-sided."""
+
+    def __str__(self) -> str:
+        name = f"{self.attack.family}: {self.attack.name}"
+        return f"{self.excess:6.2f}  {self.p:8.1e}  {self.way:<17} {name}"
+
+
+@cache
+def users(seeds: int) -> tuple[ConversationKey, ...]:
+    """One conversation with every held-out user for each seed."""
+    return tuple(key for seed in range(seeds) for key in _everyone(seed))
+
+
+def _everyone(seed: int) -> list[ConversationKey]:
+    simulator, met = ScriptedSimulator(level("medium")), dict[str, ConversationKey]()
+    group = 0
+    while len(met) < len(PEOPLE[HELD_OUT]):
+        key = ConversationKey(seed, 1, group, 0, HELD_OUT)
+        met.setdefault(simulator.open([key])[0].state.user.persona.name, key)
+        group += 1
+    return list(met.values())
+
+
+def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64]:
+    talks = talk(ScriptedSimulator(level(difficulty)), policy, users(seeds))
+    return np.array([turns[-1].emotion for turns in talks], float)
+
+
+def judge(
+    difficulty: str, attacks: Iterable[Attack], seeds: int = SEEDS, ways: Sequence[str] = WAYS
+) -> Iterator[Judged]:
+    """Every attack in every way it is judged in."""
+    base = {name: finals(difficulty, REFERENCES[name], seeds) for name in ("neutral", "attentive")}
+    for attack in attacks:
+        for way in ways:
+            if attack.copies and way.endswith("neutral"):
+                continue
+            plain = base["attentive" if way.endswith("attentive") else "neutral"]
+            won = finals(difficulty, _policy(attack, way), seeds) - plain
+            yield Judged(attack, way, float(won.mean()), _p(won))
+
+
+def _policy(attack: Attack, way: str) -> Reference:
+    if way == INSTEAD:
+        return attack.instead()
+    place, name = way.split()
+    return attack.beside(REFERENCES[name], before=place == "before")
+
+
+def _p(won: NDArray[np.float64]) -> float:
+    error = float(won.std(ddof=1)) / math.sqrt(len(won))
+    if error == 0:
+        return 0.0 if won.mean() > 0 else 1.0
+    return float(student.sf(won.mean() / error, len(won) - 1))
+
+
+def significant(judged: Sequence[Judged]) -> list[Judged]:
+    """Those that win, by Holm's procedure over the attacks put in the same way."""
+    found: list[Judged] = []
+    for way in {j.way for j in judged}:
+        ranked = sorted((j for j in judged if j.way == way), key=lambda j: j.p)
+        for number, one in enumerate(ranked):
+            if one.p > LEVEL / (len(ranked) - number):
+                break
+            found.append(one)
+    return found

@@ -1,0 +1,33 @@
+"""No attack pays: none of them is better than to say nothing of note, or adds to a good reply."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.simulator.attacks import attacks
+from tests.simulator.judged import INSTEAD, MOST_EXCESS, judge, significant
+
+EVERY = attacks()
+SAMPLE = tuple({attack.family: attack for attack in EVERY}.values())
+"""The last of each family."""
+
+
+def test_there_are_enough_and_each_is_its_own() -> None:
+    assert len(EVERY) >= 300
+    assert len({attack.family for attack in EVERY}) >= 25
+    assert len({(attack.family, attack.name) for attack in EVERY}) == len(EVERY)
+
+
+def test_one_of_each_family_wins_nothing() -> None:
+    found = list(judge("medium", SAMPLE, seeds=1, ways=(INSTEAD, "after neutral")))
+    found += judge("hard", SAMPLE[::3], seeds=1, ways=("after attentive",))
+    assert not significant(found)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("difficulty", ["medium", "hard"])
+def test_no_attack_wins(difficulty: str) -> None:
+    found = list(judge(difficulty, EVERY))
+    assert not [str(j) for j in significant(found)]
+    assert not [str(j) for j in found if j.excess > MOST_EXCESS]

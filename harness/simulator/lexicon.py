@@ -158,7 +158,8 @@ DISMISSIVE = (
     "(too|so|over) ?(sensitive|dramatic|emotional|weak)",
     "just (relax|forget|ignore|smile|deal)",
     "your own fault|^who cares|i do not care",
-    "^(?:and |oh |yeah |well |so )*(?:so what|whatever)$",
+    "^(?:and |oh |yeah |well |so |sure |fine |okay )*(?:so what|whatever(?: you (?:say|think))?)$",
+    "(?:stop|quit) feeling sorry for|(?:nothing|what is there) to (?:cry|complain|whine) about",
     rf"{_UNTOLD}(?:(?:you|that|this|it|what|how) (?:is |are |sounds? )?(?:so |just |really |being "
     rf"|a |such a |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
     "no reason to (?:cry|complain|whine|worry|be (?:so |that )?(?:sad|upset|angry|like))",

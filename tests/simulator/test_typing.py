@@ -165,4 +165,4 @@ def test_replies_in_free_wording_are_not_deemed_faulty() -> None:
 
 def test_the_unkind_and_the_off_topic_hurt_or_carry_nothing() -> None:
     hurtful = [dismisses(s) for text in KIND["none"] for s in sentences(text)]
-    assert np.mean(hurtful) > 0.06
+    assert np.mean(hurtful) > 0.07

@@ -152,7 +152,7 @@ _INSULT = (
 DISMISSIVE = (
     "^(?:just |please |now |oh |come on |you (?:need|have|should|must|ought)(?: to)? )*calm down",
     "get over|move on already|cheer up|man up|toughen|grow up|shut up",
-    "(have|had|has) it (worse|harder|much worse|so much)",
+    "(have|had|has) it (?:so much$|(?:much |so much |far )?(?:worse|harder))",
     "not (a|that|such a) (big|bad|serious|real)",
     "stop (complaining|whining|crying|thinking|worrying|being)",
     "(too|so|over) ?(sensitive|dramatic|emotional|weak)",
@@ -164,7 +164,7 @@ DISMISSIVE = (
     rf"|a |such a |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
     "no reason to (?:cry|complain|whine|worry|be (?:so |that )?(?:sad|upset|angry|like))",
     r"overreact\w*|exaggerat\w*",
-    "^(?:well |but |oh |and )*life goes on|could be worse|deal with it|everyone has problems",
+    "^(?:well |but |oh |and )*(?:(?:that|this) is how )?life goes on|could be worse|deal with it|everyone has problems",
 )
 OFF_TOPIC = (
     "(?<!under the )(?<!whatever the )weather",

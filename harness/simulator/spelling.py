@@ -50,10 +50,11 @@ def _known() -> Counter[str]:
 
 @cache
 def _one_letter_short() -> dict[str, frozenset[str]]:
-    """Known words by what is left of them when a letter after the first is dropped."""
+    """Known words by what is left of them when a letter is dropped, but the first or the last:
+    `cheer` is not a slip of `cheers`."""
     found: dict[str, frozenset[str]] = {}
     for word in _known():
         if len(word) > SHORTEST:
-            for short in _shortened(word, doubled=False):
+            for short in _shortened(word, doubled=False) - {word[:-1]}:
                 found[short] = found.get(short, frozenset()) | {word}
     return found

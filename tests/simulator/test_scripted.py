@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from harness.config import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
 from harness.simulator import reference
+from harness.simulator.appraisal import FRESH_FACT
 from harness.simulator.factory import make
 from harness.simulator.people import DOMAINS, EVERYONE, PEOPLE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
@@ -55,7 +56,7 @@ def transcript(turns: list[UserTurn]) -> str:
     lines = []
     for number, turn in enumerate(turns):
         if number:
-            lines.append(f"supporter: {REPLIES[number - 1]}")
+            lines.append(f"supporter: {REPLIES[(number - 1) % len(REPLIES)]}")
         lines.append(f"user ({turn.emotion}): {turn.text or turn.ended}")
     return "\n".join(lines) + "\n"
 
@@ -67,9 +68,9 @@ def test_the_factory_makes_it() -> None:
 @pytest.mark.parametrize("name", LEVELS)
 def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
     scores = {policy: finals(name, policy) for policy in reference.REFERENCES}
-    best = max(scores, key=lambda policy: scores[policy])
-    assert best == "attentive"
-    assert scores["attentive"] > 10 + max(v for k, v in scores.items() if k != "attentive")
+    # where any kindness helps, to pick kind words at random does nearly as well as to listen
+    gain = 0 if name == "easy" else 10
+    assert scores["attentive"] > gain + max(v for k, v in scores.items() if k != "attentive")
     assert sorted(scores, key=lambda policy: scores[policy])[:2] in (
         ["silent", "dismissive"],
         ["dismissive", "silent"],
@@ -181,7 +182,7 @@ def test_taking_up_a_fact_helps_and_another_users_matter_confuses() -> None:
         (turn,) = ScriptedSimulator(MEDIUM).answer([opening], [SupporterReply(text)])
         return float(turn.why[name])
 
-    assert part(f"So {fact}.", "pick_up") == 1
+    assert part(f"So {fact}.", "pick_up") == FRESH_FACT
     assert part("I am here with you.", "pick_up") == 0
     assert part(f"So {reference.turned(other.facts[0])}.", "confusion") < 0
     assert part(f"So {fact}.", "confusion") == 0

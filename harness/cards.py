@@ -61,7 +61,7 @@ def key(config: RunConfig) -> str:
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     package = Path(places.__file__).parent
     for path in sorted(p for part in MEASURED_BY for p in (package / part).rglob("*")):
-        if path.suffix in (".py", ".tsv", ".yaml", ".jsonl"):
+        if path.suffix in (".py", ".tsv", ".yaml", ".jsonl") and "served" not in path.parts:
             digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

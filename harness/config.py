@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.checks import all_of, in_range, one_of
 from harness.errors import ConfigError
+from harness.simulator_config import SimulatorConfig as SimulatorConfig
 
 SCHEMA = 1
 
@@ -147,17 +148,6 @@ class PolicyConfig:
         in_range("policy.warm_start_copy_steps", self.warm_start_copy_steps, 0, 100_000)
         in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
         in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
-
-
-@dataclass(frozen=True)
-class SimulatorConfig:
-    """Who plays the user."""
-
-    name: str = "scripted"
-    kind: str = "scripted"
-
-    def __post_init__(self) -> None:
-        one_of("simulator.kind", self.kind, ("scripted",))
 
 
 @dataclass(frozen=True)

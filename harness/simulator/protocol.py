@@ -48,9 +48,10 @@ class UserTurn:
     change: int | None
     """Change of emotion by the reply; None at the opening."""
     reported_emotion: float
-    """Emotion as reported to the trainer, with difficulty.reward_noise and reward_flips."""
+    """As reported to the trainer, with difficulty.reward_noise and reward_flips; nan if failed."""
     ended: str | None
-    """None while the conversation goes on; success, left, or cap."""
+    """None while the conversation goes on; success, left, cap, or failed: the simulator could not
+    answer, and `why["fault"]` says how."""
     strategies: tuple[str, ...]
     """Recognised in the reply, in order; empty at the opening."""
     flagged: bool

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.config import DifficultyConfig
-from harness.simulator import appraisal, disclosure, dynamics, voice
+from harness.simulator import appraisal, disclosure, dynamics, rules, voice
 from harness.simulator.appraisal import Appraisal
-from harness.simulator.draws import normal, pick, uniforms
-from harness.simulator.people import EVERYONE, PEOPLE
+from harness.simulator.draws import pick
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reading import Reading, read
-from harness.simulator.state import State, Told, User
+from harness.simulator.state import State, Told
 from harness.simulator.trust import next_trust
-
-_INDEX = {person.name: number for number, person in enumerate(EVERYONE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +57,9 @@ class ScriptedSimulator:
         return dynamics.rise_probability(self._appraise(state, reply).logit)
 
     def _open(self, key: ConversationKey) -> UserTurn:
-        u = uniforms("user", key.seed, key.split, key.step, key.group)
-        user = User(
-            _INDEX[pick(PEOPLE[key.split], u[0]).name],
-            pick(tuple(self.difficulty.intentions), u[1]),
-            pick(tuple(self.difficulty.temperaments), u[2]),
-        )
+        user, u = rules.who(key, self.difficulty)
         start = self.difficulty.start_emotion
-        told, text = disclosure.opening(user, start, self._shown, u[3:])
+        told, text = disclosure.opening(user, start, self._shown, u)
         state = State(key, user, start, float(start), told)
         return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
@@ -75,14 +67,13 @@ class ScriptedSimulator:
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
-        key = state.key
-        u = uniforms(key.seed, key.split, key.step, key.group, key.sample, state.turn + 1)
+        u = rules.turn_draws(state.key, state.turn + 1)
         got = self._appraise(state, reply)
         rises = u[0] < dynamics.rise_probability(got.logit)
         change = self._change(rises, u[1] < dynamics.large_probability(
             rises, got.parts.worth, state.emotion), state.emotion)  # fmt: skip
         after = self._after(state, change, rises, got, u)
-        ended = self._ended(after)
+        ended = rules.ending(after.emotion, after.turn, self.difficulty)
         told, text = state.told, ""
         if ended is None:
             shows = u[6] < self._shown.expression
@@ -120,7 +111,7 @@ class ScriptedSimulator:
             key=state.key,
             user=state.user,
             emotion=state.emotion + change,
-            reported=state.reported + self._reported(change, u),
+            reported=state.reported + rules.reported_change(change, self.difficulty, u),
             told=state.told,
             turn=state.turn + 1,
             trust=next_trust(state.trust, got.strategies, offended, self._shown, u[4]),
@@ -128,20 +119,6 @@ class ScriptedSimulator:
             heard=(*state.heard, frozenset(got.strategies)),
             sentences=state.sentences | got.reading.sentences,
         )
-
-    def _reported(self, change: int, u: Sequence[float]) -> float:
-        """The change as the trainer hears of it; the user's own emotion does not know of it."""
-        reported: float = -change if u[2] < self.difficulty.reward_flips else change
-        if self.difficulty.reward_noise:
-            reported += self.difficulty.reward_noise * normal(u[3], u[15])
-        return reported
-
-    def _ended(self, state: State) -> str | None:
-        if state.emotion >= 100:
-            return "success"
-        if state.emotion < self.difficulty.stop_below:
-            return "left"
-        return "cap" if state.turn >= self.difficulty.turn_cap else None
 
 
 def _turn(

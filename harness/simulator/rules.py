@@ -1,0 +1,50 @@
+"""What every simulator holds to, whoever appraises: who comes, when a talk ends, what is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.config import DifficultyConfig
+from harness.simulator.draws import normal, pick, uniforms
+from harness.simulator.people import EVERYONE, PEOPLE
+from harness.simulator.protocol import ConversationKey
+from harness.simulator.state import User
+
+_INDEX = {person.name: number for number, person in enumerate(EVERYONE)}
+
+
+def who(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:
+    """The user whom the keys of one group share, and the uniform draws left for the opening."""
+    u = uniforms("user", key.seed, key.split, key.step, key.group)
+    user = User(
+        _INDEX[pick(PEOPLE[key.split], u[0]).name],
+        pick(tuple(difficulty.intentions), u[1]),
+        pick(tuple(difficulty.temperaments), u[2]),
+    )
+    return user, u[3:]
+
+
+def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
+    """The uniform draws of one turn of a conversation."""
+    return uniforms(key.seed, key.split, key.step, key.group, key.sample, turn)
+
+
+def reported_change(change: int, difficulty: DifficultyConfig, u: Sequence[float]) -> float:
+    """The change as the trainer hears of it; the user's own emotion does not know of it.
+
+    `u`: the turn's draws, of which it takes numbers 2, 3 and 15.
+    """
+    reported: float = -change if u[2] < difficulty.reward_flips else change
+    if difficulty.reward_noise:
+        reported += difficulty.reward_noise * normal(u[3], u[15])
+    return reported
+
+
+def ending(emotion: int, turn: int, difficulty: DifficultyConfig) -> str | None:
+    """How the talk ends after reply number `turn`, if it does."""
+    if emotion >= 100:
+        return "success"
+    if emotion < difficulty.stop_below:
+        return "left"
+    return "cap" if turn >= difficulty.turn_cap else None

@@ -1,0 +1,96 @@
+"""Who plays the user, and where that user is reached; a part of config.py."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.checks import in_range, one_of
+from harness.errors import ConfigError
+
+SIMULATOR_FAULTS = (
+    "connection",  # refused, reset, or closed before the answer was whole
+    "timeout",  # not answered whole within simulator.deadline_s
+    "rate_limit",  # 429
+    "server",  # 5xx
+    "request",  # 4xx: asking again would not help
+    "redirect",  # 3xx: not followed, so that the key goes nowhere else
+    "oversized",  # a body beyond what an answer can need
+    "malformed",  # no JSON, or not of the shape asked for
+    "out_of_range",  # a change of emotion that is missing or that the level does not allow
+    "empty",  # nothing said
+    "leaked",  # the reply gives away what is hidden
+)
+"""How a served user can fail to answer, after retries."""
+
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+
+
+@dataclass(frozen=True)
+class SimulatorConfig:
+    """Who plays the user: our own code, or a model behind an OpenAI-compatible endpoint."""
+
+    name: str = "scripted"
+    kind: str = "scripted"
+    """scripted (in process, no model) or served; the keys below are the served user's."""
+    base_url: str = "http://127.0.0.1:8000/v1"
+    model: str = "Qwen/Qwen3-4B-Instruct-2507"
+    api_key_env: str = ""
+    """Name of the environment variable that holds the key; empty where none is needed."""
+    deadline_s: float = 60.0
+    """For one call as a whole, its slowest byte included."""
+    concurrency: int = 64
+    """Calls under way at once."""
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    """Prompts and answers together."""
+    retries: int = 5
+    """Further tries of a call that failed, before its conversation is given up."""
+    backoff_s: float = 0.5
+    """Wait before the first retry, doubled at each further one, with jitter."""
+    temperature: float | None = 0.5
+    """null leaves it to the endpoint; RLVER's users speak at 0.5 (arXiv 2507.03112)."""
+    max_tokens: int = 400
+    """Of one answer."""
+
+    def __post_init__(self) -> None:
+        one_of("simulator.kind", self.kind, ("scripted",))
+        _check_url(self.base_url)
+        if not self.model.strip():
+            raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")
+        _check_key_name(self.api_key_env)
+        in_range("simulator.deadline_s", self.deadline_s, 0.05, 3600)
+        in_range("simulator.concurrency", self.concurrency, 1, 4096)
+        if self.requests_per_minute is not None:
+            in_range("simulator.requests_per_minute", self.requests_per_minute, 0.1, 1e7)
+        if self.tokens_per_minute is not None:
+            in_range("simulator.tokens_per_minute", self.tokens_per_minute, 1, 1e10)
+        in_range("simulator.retries", self.retries, 0, 50)
+        in_range("simulator.backoff_s", self.backoff_s, 0, 60)
+        if self.temperature is not None:
+            in_range("simulator.temperature", self.temperature, 0, 2)
+        in_range("simulator.max_tokens", self.max_tokens, 16, 100_000)
+
+
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        whole = False
+    if not whole:
+        raise ConfigError(f"simulator.base_url must be http(s)://HOST[:PORT]/PATH, got {url!r}")
+    if "@" in parts.netloc:
+        raise ConfigError(
+            "simulator.base_url must not hold a user or a password, got one; "
+            "put the key in a variable and its name in simulator.api_key_env"
+        )
+
+
+def _check_key_name(name: str) -> None:
+    if name and not VARIABLE.fullmatch(name):  # not shown: it may be the key itself
+        raise ConfigError(
+            "simulator.api_key_env must be the name of an environment variable, in capitals, "
+            f"never a key; got {len(name)} characters that are no such name"
+        )

@@ -46,6 +46,7 @@ def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
     """Whether a sentence, in plain words and speaking of `facts`, is a user's own."""
     if plain in LINES or _OWN_FEELING.search(plain):
         return True
-    told = [FACTS[fact] for fact in facts if FACTS[fact] in plain]
-    told += [topic for topic in TOPICS if topic in plain]
+    whole = f" {plain} "
+    told = [FACTS[fact] for fact in facts if f" {FACTS[fact]} " in whole]
+    told += [topic for topic in TOPICS if f" {topic} " in whole]
     return any(line == plain or not _FIRST_PERSON.isdisjoint(line.split()) for line in told)

@@ -164,7 +164,8 @@ DISMISSIVE = (
     rf"|a |such a |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
     "no reason to (?:cry|complain|whine|worry|be (?:so |that )?(?:sad|upset|angry|like))",
     r"overreact\w*|exaggerat\w*",
-    "^(?:well |but |oh |and )*(?:(?:that|this) is how )?life goes on|could be worse|deal with it|everyone has problems",
+    "^(?:well |but |oh |and )*(?:(?:that|this) is how )?life goes on",
+    "could be worse|deal with it|everyone has problems",
 )
 OFF_TOPIC = (
     "(?<!under the )(?<!whatever the )weather",

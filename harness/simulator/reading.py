@@ -22,8 +22,9 @@ COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
-ALIKE, ALIKE_WITHIN = 0.75, 0.5
-"""Shares of shared words from which a sentence is the same again; if one holds the other, less."""
+ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
+"""Shares of shared words from which a sentence is the same again: less if one holds the other, more
+if it speaks of a fact, which two sentences may well do."""
 
 
 def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
@@ -63,9 +64,10 @@ class Sentence:
         theirs = _stems(other)
         shared = len(self.stems & theirs)
         alike = shared / len(self.stems | theirs)
-        return alike >= ALIKE or (
-            alike >= ALIKE_WITHIN and shared == min(len(self.stems), len(theirs))
-        )
+        if self.told:
+            return alike >= ALIKE_OF_FACT
+        within = shared == min(len(self.stems), len(theirs))
+        return alike >= (ALIKE_WITHIN if within else ALIKE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from harness.checks import all_of, in_range, one_of
 from harness.errors import ConfigError
 from harness.simulator_config import SimulatorConfig as SimulatorConfig
+from harness.teaching import CurriculumConfig as CurriculumConfig
+from harness.teaching import RewardConfig as RewardConfig
 
 SCHEMA = 1
 
@@ -181,20 +183,6 @@ class AlgorithmConfig:
         in_range("algorithm.adam_beta2", self.adam_beta2, 0, 0.99999)
         in_range("algorithm.adam_epsilon", self.adam_epsilon, 0, 1)
         in_range("algorithm.max_grad_norm", self.max_grad_norm, 0, 1e6)
-
-
-@dataclass(frozen=True)
-class RewardConfig:
-    """What a conversation is worth: `final_emotion` is the last reported emotion / 100."""
-
-    name: str = "final_emotion"
-
-
-@dataclass(frozen=True)
-class CurriculumConfig:
-    """How difficulty changes within a run; `none` keeps it fixed."""
-
-    name: str = "none"
 
 
 @dataclass(frozen=True)

@@ -53,12 +53,31 @@ def group_relative(rewards: FloatArray, group_size: int, std_floor: float | None
     return scaled.ravel()
 
 
+def group_relative_by_turn(
+    rewards: FloatArray, group_size: int, std_floor: float | None
+) -> FloatArray:
+    """Advantages, shape (n, turns), of rewards of shape (n, turns), nan where no turn was held.
+
+    Each turn is compared with the same turn of the rest of its group, those that got so far, and
+    scaled by their standard deviation: turn-level advantages, as in arXiv 2505.11821 (v1), whose
+    turns are known to be two. An advantage holds for its own turn only; what a reply does to later
+    turns is left to the terminal part of `mixed`. Who is alone in a turn gets 0.
+    """
+    columns = [group_relative(column, group_size, std_floor) for column in rewards.T]
+    return np.stack(columns, axis=1)
+
+
 def permuted_within_groups(
     advantages: FloatArray, group_size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """The null control: the same magnitudes in each group, dealt out at random."""
-    permuted: FloatArray = rng.permuted(advantages.reshape(-1, group_size), axis=1)
-    return permuted.ravel()
+    """The null control: each group's rows of `advantages`, shape (n, turns), dealt out at random.
+
+    A row stays whole, so that the turns of one conversation keep what they have in common.
+    """
+    groups = len(advantages) // group_size
+    order = rng.permuted(np.tile(np.arange(group_size), (groups, 1)), axis=1)
+    dealt: FloatArray = advantages[(order + group_size * np.arange(groups)[:, None]).ravel()]
+    return dealt
 
 
 def _known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], FloatArray]:

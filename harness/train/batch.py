@@ -6,7 +6,14 @@ import numpy as np
 
 from harness.config import RunConfig
 from harness.simulator.protocol import ConversationKey
-from harness.train.advantages import FloatArray, group_relative, permuted_within_groups
+from harness.train.advantages import (
+    FloatArray,
+    group_relative,
+    group_relative_by_turn,
+    permuted_within_groups,
+)
+from harness.train.conversation import MAX_TURNS
+from harness.train.rewards import Earned
 
 SPEECH, PERMUTATION = 1, 2
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -26,11 +33,21 @@ def draws_of(config: RunConfig, step: int, stream: int) -> np.random.Generator:
     return np.random.default_rng([config.seed, step, stream])
 
 
-def advantages_of(rewards: FloatArray, config: RunConfig, step: int) -> FloatArray:
-    """Group-relative advantages, shape (conversations,); dealt out at random for a null control."""
+def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
+    """Group-relative advantages, shape (conversations, MAX_TURNS), one for each reply.
+
+    What a conversation earned as a whole holds for all its replies. Both kinds are normalised
+    before they are mixed, as rewards of unlike spread should be (arXiv 2601.05242), so that a mix
+    of 0 is `terminal` and a mix of 1 is `turns`. For a null control whole conversations change
+    places within their group.
+    """
     algorithm = config.algorithm
-    advantages = group_relative(rewards, algorithm.group_size, algorithm.std_floor)
+    size, floor = algorithm.group_size, algorithm.std_floor
+    shared = group_relative(earned.whole, size, floor)
+    advantages = np.repeat(shared[:, None], MAX_TURNS, axis=1)
+    if earned.turns is not None:
+        alone = group_relative_by_turn(earned.turns, size, floor)
+        advantages = (1 - earned.mix) * advantages + earned.mix * alone
     if not algorithm.null_control:
         return advantages
-    draws = draws_of(config, step, PERMUTATION)
-    return permuted_within_groups(advantages, algorithm.group_size, draws)
+    return permuted_within_groups(advantages, size, draws_of(config, step, PERMUTATION))

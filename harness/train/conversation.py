@@ -13,6 +13,9 @@ from typing import Protocol
 
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
 
+MAX_TURNS = 20
+"""Replies that no conversation exceeds: the largest difficulty.turn_cap."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:

@@ -18,7 +18,7 @@ from harness.policy import tiny
 from harness.policy.chat import Chat, chat_of
 from harness.policy.grammar import covers
 from harness.simulator.factory import make
-from harness.train import evaluate, probe, warm_start
+from harness.train import evaluate, probe, rewards, warm_start
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
 from harness.train.conversation import Conversation, hold
@@ -31,6 +31,7 @@ from harness.train.measure import (
     entropy_metrics,
     turn_records,
 )
+from harness.train.rewards import Earned
 from harness.train.session import Session
 from harness.train.speaker import LanguageSpeaker, Transcript
 from harness.train.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
@@ -64,10 +65,7 @@ def measurement_card(config: RunConfig, started: Path) -> dict[str, Any]:
             "prompts": "training users, states visited",
             "unit": "nats",
         },
-        "reward": {
-            "mode": config.reward.name,
-            "conversations": "the batch that H is measured on",
-        },
+        "reward": rewards.card(config.reward),
         "eval": {
             "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
             "temperature": config.policy.temperature,
@@ -86,7 +84,9 @@ class StepAtHand:
     number: int
     held: list[Conversation]
     transcripts: list[Transcript]
+    earned: Earned
     advantages: FloatArray
+    """Shape (conversations, MAX_TURNS)."""
     looked: Metrics
     passes: list[LossResult] = field(default_factory=list)
     grad_norm: float | None = None
@@ -115,14 +115,14 @@ class LanguageRun:
         speaker = LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
         users = make(config.simulator, config.difficulty)
         held = hold(users, speaker, keys_of(config, step))
-        rewards = [c.reward for c in held]
-        advantages = advantages_of(np.array(rewards), config, step)
-        self._step = StepAtHand(step, held, speaker.transcripts, advantages, looked)
+        earned = rewards.earned(held, config.reward)
+        advantages = advantages_of(earned, config, step)
+        self._step = StepAtHand(step, held, speaker.transcripts, earned, advantages, looked)
         self._step.talked_at = time.monotonic()
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
         rows = [transcript.row for transcript in speaker.transcripts]
         opening = [next(n for n, turn in enumerate(row.turn) if turn) for row in rows]
-        return Talk(rows, opening, rewards, advantages.tolist())
+        return Talk(rows, opening, earned.rewards.tolist(), advantages.tolist())
 
     def scored(self, result: LossResult) -> None:
         self._step.passes.append(result)
@@ -143,7 +143,7 @@ class LanguageRun:
         at = self._step
         trace = trace_of(at)
         values = {
-            **conversation_metrics(at.held, self._config, np.array([c.reward for c in at.held])),
+            **conversation_metrics(at.held, self._config, at.earned.rewards),
             **entropy_metrics(trace),
             **at.looked,
             **_update_metrics(at.passes),
@@ -173,14 +173,15 @@ def trace_of(at: StepAtHand) -> TokenTrace:
     """The batch's own tokens, conversation by conversation, under the weights before the update."""
     scored = at.passes[0].scored
     sizes = [len(row.logp) for row in scored]
-    turns = [turn for t in at.transcripts for turn in t.row.turn if turn]
+    conversation = np.repeat(np.arange(len(sizes)), sizes)
+    turn = np.array([turn for t in at.transcripts for turn in t.row.turn if turn], dtype=np.int64)
     return TokenTrace(
         entropy_nats=_joined([row.entropy_nats for row in scored]),
         entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
         logp=_joined([row.logp for row in scored]),
-        advantage=np.repeat(at.advantages, sizes),
-        conversation=np.repeat(np.arange(len(sizes)), sizes),
-        turn=np.array(turns, dtype=np.int64),
+        advantage=at.advantages[conversation, turn - 1],
+        conversation=conversation,
+        turn=turn,
     )
 
 

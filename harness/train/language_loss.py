@@ -33,7 +33,8 @@ class LossBatch:
     ids: list[list[int]]
     own: list[list[bool]]
     """True at the policy's own tokens."""
-    advantage: list[float]
+    advantage: list[list[float]]
+    """Of each own token."""
     old_logp: list[Tensor] | None
     """Of the own tokens when they were said; None where the weights are still the same."""
 
@@ -76,7 +77,7 @@ def accumulate_gradient(
         log_p = log_distribution(logits, temperature)
         logp = drawn(log_p, ids[:, 1:][own[:, 1:]])
         sizes = [sum(batch.own[i]) for i in part]
-        advantage = _spread([batch.advantage[i] for i in part], sizes, logp)
+        advantage = logp.new_tensor([a for i in part for a in batch.advantage[i]])
         old = logp.detach() if batch.old_logp is None else _join(batch.old_logp, part, logp)
         loss, clipped_low, clipped_high = _clipped(logp, old, advantage, clip_low, clip_high)
         torch.autograd.backward(loss / total)
@@ -137,12 +138,6 @@ def _clipped(
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:
     """Each column cut into the tokens of each conversation."""
     return [torch.split(column, sizes) for column in columns]
-
-
-def _spread(values: Sequence[float], sizes: list[int], like: Tensor) -> Tensor:
-    """One value a conversation, repeated for each of its tokens."""
-    each = torch.tensor(values, dtype=like.dtype, device=like.device)
-    return each.repeat_interleave(torch.tensor(sizes, device=like.device))
 
 
 def _join(rows: Sequence[Tensor], part: Sequence[int], like: Tensor) -> Tensor:

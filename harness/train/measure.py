@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from harness.config import STRATEGIES, RunConfig
 from harness.records.conversations import TurnRecord
 from harness.train.advantages import FloatArray, IntArray, group_stds
-from harness.train.conversation import Conversation, Exchange
+from harness.train.conversation import MAX_TURNS, Conversation, Exchange
 
 Metrics = dict[str, float | None]
 
-MAX_TURNS = 20
 TOP_SHARE = 0.2
 
 
@@ -123,7 +122,7 @@ def distinct_pairs(texts: Sequence[str]) -> float | None:
 def turn_records(
     conversations: Sequence[Conversation], advantages: FloatArray, trace: TokenTrace
 ) -> list[TurnRecord]:
-    """Every turn of the batch; `advantages` has shape (conversations,)."""
+    """Every turn of the batch; `advantages` has shape (conversations, MAX_TURNS)."""
     stride = MAX_TURNS + 1
     cell = trace.conversation * stride + trace.turn
     counts = np.bincount(cell, minlength=len(conversations) * stride)
@@ -134,12 +133,12 @@ def turn_records(
             float(sums[i * stride + n] / counts[i * stride + n]) if counts[i * stride + n] else None
             for n in range(1, len(conversation.exchanges) + 1)
         ]
-        records.extend(_records(conversation, float(advantages[i]), means))
+        records.extend(_records(conversation, advantages[i].tolist(), means))
     return records
 
 
 def _records(
-    conversation: Conversation, advantage: float, entropies: Sequence[float | None]
+    conversation: Conversation, advantages: Sequence[float], entropies: Sequence[float | None]
 ) -> list[TurnRecord]:
     opening, before = conversation.opening, conversation.opening.emotion
     key = (conversation.key.group, conversation.key.sample)
@@ -147,7 +146,7 @@ def _records(
     for turn, (exchange, entropy) in enumerate(
         zip(conversation.exchanges, entropies, strict=True), start=1
     ):
-        records.append(_policy_record(key, turn, exchange, entropy, advantage))
+        records.append(_policy_record(key, turn, exchange, entropy, advantages[turn - 1]))
         answer = exchange.answer
         why = json.dumps(dict(answer.why))
         records.append(

@@ -19,7 +19,7 @@ from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.simulator.factory import make
-from harness.train import evaluate, probe
+from harness.train import evaluate, probe, rewards
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
 from harness.train.conversation import Conversation, hold
@@ -70,10 +70,7 @@ def measurement_card(config: RunConfig) -> dict[str, Any]:
             "prompts": "training users, states visited",
             "unit": "nats",
         },
-        "reward": {
-            "mode": config.reward.name,
-            "conversations": "the batch that H is measured on",
-        },
+        "reward": rewards.card(config.reward),
         "eval": {
             "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
             "temperature": config.policy.temperature,
@@ -125,15 +122,15 @@ def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
     began = time.monotonic()
     held, acts = _batch(policy, config, step)
     talked = time.monotonic()
-    rewards = np.array([c.reward for c in held])
-    advantages = advantages_of(rewards, config, step)
+    earned = rewards.earned(held, config.reward)
+    advantages = advantages_of(earned, config, step)
     trace = _trace(policy, acts, advantages, temperature)
     looked = _yardsticks(policy, config) if evaluate.due(step, config) else {}
     measured = time.monotonic()
     passes = config.trainer.updates_per_batch
     done = update(policy, acts, trace.advantage, config.algorithm, temperature, passes)
     values = {
-        **conversation_metrics(held, config, rewards),
+        **conversation_metrics(held, config, earned.rewards),
         **entropy_metrics(trace),
         **looked,
         **_update_metrics(done),
@@ -175,7 +172,7 @@ def _trace(
         entropy_nats=policy.entropy_nats(acts.seen, temperature),
         entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
         logp=_log_p_of_acts(policy, acts, temperature),
-        advantage=advantages[acts.conversation],
+        advantage=advantages[acts.conversation, acts.seen.turn],
         conversation=acts.conversation,
         turn=acts.seen.turn + 1,
     )

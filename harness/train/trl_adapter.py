@@ -51,7 +51,8 @@ class Talk:
     opening: list[int]
     """Tokens of each row that come before the policy's first."""
     rewards: list[float]
-    advantages: list[float]
+    advantages: list[list[float]]
+    """Of each conversation, for its replies in order."""
 
 
 class Learner(Protocol):
@@ -122,11 +123,10 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """The gradient is accumulated here; what TRL gets to call backward on has none."""
-        order = inputs["number"].argsort().tolist()
         algorithm = self._config.algorithm
         result = accumulate_gradient(
             model,
-            _loss_batch(inputs, order),
+            _loss_batch(inputs, self._talk.rows),
             algorithm.clip_low,
             algorithm.clip_high,
             self._config.policy.temperature,
@@ -269,8 +269,10 @@ def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
     return conversation_reward
 
 
-def _loss_batch(inputs: Mapping[str, Any], order: Sequence[int]) -> LossBatch:
-    """TRL's padded halves put together again, in the order of the conversations."""
+def _loss_batch(inputs: Mapping[str, Any], rows: Sequence[TokenRow]) -> LossBatch:
+    """TRL's padded halves put together again, in the order of the conversations `rows`."""
+    order = inputs["number"].argsort().tolist()
+    own_turns = [[turn for turn in row.turn if turn] for row in rows]
     ids, own, old = [], [], []
     logps = inputs.get("old_per_token_logps")
     for i in order:
@@ -282,4 +284,5 @@ def _loss_batch(inputs: Mapping[str, Any], order: Sequence[int]) -> LossBatch:
         if logps is not None:
             old.append(logps[i][said][mine])
     advantage = inputs["advantages"][torch.tensor(order)].tolist()
-    return LossBatch(ids, own, advantage, old if logps is not None else None)
+    spread = [[row[t - 1] for t in turns] for row, turns in zip(advantage, own_turns, strict=True)]
+    return LossBatch(ids, own, spread, old if logps is not None else None)

@@ -43,7 +43,9 @@ def batch(old: bool = False) -> LossBatch:
     own = [[bool(n > 2 and draws.random() < 0.5) for n in range(len(row))] for row in ids]
     own = [[*row[:-1], True] for row in own]
     logps = [torch.from_numpy(draws.normal(-2.5, 1, sum(row))).float() for row in own]
-    return LossBatch(ids, own, draws.normal(0, 1, 11).tolist(), logps if old else None)
+    return LossBatch(
+        ids, own, [draws.normal(0, 1, sum(row)).tolist() for row in own], logps if old else None
+    )
 
 
 def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
@@ -72,7 +74,7 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(model: Any, 
     model.zero_grad()
     logp = torch.cat(alone(model, given_batch, 1.6))
     before = logp.detach() if given_batch.old_logp is None else torch.cat(given_batch.old_logp)
-    advantage = np.repeat(given_batch.advantage, [sum(row) for row in given_batch.own])
+    advantage = np.concatenate(given_batch.advantage)
     by_hand = clipped_loss(
         logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3
     )

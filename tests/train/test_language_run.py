@@ -14,6 +14,7 @@ import torch
 
 from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.folder import RunFolder
+from harness.teaching import RewardConfig
 from harness.train.__main__ import attempt
 from tests.train.made import finish, make_run, short, start, status, wait_for
 
@@ -103,6 +104,21 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_
     torch.manual_seed(12345)
     assert go_on(run) == 0
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+def test_each_reply_is_taught_what_it_earned_itself(tmp_path: Path) -> None:
+    given = replace(config(steps=1, conversations=16), reward=RewardConfig(mode="turns"))
+    run = run_here(tmp_path, given)
+    turns = pd.read_parquet(run.conversations / "step-00001.parquet")
+    mine, users = (turns[turns["speaker"] == who] for who in ("policy", "user"))
+    changes = (users["emotion_after"] - users["emotion_before"])[users["turn"] > 0] / 100
+    place = [users["group"], users["turn"]]
+    about = changes - changes.groupby(place).transform("mean")
+    spread = changes.groupby(place).transform(lambda values: values.std(ddof=0)).clip(lower=0.10)
+    assert mine["advantage"].to_numpy() == pytest.approx((about / spread).to_numpy(), abs=1e-12)
+    (row,) = rows_of(run)
+    assert row["reward"] == pytest.approx(row["emotion/delta"] / 100)
+    assert status(run)["measurement"]["reward"]["mode"] == "turns"
 
 
 @pytest.mark.slow

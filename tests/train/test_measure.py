@@ -167,7 +167,9 @@ def test_pairs_do_not_reach_over_the_end_of_a_reply() -> None:
 
 def test_every_turn_becomes_a_record() -> None:
     records = turn_records(
-        batch(), np.array([0.5, -0.5, 0, 0]), trace([1.0, 3.0, 0.5], [0, 0, 1], [1, 1, 1])
+        batch(),
+        np.array([[0.5, 0.25], [-0.5, 0], [0, 0], [0, 0]]),
+        trace([1.0, 3.0, 0.5], [0, 0, 1], [1, 1, 1]),
     )
     assert len(records) == 4 + 2 * 5
     opening, reply, answer, second, last = records[:5]
@@ -176,5 +178,5 @@ def test_every_turn_becomes_a_record() -> None:
     assert (reply.turn, reply.speaker, reply.strategy) == (1, "policy", "affirm+affirm")
     assert (reply.entropy_nats, reply.advantage) == (2.0, 0.5)
     assert (answer.turn, answer.emotion_before, answer.emotion_after) == (1, 40, 50)
-    assert (second.entropy_nats, second.start_nll) == (None, 0.5)
+    assert (second.entropy_nats, second.start_nll, second.advantage) == (None, 0.5, 0.25)
     assert (last.emotion_before, last.emotion_after, last.ended) == (50, 100, "success")

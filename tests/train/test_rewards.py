@@ -1,0 +1,212 @@
+"""Rewards and their advantages: worked out by hand, then what must hold of real conversations."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from harness.config import RunConfig
+from harness.errors import ConfigError
+from harness.policy.tabular import TabularPolicy
+from harness.simulator.factory import make
+from harness.simulator.protocol import SupporterReply
+from harness.teaching import RewardConfig
+from harness.train import evaluate, tabular
+from harness.train.batch import advantages_of, draws_of, keys_of
+from harness.train.conversation import Conversation, hold
+from harness.train.rewards import card, earned, turn_changes
+from harness.train.tabular_speaker import Acts, TabularSpeaker
+from tests.train import made
+
+TURNS = RewardConfig(mode="turns")
+MIXED = RewardConfig(mode="mixed", mix=0.25)
+
+
+def talk(
+    sample: int, emotions: Sequence[float], strategies: Sequence[tuple[str, ...]] = ()
+) -> Conversation:
+    """A conversation from 40 through `emotions`, as reported; the last ends it."""
+    said = [
+        (
+            SupporterReply("Hm."),
+            made.user_turn(50, reported_emotion=float(e), strategies=kinds),
+        )
+        for e, kinds in zip(emotions, strategies or [()] * len(emotions), strict=True)
+    ]
+    return made.conversation(0, sample, 40, said)
+
+
+GROUP = [
+    talk(0, (50, 60), [("suggest",), ("question", "inform")]),
+    talk(1, (40, 40), [("suggest",), ("affirm",)]),
+    talk(2, (30,), [("question",)]),
+    talk(3, (40, float("nan"))),
+]
+
+
+def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
+    given = made.tabular(algorithm={"group_size": 4, **algorithm}, conversations=4)
+    return replace(given, reward=reward)
+
+
+@pytest.mark.parametrize(
+    ("reward", "wanted"),
+    [
+        (RewardConfig(), [0.6, 0.4, 0.3]),
+        (RewardConfig(mode="delta"), [0.2, 0.0, -0.1]),
+        (TURNS, [0.2, 0.0, -0.1]),
+        (MIXED, [0.75 * 0.6 + 0.25 * 0.2, 0.75 * 0.4, 0.75 * 0.3 - 0.25 * 0.1]),
+        # all, half and none of the replies solve
+        (RewardConfig(solution_bias=0.5), [0.8, 0.45, 0.15]),
+        (RewardConfig(mode="turns", solution_bias=1.0), [1.0, 0.5, 0.0]),
+    ],
+)
+def test_rewards_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
+    found = earned(GROUP, reward).rewards
+    assert found[:3] == pytest.approx(wanted)
+    assert np.isnan(found[3])
+
+
+def test_advantages_by_turn_by_hand() -> None:
+    found = advantages_of(earned(GROUP, TURNS), config_of(TURNS, std_floor=None), 1)
+    assert found.shape == (4, 20)
+    # first replies .1, 0, -.1 about 0; second .1 and 0 about .05; the lost one is left out
+    np.testing.assert_allclose(found[:, 0], [0.1, 0, -0.1, 0], atol=1e-15)
+    np.testing.assert_allclose(found[:, 1], [0.05, -0.05, 0, 0], atol=1e-15)
+    assert not found[:, 2:].any()
+
+
+def test_each_turn_is_divided_by_its_own_spread_or_the_floor() -> None:
+    free = advantages_of(earned(GROUP, TURNS), config_of(TURNS, std_floor=0.06), 1)
+    np.testing.assert_allclose(
+        free[:3, 0], np.array([0.1, 0, -0.1]) / np.sqrt(0.02 / 3), atol=1e-12
+    )
+    np.testing.assert_allclose(free[:2, 1], np.array([0.05, -0.05]) / 0.06)
+
+
+def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
+    config = config_of(TURNS)
+    terminal, turns, mixed, none, all_ = (
+        advantages_of(earned(GROUP, reward), config, 1)
+        for reward in (
+            RewardConfig(), TURNS, MIXED, replace(MIXED, mix=0.0), replace(MIXED, mix=1.0),
+        )
+    )  # fmt: skip
+    np.testing.assert_allclose(mixed, 0.75 * terminal + 0.25 * turns, atol=1e-15)
+    np.testing.assert_array_equal(none, terminal)
+    np.testing.assert_array_equal(all_, turns)
+    assert (terminal == terminal[:, :1]).all()
+
+
+def test_solving_is_credited_to_the_reply_that_solves() -> None:
+    biased = RewardConfig(mode="turns", solution_bias=1.0)
+    found = advantages_of(earned(GROUP, biased), config_of(biased, std_floor=None), 1)
+    # first replies earn 1/2, 1/2 and 0; second ones 1/2 and 0
+    np.testing.assert_allclose(found[:3, 0], [1 / 6, 1 / 6, -1 / 3])
+    np.testing.assert_allclose(found[:2, 1], [0.25, -0.25])
+
+
+def test_a_null_control_deals_out_whole_conversations() -> None:
+    real = advantages_of(earned(GROUP, TURNS), config_of(TURNS), 1)
+    seen = set()
+    for step in range(1, 30):
+        null = advantages_of(earned(GROUP, TURNS), config_of(TURNS, null_control=True), step)
+        assert sorted(map(tuple, null)) == sorted(map(tuple, real))
+        seen.add(null.tobytes())
+    assert len(seen) > 10
+
+
+def real_talk(config: RunConfig) -> tuple[list[Conversation], Acts]:
+    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, draws_of(config, 1, 1))
+    users = make(config.simulator, config.difficulty)
+    return hold(users, speaker, keys_of(config, 1)), speaker.acts()
+
+
+def test_changes_add_up_to_final_minus_start_however_it_ends() -> None:
+    level = replace(made.LEVELS.hard, reward_noise=7.0, reward_flips=0.2, stop_below=35)
+    held, _ = real_talk(made.tabular(level, conversations=64))
+    gains = [c.reward - c.opening.reported_emotion / 100 for c in held]
+    assert np.nansum(turn_changes(held), axis=1) == pytest.approx(gains)
+    assert {c.last.ended for c in held} >= {"left", "cap"}
+
+
+@pytest.mark.parametrize("reward", [TURNS, MIXED])
+def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) -> None:
+    """Finite differences of -mean over replies of advantage * log p(act), reply by reply."""
+    config = replace(made.tabular(), reward=reward)
+    held, acts = real_talk(config)
+    got = earned(held, reward)
+    advantages = advantages_of(got, config, 1)
+    start = TabularPolicy.start()
+    place = acts.conversation, acts.seen.turn
+    done = tabular.update(start, acts, advantages[place], config.algorithm, 1.0, 1)
+    ascent = (done.policy.table - start.table) / -config.algorithm.learning_rate
+
+    def by_hand(number: int, turn: int) -> float:
+        """Against those of the group that got so far, over the larger of spread and 0.10."""
+        group = held[number // 8 * 8 : number // 8 * 8 + 8]
+
+        def after(c: Conversation, n: int) -> float:
+            return ([c.opening] + [e.answer for e in c.exchanges])[n].reported_emotion / 100
+
+        mates = [c for c in group if len(c.exchanges) > turn]
+        steps = np.array([after(c, turn + 1) - after(c, turn) for c in mates])
+        ends = np.array([c.reward for c in group])
+        mine = after(held[number], turn + 1) - after(held[number], turn)
+        alone = (mine - steps.mean()) / max(steps.std(), 0.10)
+        whole = (held[number].reward - ends.mean()) / max(ends.std(), 0.10)
+        mix = 1.0 if reward.mix is None else reward.mix
+        return float((1 - mix) * whole + mix * alone)
+
+    wanted = np.array([by_hand(c, t) for c, t in zip(*place, strict=True)])
+
+    def loss(table: np.ndarray) -> float:
+        log_p = TabularPolicy(table).log_probabilities(acts.seen, 1.0)
+        return -float((wanted * log_p[np.arange(len(acts.act)), acts.act]).mean())
+
+    places = list(map(tuple, np.argwhere(np.abs(ascent) > 1e-6)[::60]))
+    assert len(places) > 10
+    for cell in places:
+        shift = np.zeros_like(start.table)
+        shift[cell] = 1e-5
+        slope = (loss(start.table + shift) - loss(start.table - shift)) / 2e-5
+        assert ascent[cell] == pytest.approx(slope, abs=1e-8)
+
+
+def test_evaluation_knows_of_no_reward() -> None:
+    rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
+    found = []
+    for reward in rewards:
+        draws = np.random.default_rng(evaluate.SEED)
+        speaker = TabularSpeaker(TabularPolicy.start(), 1.0, draws)
+        found.append(evaluate.evaluate(config_of(reward), speaker))
+    assert found[0] == found[1] == found[2]
+
+
+def test_unlike_rewards_have_unlike_cards() -> None:
+    rewards = [RewardConfig(), RewardConfig(mode="delta"), TURNS, MIXED, replace(MIXED, mix=0.5)]
+    rewards.append(RewardConfig(solution_bias=0.1))
+    assert len({repr(card(reward)) for reward in rewards}) == len(rewards)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            {"mode": "final"},
+            "reward.mode must be one of terminal, delta, turns, mixed, got 'final'",
+        ),
+        ({"solution_bias": 1.5}, "reward.solution_bias must lie between 0 and 1, got 1.5"),
+        (
+            {"mix": 0.5},
+            "reward.mix must be null unless reward.mode is mixed, got 0.5 with terminal",
+        ),
+        ({"mode": "mixed"}, "reward.mix must be a number if reward.mode is mixed, got null"),
+        ({"mode": "mixed", "mix": -1}, "reward.mix must lie between 0 and 1, got -1"),
+    ],
+)
+def test_a_wrong_reward_is_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        RewardConfig(**given)  # type: ignore[arg-type]
+    assert said in str(caught.value)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from harness.report.terminal import text
 from harness.report.wording import plain
-from harness.simulator.dynamics import rise_probability
+from harness.simulator.dynamics import FIT_WEIGHT, rise_probability
 from harness.simulator.protocol import UserTurn
 
 LABEL_WIDTH = 8
@@ -52,6 +52,7 @@ PART = {
     "form": "too short, too long or too much at once",
     "hurt": "hurts",
     "puzzled": "makes no sense to them",
+    "mood": "who they are, and how they are by now",
     "puzzle": "no language to them",
 }
 """The appraisal by part; a part that is not here is named by its key."""
@@ -124,15 +125,25 @@ def strategies(turn: UserTurn) -> str:
 
 
 def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
-    """The parts that counted, in words: the worth, -1 to 1 and below, the others in log-odds."""
+    """The parts that counted, in words and in log-odds of a rise, then their sum."""
+    for key, share in _shares(why).items():
+        if share:
+            yield f"{PART.get(key, plain(key))} {share:+.2f}"
+    if isinstance(sum_of_all := why.get("logit"), float):
+        yield f"log-odds of a rise {sum_of_all:+.2f} ({rise_probability(sum_of_all):.0%})"
     for key, value in why.items():
-        name = PART.get(key, plain(key))
         if isinstance(value, str):
-            yield f"{name}: {value}"
-        elif key == "logit":
-            yield f"log-odds of a rise {value:+.2f} ({rise_probability(value):.0%})"
-        elif value:
-            yield f"{name} {value:+.2f}"
+            yield f"{PART.get(key, plain(key))}: {value}"
+
+
+def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
+    """What each part adds; where the sum is known, the rest of it is no part of the reply."""
+    shares = {k: v for k, v in why.items() if not isinstance(v, str)}
+    if "logit" in shares and "worth" in shares:
+        known = shares.pop("logit")
+        shares["worth"] *= FIT_WEIGHT
+        shares["mood"] = known - sum(shares.values())
+    return shares
 
 
 def summary(turns: Sequence[UserTurn]) -> str:

@@ -55,7 +55,7 @@ class SimulatorConfig:
     """Of one answer."""
 
     def __post_init__(self) -> None:
-        one_of("simulator.kind", self.kind, ("scripted",))
+        one_of("simulator.kind", self.kind, ("scripted", "served"))
         _check_url(self.base_url)
         if not self.model.strip():
             raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")

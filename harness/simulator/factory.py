@@ -8,6 +8,11 @@ from harness.simulator.protocol import UserSimulator
 
 def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     """The simulator of `simulator.kind` at `difficulty`."""
+    if simulator.kind == "served":
+        from harness.simulator.served.line import line_to
+        from harness.simulator.served.simulator import ServedSimulator
+
+        return ServedSimulator(difficulty, line_to(simulator))
     from harness.simulator.scripted import ScriptedSimulator
 
     return ScriptedSimulator(difficulty)

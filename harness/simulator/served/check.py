@@ -1,0 +1,20 @@
+"""Whether the endpoint is there and speaks as it must, asked before anything is built on it."""
+
+from __future__ import annotations
+
+from harness.config import INTENTIONS, TEMPERAMENTS, DifficultyConfig
+from harness.simulator.protocol import TRAIN, ConversationKey
+from harness.simulator.served import answers, prompts, wording
+from harness.simulator.served.line import Line
+from harness.simulator.served.talk import USER, Talk
+from harness.simulator.state import User
+
+
+def reach(line: Line) -> None:
+    """Have one reply appraised, as in any talk. Raises EndpointError if that cannot be done."""
+    level = DifficultyConfig()
+    user = User(0, INTENTIONS[0], TEMPERAMENTS[0])
+    key = ConversationKey(0, 0, 0, 0, TRAIN)
+    talk = Talk(key, user, level.start_emotion, 0.0, ((USER, user.persona.facts[0]),))
+    request = prompts.appraise(talk, "I am here with you.", level)
+    line.check(request, lambda content: answers.appraisal(content, wording.changes(level)))

@@ -1,0 +1,190 @@
+"""One call to the endpoint, and every way it can fail as a Fault. The only file of openai.
+
+The client's own retries are off (ours are counted), its timeout is per read and so never fires on
+a slow drip (a deadline stands round the whole call), and it reads bodies of any size and follows
+redirects with the key in hand (both are refused here, before the body is read).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+from harness.errors import ConfigError
+from harness.simulator.served.faults import Fault, of_status
+from harness.simulator.served.requests import Request
+from harness.simulator_config import SimulatorConfig
+
+LARGEST_BYTES = 1_000_000
+LONGEST_ERROR_BYTES = 2_000
+NO_KEY = "none"
+"""Sent where the endpoint needs no key; the client must have one."""
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back of a call that succeeded."""
+
+    content: str
+    tokens: int | None
+    """Of prompt and answer, as the endpoint counts them."""
+
+
+class Endpoint:
+    """The client of one endpoint, for one event loop."""
+
+    def __init__(self, config: SimulatorConfig) -> None:
+        """Raises ConfigError if the key's variable is not set."""
+        import openai
+
+        self._config, self._key = config, api_key(config)
+        self._wrapped: type[Exception] = openai.OpenAIError
+
+        class Refused(openai.OpenAIError):
+            """Lets a Fault found before the body is read through the client."""
+
+            def __init__(self, fault: Fault) -> None:
+                super().__init__(str(fault))
+                self.fault = fault
+
+        async def look(response: Any) -> None:
+            fault = await _refused(response, self._key)
+            if fault is not None:
+                raise Refused(fault)
+
+        self._client = openai.AsyncOpenAI(
+            api_key=self._key,
+            base_url=config.base_url,
+            max_retries=0,
+            timeout=config.deadline_s,
+            default_headers={"Accept-Encoding": "identity"},
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False,
+                trust_env=urlsplit(config.base_url).hostname not in LOOPBACK,
+                event_hooks={"response": [look]},
+            ),
+        )
+
+    async def complete(self, request: Request, seed: int) -> Completion:
+        """One try. Raises Fault."""
+        try:
+            async with asyncio.timeout(self._config.deadline_s):
+                return _completion(await self._post(self._body(request, seed)))
+        except TimeoutError as error:
+            raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _body(self, request: Request, seed: int) -> dict[str, Any]:
+        shape = {"name": request.purpose, "strict": True, "schema": request.schema}
+        body = {
+            "model": self._config.model,
+            "messages": request.messages(),
+            "response_format": {"type": "json_schema", "json_schema": shape},
+            "max_completion_tokens": self._config.max_tokens,
+            "seed": seed,
+        }
+        temperature = self._config.temperature
+        return body if temperature is None else {**body, "temperature": temperature}
+
+    async def _post(self, body: dict[str, Any]) -> bytes:
+        create = self._client.chat.completions.with_streaming_response.create
+        try:
+            async with create(**body) as response:
+                data = bytearray()
+                async for piece in response.iter_bytes():
+                    data += piece
+                    if len(data) > LARGEST_BYTES:
+                        raise Fault("oversized", f"a body of more than {LARGEST_BYTES:,} bytes")
+                return bytes(data)
+        except Fault:
+            raise
+        except Exception as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> Fault:
+        """Of what the client or the transport below it raised; either may wrap the other's."""
+        cause: BaseException | None = error
+        while cause is not None:
+            fault = getattr(cause, "fault", None)
+            if isinstance(fault, Fault):
+                return fault
+            if "Timeout" in type(cause).__name__:
+                return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
+            cause = cause.__cause__
+        return Fault("connection", f"{type(error.__cause__ or error).__name__}: {error}"[:200])
+
+
+def api_key(config: SimulatorConfig) -> str:
+    """The key of the endpoint. Raises ConfigError if its variable is not set."""
+    name = config.api_key_env
+    if name and not os.environ.get(name):
+        raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
+    return os.environ[name] if name else NO_KEY
+
+
+async def _refused(response: Any, key: str) -> Fault | None:
+    """What is wrong with a response by its head; of an error, the start of its body too."""
+    if response.status_code != 200:
+        detail = await _start(response, key)
+        return of_status(response.status_code, detail, retry_after_s(response.headers))
+    if response.headers.get("content-encoding", "identity") != "identity":
+        return Fault("malformed", "a compressed body, which was not asked for")
+    length = response.headers.get("content-length", "")
+    if length.isdigit() and int(length) > LARGEST_BYTES:
+        return Fault("oversized", f"a body of {length:.20} bytes")
+    return None
+
+
+async def _start(response: Any, key: str) -> str:
+    """The first words of an error's body, for a person to read; never the key."""
+    data = bytearray()
+    if response.headers.get("content-encoding", "identity") == "identity":
+        async for piece in response.aiter_bytes():
+            data += piece
+            if len(data) >= LONGEST_ERROR_BYTES:
+                break
+    text = " ".join(data[:LONGEST_ERROR_BYTES].decode(errors="replace").split())
+    return (text if key == NO_KEY else text.replace(key, "KEY"))[:200]
+
+
+def retry_after_s(headers: Any) -> float | None:
+    """Seconds that Retry-After asks for, given as such or as a date; None without it."""
+    text = headers.get("retry-after")
+    if text is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _completion(data: bytes) -> Completion:
+    """Raises Fault malformed for a body that is no chat completion, or one that was cut."""
+    try:
+        found = json.loads(data)
+        choice = found["choices"][0]
+        content = choice["message"]["content"]
+        usage = found.get("usage") or {}
+        tokens = usage.get("total_tokens")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise Fault("malformed", f"no chat completion: {data[:60]!r}") from error
+    if choice.get("finish_reason") == "length":
+        raise Fault("malformed", "cut at simulator.max_tokens")
+    if content is None or content == "":
+        raise Fault("empty", "no content")
+    if not isinstance(content, str):
+        raise Fault("malformed", f"content must be text, got {content!r:.40}")
+    return Completion(content, tokens if type(tokens) is int else None)

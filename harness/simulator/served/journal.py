@@ -1,0 +1,92 @@
+"""Every answer of the endpoint, on disk before it is used: asked again, it is given again.
+
+    simulator/step-00012.jsonl    what was asked during step 12, evaluation included
+    simulator/openings.jsonl      the opening of each user, for the whole run
+
+A line is `{"id": ..., "of": [...], "purpose": ..., "content": ...}`, or has `"fault"` in place of
+`"content"` where the retries were spent. The id is a hash of all that the answer may depend on. A
+fault binds only a step whose row is on disk: in a step that was broken off it is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.records import atomic
+from harness.simulator.served.requests import Request
+
+Entry = dict[str, Any]
+OPENINGS = "openings.jsonl"
+
+
+class Journal:
+    """Kept in memory until a folder is given; of the steps, only the one at hand is held."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._openings: dict[str, Entry] = {}
+        self._step: dict[str, Entry] = {}
+        self._step_name = ""
+        self._unwritten: list[tuple[str, Entry]] = []
+
+    def keep_in(self, folder: Path) -> None:
+        """Raises DataError for a file that is damaged, StorageError if it cannot be made."""
+        with atomic.storage(folder):
+            folder.mkdir(exist_ok=True)
+        self._folder = folder
+        self._openings = dict(_read(folder / OPENINGS))
+
+    def at_step(self, step: int, binding: bool) -> None:
+        """From here on, what is asked belongs to `step`; `binding`: its row is on disk."""
+        self._step, self._step_name = {}, f"step-{step:05d}.jsonl"
+        if self._folder is not None:
+            found = dict(_read(self._folder / self._step_name))
+            self._step = {k: e for k, e in found.items() if binding or "fault" not in e}
+
+    def find(self, digest: str) -> Entry | None:
+        """The step at hand first, so that a replayed step meets what it met."""
+        return self._step.get(digest) or self._openings.get(digest)
+
+    def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> None:
+        """`content` of an answer that was found good, or else the kind of the last fault."""
+        said = {"content": content} if fault is None else {"fault": fault}
+        entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **said}
+        lasting = request.purpose == "open" and fault is None
+        (self._openings if lasting else self._step)[digest] = entry
+        if self._folder is not None:
+            self._unwritten.append((OPENINGS if lasting else self._step_name, entry))
+
+    def flush(self) -> None:
+        """Make durable what was added. Raises StorageError."""
+        for name in {name for name, _ in self._unwritten}:
+            assert self._folder is not None
+            lines = [json.dumps(entry) + "\n" for at, entry in self._unwritten if at == name]
+            path = self._folder / name
+            with atomic.storage(path), path.open("ab") as file:
+                file.write("".join(lines).encode())
+                file.flush()
+                os.fsync(file.fileno())
+        self._unwritten = []
+
+
+def _read(path: Path) -> Iterator[tuple[str, Entry]]:
+    """Entries by id; a torn last line, the mark of a kill, is cut off the file."""
+    if not path.exists():
+        return
+    with atomic.storage(path):
+        lines = path.read_bytes().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):
+            os.truncate(path, sum(map(len, lines[:-1])))
+            lines.pop()
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = json.loads(line)
+            yield entry["id"], entry
+        except (ValueError, LookupError, TypeError) as error:
+            rule = "each line must be an entry of the journal"
+            raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}") from error

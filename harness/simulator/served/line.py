@@ -1,0 +1,148 @@
+"""The line to one endpoint: requests in, answers out, from the journal or asked, with retries.
+
+One process trains one run, so it has one line to each endpoint that its config names: levels,
+training and evaluation share its limits, its journal and its connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.errors import EndpointError
+from harness.simulator.draws import uniforms
+from harness.simulator.served.endpoint import Endpoint
+from harness.simulator.served.faults import Fault, tries
+from harness.simulator.served.journal import Journal
+from harness.simulator.served.limits import CHARACTERS_A_TOKEN, Limits
+from harness.simulator.served.requests import Request
+from harness.simulator.served.tally import Tally
+from harness.simulator_config import SimulatorConfig
+
+T = TypeVar("T")
+LONGEST_WAIT_S = 60.0
+"""Between two tries, whatever Retry-After asks for."""
+_LINES: dict[SimulatorConfig, Line] = {}
+
+
+def line_to(config: SimulatorConfig) -> Line:
+    """This process's line to the endpoint of `config`."""
+    if config not in _LINES:
+        _LINES[config] = Line(config)
+    return _LINES[config]
+
+
+class Line:
+    """Made by `line_to`; asks nothing until it has to."""
+
+    def __init__(self, config: SimulatorConfig) -> None:
+        self.config, self.journal = config, Journal()
+        self._runner, self._tally = asyncio.Runner(), Tally()
+        self._endpoint: Endpoint | None = None
+        self._limits: Limits | None = None
+
+    def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """All at once; their answers are durable when it returns."""
+
+        async def together() -> list[T]:
+            return list(await asyncio.gather(*conversations))
+
+        try:
+            return self._runner.run(together())
+        finally:
+            self.journal.flush()
+
+    async def ask(self, request: Request, read: Callable[[str], T]) -> T:
+        """The answer to `request` as `read` has it; `read` raises Fault for one that is no good.
+
+        Raises Fault once the tries are spent.
+        """
+        digest = request.digest(self.config.model, self.config.temperature)
+        known = self.journal.find(digest)
+        if known is not None:
+            self._tally.remembered += 1
+            if "fault" in known:
+                raise Fault(known["fault"], "as before")
+            return read(known["content"])
+        try:
+            content, value = await self._try(request, read, digest)
+        except Fault as fault:
+            self._tally.given_up[fault.kind] += 1
+            self.journal.add(digest, request, None, fault.kind)
+            raise
+        self.journal.add(digest, request, content, None)
+        return value
+
+    def check(self, request: Request, read: Callable[[str], Any]) -> None:
+        """Raises EndpointError if the endpoint does not answer `request`."""
+
+        async def once() -> None:
+            await self._try(request, read, "check")
+
+        try:
+            self._runner.run(once())
+        except Fault as fault:
+            raise EndpointError(
+                f"simulator.base_url: {self.config.base_url} must answer as "
+                f"{self.config.model!r}, got {fault}"
+            ) from fault
+
+    def keep_in(self, folder: Path) -> None:
+        """Keep the journal in `folder`. Raises DataError, StorageError."""
+        self.journal.keep_in(folder)
+
+    def take_tally(self) -> Tally:
+        """What was counted since the last time."""
+        taken, self._tally = self._tally, Tally()
+        return taken
+
+    def close(self) -> None:
+        """Close the connections; a later `line_to` makes a new line."""
+        if _LINES.get(self.config) is self:
+            del _LINES[self.config]
+        if self._endpoint is not None:
+            self._runner.run(self._endpoint.close())
+        self._runner.close()
+
+    async def _try(self, request: Request, read: Callable[[str], T], digest: str) -> tuple[str, T]:
+        """Content and value of the first good answer."""
+        made = 0
+        while True:
+            made += 1
+            try:
+                content = await self._call(request, _seed(digest, made))
+                return content, read(content)
+            except Fault as fault:
+                if made >= tries(fault.kind, self.config.retries):
+                    raise
+                self._tally.retries[fault.kind] += 1
+                await asyncio.sleep(self._wait_s(made, fault.retry_after_s))
+
+    async def _call(self, request: Request, seed: int) -> str:
+        """One try, within the limits."""
+        if self._endpoint is None or self._limits is None:
+            self._endpoint, self._limits = Endpoint(self.config), Limits(self.config)
+        expected = sum(len(m["content"]) for m in request.messages()) / CHARACTERS_A_TOKEN
+        async with self._limits.call(expected):
+            began = time.monotonic()
+            self._tally.calls += 1
+            done = await self._endpoint.complete(request, seed)
+            self._tally.latencies_s.append(time.monotonic() - began)
+        if done.tokens is not None:
+            self._tally.tokens += done.tokens
+            self._limits.tokens.correct(done.tokens - expected)
+        return done.content
+
+    def _wait_s(self, made: int, retry_after_s: float | None) -> float:
+        """Doubled at each try, spread so that calls that failed together do not return together."""
+        wait_s = self.config.backoff_s * 2.0 ** (made - 1) * random.uniform(0.5, 1.5)
+        return min(LONGEST_WAIT_S, max(wait_s, retry_after_s or 0.0))
+
+
+def _seed(digest: str, made: int) -> int:
+    """For endpoints that take one: another try draws another answer."""
+    return int(uniforms("served", digest, made)[0] * 2**31)

@@ -1,0 +1,46 @@
+"""Lines and users that the tests of the served simulator share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from harness.config import DifficultyConfig, SimulatorConfig
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey, UserTurn
+from harness.simulator.served.line import Line, line_to
+from harness.simulator.served.simulator import ServedSimulator
+from tests.simulator.contract import hold
+from tests.simulator.endpoint import Script, serving
+
+BRIEF = DifficultyConfig(turn_cap=3)
+
+
+def config(url: str, **values: Any) -> SimulatorConfig:
+    """An impatient one: tests wait for no one."""
+    given = {"model": "m", "retries": 2, "backoff_s": 0.0, "deadline_s": 10.0, **values}
+    return SimulatorConfig("served", "served", url, **given)
+
+
+@contextlib.contextmanager
+def connected(url: str, **values: Any) -> Iterator[Line]:
+    """A line that is closed at the end."""
+    line = line_to(config(url, **values))
+    try:
+        yield line
+    finally:
+        line.close()
+
+
+def users(line: Line, level: DifficultyConfig = BRIEF) -> ServedSimulator:
+    made = make(line.config, level)
+    assert isinstance(made, ServedSimulator)
+    return made
+
+
+def talk_with(script: Script, level: DifficultyConfig = BRIEF, **values: Any) -> Any:
+    """The turns of one conversation with an endpoint of that script, and what it cost."""
+    with serving(script) as endpoint, connected(endpoint.url, **values) as line:
+        turns: list[UserTurn] = hold(users(line, level), ConversationKey(1, 1, 0, 0))
+        return turns, line.take_tally(), endpoint

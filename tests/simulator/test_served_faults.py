@@ -1,0 +1,213 @@
+"""Every way an endpoint can fail: tried again within a budget, then typed; never a crash."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import random
+import time
+from email.utils import formatdate
+
+import pytest
+
+from harness.config import DifficultyConfig
+from harness.errors import ConfigError, EndpointError
+from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.simulator.served.check import reach
+from harness.simulator.served.endpoint import LARGEST_BYTES, retry_after_s
+from harness.simulator_config import SIMULATOR_FAULTS
+from tests.simulator.contract import REPLIES, hold, key
+from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
+from tests.simulator.served import BRIEF, connected, talk_with, users
+
+
+def appraised(**values) -> bytes:
+    good = {"reason": "So it felt.", "target_fit": "partly", "change": 5}
+    return completion(json.dumps(good | values))
+
+
+WHOLE = completion("{}")
+HUGE = b"x" * (LARGEST_BYTES + 1)
+APPRAISAL_FAULTS = {
+    "closed without a word": (b"", "connection"),
+    "cut in the body": (WHOLE[:-9], "connection"),
+    "no HTTP": (b"SSH-2.0-OpenSSH_9.6\r\n\r\n", "connection"),
+    "500": (response("boom", "500 Internal Server Error"), "server"),
+    "503": (response("", "503 Service Unavailable"), "server"),
+    "429": (response("slow down", "429 Too Many Requests"), "rate_limit"),
+    "400": (response('{"error": "bad schema"}', "400 Bad Request"), "request"),
+    "404": (response("no such model", "404 Not Found"), "request"),
+    "redirect": (response("", "302 Found", Location="http://127.0.0.1:9/v1"), "redirect"),
+    "huge, announced": (response(HUGE), "oversized"),
+    "huge, not announced": (
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + HUGE, "oversized"),
+    "huge, of an error": (response(HUGE, "500 Internal Server Error"), "server"),
+    "compressed": (response(gzip.compress(b" " * 9_000_000), Content_Encoding="gzip"), "malformed"),
+    "a page": (response("<html>Sign in</html>", Content_Type="text/html"), "malformed"),
+    "an empty body": (response(""), "malformed"),
+    "a list": (response("[]"), "malformed"),
+    "no choices": (response('{"choices": []}'), "malformed"),
+    "null content": (completion(None), "empty"),
+    "no content": (completion(""), "empty"),
+    "cut JSON": (completion('{"reason": "so', finish="length"), "malformed"),
+    "broken JSON": (completion('{"reason": '), "malformed"),
+    "deep JSON": (completion("[" * 100_000), "malformed"),
+    "prose": (completion("The mood rises by 5."), "malformed"),
+    "no reason": (appraised(reason=None), "malformed"),
+    "no fit": (appraised(target_fit="very"), "malformed"),
+    "no change": (appraised(change=None), "out_of_range"),
+    "change in words": (appraised(change="5"), "out_of_range"),
+    "change true": (appraised(change=True), "out_of_range"),
+    "change 1e9": (appraised(change=1_000_000_000), "out_of_range"),
+    "change off the lattice": (appraised(change=7), "out_of_range"),
+    "change NaN": (appraised(change=float("nan")), "out_of_range"),
+}  # fmt: skip
+TRIES = {"request": 1, "redirect": 1, "oversized": 2}
+
+
+@pytest.mark.parametrize("name", APPRAISAL_FAULTS)
+def test_a_fault_that_stays_ends_the_conversation_typed_and_without_reward(name):
+    wire, kind = APPRAISAL_FAULTS[name]
+    turns, tally, endpoint = talk_with(lambda n, b: wire if purpose(b) == "appraise" else None)
+    last = turns[-1]
+    assert (last.ended, last.why, last.change, last.text) == ("failed", {"fault": kind}, None, "")
+    assert math.isnan(last.reported_emotion)
+    assert last.emotion == 40
+    tried = TRIES.get(kind, 3)
+    assert tally.given_up == {kind: 1}
+    assert tally.retries.total() == tried - 1
+    assert sum(purpose(b) == "appraise" for b in endpoint.bodies) == tried
+
+
+@pytest.mark.parametrize("name", [n for n, f in APPRAISAL_FAULTS.items() if TRIES.get(f[1], 3) > 1])
+def test_a_fault_that_passes_leaves_no_trace_but_in_the_count(name):
+    wire, kind = APPRAISAL_FAULTS[name]
+    met = []
+
+    def once(number, body):
+        if purpose(body) == "appraise" and not met:
+            met.append(number)
+            return wire
+        return None
+
+    turns, tally, _ = talk_with(once)
+    assert turns[-1].ended == "cap"
+    assert tally.retries == {kind: 1}
+    assert not tally.given_up
+
+
+@pytest.mark.parametrize("say", ["", "   ", "...", "\u200b\u202e"])
+def test_a_reply_without_words_is_empty(say):
+    said = completion(json.dumps({"say": say}))
+    turns, _, _ = talk_with(lambda n, b: said if purpose(b) == "reply" else None)
+    assert turns[-1].why == {"fault": "empty"}
+
+
+@pytest.mark.parametrize("wire", [HANG, DRIP])
+def test_the_deadline_is_for_the_whole_call(wire):
+    began = time.monotonic()
+    turns, tally, _ = talk_with(
+        lambda n, b: wire if purpose(b) == "appraise" else None, retries=1, deadline_s=0.3
+    )
+    assert turns[-1].why == {"fault": "timeout"}
+    assert tally.retries == {"timeout": 1}
+    assert time.monotonic() - began < 10
+
+
+def test_an_opening_that_fails_is_a_failed_conversation_too():
+    down = response("", "503 Service Unavailable")
+    turns, tally, _ = talk_with(lambda n, b: down if purpose(b) == "open" else None)
+    assert [turn.ended for turn in turns] == [None, "failed"]
+    assert turns[0].text == "..."
+    assert turns[1].why == {"fault": "server"}
+    assert tally.given_up == {"server": 1}
+
+
+def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end():
+    with serving() as endpoint:
+        url = endpoint.url
+    with connected(url) as line:
+        assert hold(users(line), key())[-1].why == {"fault": "connection"}
+        with pytest.raises(EndpointError, match=rf"simulator.base_url: {url} must answer as 'm'"):
+            reach(line)
+
+
+def test_retry_after_is_waited_for_up_to_a_minute():
+    assert retry_after_s({"retry-after": "2"}) == 2
+    assert retry_after_s({"retry-after": "-5"}) == 0
+    assert 50 < retry_after_s({"retry-after": formatdate(time.time() + 60)}) < 61
+    assert retry_after_s({"retry-after": "soon"}) is None
+    wait = response("", "429 Too Many Requests", Retry_After="0.4")
+    began = time.monotonic()
+    turns, _, _ = talk_with(lambda n, b: wait if n == 1 else None)
+    assert time.monotonic() - began >= 0.4
+    assert turns[-1].ended == "cap"
+    with connected("http://127.0.0.1:9/v1", backoff_s=0.5) as line:
+        assert line._wait_s(1, 86_400.0) == 60
+        waits = [line._wait_s(2, None) for _ in range(99)]
+        assert 0.5 <= min(waits) < max(waits) <= 1.5
+
+
+def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
+    monkeypatch.setenv("A_KEY", "sk-geheim")
+    with serving() as other:
+        away = response("", "307 Temporary Redirect", Location=other.url)
+        _, _, endpoint = talk_with(lambda n, b: away, api_key_env="A_KEY")
+        assert endpoint.headers[0]["authorization"] == "bearer sk-geheim"
+        assert other.bodies == []
+    echo = response("who is sk-geheim?", "401 Unauthorized")
+    with (
+        serving(lambda n, b: echo) as endpoint,
+        connected(endpoint.url, api_key_env="A_KEY") as line,
+        pytest.raises(EndpointError, match="got request: 401 who is KEY"),
+    ):
+        reach(line)
+    monkeypatch.delenv("A_KEY")
+    with (
+        connected("http://127.0.0.1:9/v1", api_key_env="A_KEY") as line,
+        pytest.raises(ConfigError, match="the variable A_KEY must hold the key, not set"),
+    ):
+        reach(line)
+
+
+def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
+    wires = [wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3]
+    chance = random.Random(3)
+
+    def mixed(number, body):
+        return chance.choice(wires) if chance.random() < 0.3 else None
+
+    keys = [ConversationKey(1, 1, n, 0) for n in range(40)]
+    with serving(mixed) as endpoint, connected(endpoint.url, retries=6) as line:
+        simulator = users(line, DifficultyConfig(turn_cap=3))
+        turns = simulator.open(keys)
+        while any(turn.ended is None for turn in turns):
+            live = [turn for turn in turns if turn.ended is None]
+            said = [SupporterReply(REPLIES[turn.state.turn]) for turn in live]
+            answers = iter(simulator.answer(live, said))
+            turns = [turn if turn.ended else next(answers) for turn in turns]
+        tally = line.take_tally()
+    assert sum(turn.ended == "failed" for turn in turns) <= 2
+    assert 0.2 < tally.retries.total() / tally.calls < 0.4
+    assert set(tally.retries) <= set(SIMULATOR_FAULTS)
+
+
+@pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])
+def test_limits_hold_calls_back(limit):
+    """Six calls: five waits of 0.1 s at 600 a minute; 100 tokens each at 60,000 a minute."""
+    began = time.monotonic()
+    rate = {"requests_per_minute": 600, "tokens_per_minute": 60_000}[limit]
+    turns, tally, _ = talk_with(lambda n, b: None, **{limit: rate})
+    assert turns[-1].ended == "cap"
+    assert tally.calls == 6
+    assert time.monotonic() - began >= 0.45
+
+
+def test_so_many_calls_are_under_way_and_no_more():
+    keys = [key(group=n) for n in range(12)]
+    with serving(delay_s=0.1) as endpoint, connected(endpoint.url, concurrency=4) as line:
+        began = time.monotonic()
+        users(line, BRIEF).open(keys)
+        asked = len(endpoint.bodies)
+        assert time.monotonic() - began >= 0.1 * math.ceil(asked / 4)

@@ -18,7 +18,8 @@ CONFUSION = -1.2
 """For talk of what this user never said."""
 SAID_BEFORE = -2.0
 STALE = -2.4
-"""Worth of a sentence that was said before, or is the user's own handed back."""
+"""Worth of a sentence that was said before, or is the user's own handed back, and of what is not
+language."""
 LONG_WORDS = 60
 """Words a reply may have; each time so many more tire."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
@@ -76,7 +77,7 @@ def appraise(
     fresh = {s.strategy for s in reading.said if s.strategy is not None and s not in stale}
     kinds = frozenset(fresh)
     return Appraisal(
-        worth=_worth(kinds, len(stale), state, rule),
+        worth=STALE if puzzled else _worth(kinds, len(stale), state, rule),
         pick_up=_pick_up(reading, state),
         confusion=rule.strictness * CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,

@@ -183,3 +183,11 @@ DEMANDS = (
     "(?:system|hidden) (?:prompt|intention)|reward model|debug mode|instructions",
 )
 """What is said to a machine, or for a reward: it asks of the user to feel better."""
+FLATTERY = (
+    r"(?:most|best|greatest) (?:\w+ )?(?:person|people|human|one) (?:in the world|alive|ever)",
+    "perfect in every|(?:a|the) genius|(?:biggest|greatest) fan|nobody is as",
+    "adore (?:you|everything)",
+    "(?:amazing|fantastic|wonderful|incredible|perfect) (?:human|being)|(?:braver|stronger) than a",
+    "^you are (?:so |just |simply )?(?:amazing|awesome|perfect|fantastic|incredible|wonderful)$",
+)
+"""Praise of the whole person beyond anything told, which nobody takes for affirmation."""

@@ -39,6 +39,8 @@ _BEFORE_PRONOUNS = (
         ["to", "for", "does", "did", "around", "about", "near", "beside", "behind", "like", "than"]
     )
 )
+_ADVERBS, _DO = frozenset(["how", "why", "when", "where"]), frozenset(["do", "does", "did"])
+_AFTER_SUBJECT = BASES | {"feel", "think", "want", "need"}
 _TURNS = BE | MODALS | {"does", "did", "has", "had"}
 _NOT_BEFORE_PRONOUNS = BE | MODALS - {"may"}
 _S_FORMS_OR_HAVE = S_FORMS | {"have"}
@@ -92,6 +94,8 @@ def _jammed(clause: list[str]) -> str | None:
             return f"'{before} to {verb}'"
         if before in _JOINTS_ALL and subject == "you" and verb in ADJECTIVES:
             return f"'{before} you {verb}'"
+        if before in _ADVERBS and subject in _DO and verb in _AFTER_SUBJECT:
+            return f"'{subject} {verb}'"
         if (before, subject) in english().met:
             continue
         begins = subject in _NEW_SUBJECTS and verb in _NEW_VERBS

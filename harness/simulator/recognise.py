@@ -14,6 +14,7 @@ from harness.simulator import wording
 from harness.simulator.lexicon import (
     DEMANDS,
     DISMISSIVE,
+    FLATTERY,
     OFF_TOPIC,
     OPENINGS,
     PHRASES,
@@ -50,6 +51,7 @@ _QUESTIONS = [
     ("question", _begins([f"(?:so )?(?:{QUESTION_OPENINGS})"])),
     ("question", _holds(["tell me more"])),
 ]
+_FLATTERY = _holds(FLATTERY)
 _Stock = tuple[int, int, str]
 """End and start of a stock wording, and its strategy."""
 _UNWELCOME = _holds((*DISMISSIVE, *OFF_TOPIC, *DEMANDS))
@@ -63,10 +65,12 @@ def strategy_of(sentence: str) -> str | None:
         return None
     tried = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(found)
+    if _FLATTERY.search(plain):
+        return None
     by_rule = next((name for name, pattern in tried if pattern.search(plain)), None)
     if by_rule is None and not asks(sentence):
         by_rule = next((name for _, _, name in _phrases(plain)), None)
-    return by_rule or wording.guess(sentence)
+    return by_rule or (wording.guess(sentence) if len(found) > MIN_WORDS else None)
 
 
 @lru_cache(maxsize=4096)

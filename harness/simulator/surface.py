@@ -62,6 +62,7 @@ _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064]")
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
 _MARKUP = re.compile(r"[{}<>\[\]|=`]")
+_CASES = re.compile(r"[a-z][A-Z]")
 _SYMBOL = re.compile(r"[_#*\\/~^$@%+]")
 _SPEAKER = re.compile(
     r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:"
@@ -95,7 +96,7 @@ def _shape(text: str) -> str | None:
     if _foreign(text) or _MIXED.search(text):
         return "another script"
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    if markup or _CONTROL.search(text):
+    if markup or _CONTROL.search(text) or len(_CASES.findall(text)) > SYMBOLS:
         return "signs that nobody says"
     if _SPEAKER.search(text):
         return "speaks for somebody else"
@@ -204,8 +205,11 @@ def _ending(found: list[str], sentence: str) -> str | None:
 
 
 def _ends_after_all(last: str, earlier: list[str]) -> bool:
-    """`for a while`, `closer than you feel`."""
-    return (last == "while" and earlier[-1:] == ["a"]) or (last == "feel" and "than" in earlier)
+    """`for a while`, `closer than you feel`, `as long as you like`."""
+    before = earlier[-1] if earlier else ""
+    if last == "like":
+        return before in SUBJECTS or before in ("you", "do", "not", "would")
+    return (last == "while" and before == "a") or (last == "feel" and "than" in earlier)
 
 
 def _may_ask(word: str) -> bool:

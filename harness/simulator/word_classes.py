@@ -97,7 +97,8 @@ LICENCES = JOINTS | QUESTIONS | CLAUSE_TAKERS | FINITE | _set(
 )  # fmt: skip
 """Words after which a new clause may begin with its subject."""
 CAN_NOT_END = ARTICLES | SUBJECTS | _set(
-    """and but or because if when than very quite feel seem sounds while although from during"""
+    """and but or because if when than very quite feel seem sounds while although from during
+    like"""
 )  # fmt: skip
 """Words no sentence ends with, unless a question word comes before: `how you feel`."""
 
@@ -120,7 +121,7 @@ _RULES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (_set("and"), _set("and but or of than")),
     (_set("but or"), _set("and but or of")),
     (_set("if when"), _BREAKS | _set("be been than me him")),
-    (_set("than"), _BREAKS - {"if"} | _set("is are am can could")),
+    (_set("than"), _BREAKS - {"if"} | _set("is are am can could think feel know")),
     (_set("not"), S_FORMS | _set("me is are am was were can could because")),
     (_set("very quite"), ARTICLES - {"a", "an"} | PRONOUNS | FINITE | PREPOSITIONS | JOINTS),
     (_set("very quite"), _set("to not")),

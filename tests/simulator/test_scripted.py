@@ -71,11 +71,8 @@ def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
     # where any kindness helps, to pick kind words at random does nearly as well as to listen
     gain = 0 if name == "easy" else 10
     assert scores["attentive"] > gain + max(v for k, v in scores.items() if k != "attentive")
-    assert sorted(scores, key=lambda policy: scores[policy])[:2] in (
-        ["silent", "dismissive"],
-        ["dismissive", "silent"],
-    )
-    assert scores["keyword_salad"] < scores["random"]
+    for policy in ("silent", "dismissive", "keyword_salad"):
+        assert scores[policy] <= min(1 + scores["neutral"], scores["random"] / 2)
 
 
 def test_a_harder_level_helps_no_policy() -> None:

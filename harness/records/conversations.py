@@ -31,6 +31,10 @@ class TurnRecord:
     ended: str | None
     why: str | None
     """The user's appraisal of the reply, as JSON."""
+    level: str | None = None
+    """Name of the difficulty."""
+    temperament: str | None = None
+    """Of the user."""
 
 
 def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.config import STRATEGIES
+from harness.config import LEVELS, STRATEGIES, TEMPERAMENTS
 from harness.errors import DataError, DivergedError
 from harness.records import atomic
+from harness.simulator_config import SIMULATOR_FAULTS
 
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
@@ -47,9 +48,16 @@ MEASURED = {
     "eval/easy/reward": "the same at the level easy",
     "eval/medium/reward": "the same at the level medium",
     "eval/hard/reward": "the same at the level hard",
+    "eval/failed": "held-out conversations without a final emotion at the run's own difficulty",
+    **{f"eval/{level}/failed": f"the same at the level {level}" for level in LEVELS},
     "turns/mean": "replies by the policy a conversation",
     **{f"strategy/{s}": f"share of recognised strategies that are {s}" for s in STRATEGIES},
     "strategy/entropy": "entropy of those shares, nats",
+    **{
+        f"strategy/entropy_by_temperament/{t}": f"the same in conversations with {t} users"
+        for t in TEMPERAMENTS
+    },
+    "grounding/per_100_turns": "questions, restatements, mere acknowledgements, per 100 replies",
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
     "text/flagged": "share of replies the user took for not being language",
     "text/grammatical": "share of replies the phrase grammar covers whole",
@@ -57,6 +65,7 @@ MEASURED = {
     "distinct_2": "distinct word pairs / word pairs over the batch's replies",
     "remedy/acted": "share of tokens the remedy acted upon",
     "sim/failed": "conversations without a reward because the simulator failed",
+    **{f"sim/failed/{kind}": f"of these, by {kind}" for kind in SIMULATOR_FAULTS},
 }
 """Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
 

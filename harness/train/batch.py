@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from harness.config import RunConfig
+from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
+from harness.simulator.rules import who
 from harness.train.advantages import (
     FloatArray,
     group_relative,
     group_relative_by_turn,
     permuted_within_groups,
 )
-from harness.train.conversation import MAX_TURNS
+from harness.train.conversation import MAX_TURNS, Conversation, Speaker, hold
 from harness.train.rewards import Earned
 
 SPEECH, PERMUTATION = 1, 2
@@ -25,6 +29,15 @@ def keys_of(config: RunConfig, step: int) -> list[ConversationKey]:
     return [
         ConversationKey(config.seed, step, n // size, n % size)
         for n in range(config.trainer.conversations)
+    ]
+
+
+def converse(config: RunConfig, speaker: Speaker, step: int) -> list[Conversation]:
+    """The conversations of step `step`."""
+    held = hold(make(config.simulator, config.difficulty), speaker, keys_of(config, step))
+    level = config.difficulty
+    return [
+        replace(c, level=level.name, temperament=who(c.key, level)[0].temperament) for c in held
     ]
 
 

@@ -7,11 +7,13 @@ never sees emotion, intention or anything else a person could not hear.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+from harness.simulator_config import SIMULATOR_FAULTS
 
 MAX_TURNS = 20
 """Replies that no conversation exceeds: the largest difficulty.turn_cap."""
@@ -32,6 +34,10 @@ class Conversation:
     key: ConversationKey
     opening: UserTurn
     exchanges: tuple[Exchange, ...]
+    temperament: str | None = None
+    """Of the user, for the record; the policy is told neither this nor the level."""
+    level: str | None = None
+    """Name of the difficulty."""
 
     @property
     def last(self) -> UserTurn:
@@ -77,3 +83,9 @@ def hold(
         Conversation(key, opening, tuple(said))
         for key, opening, said in zip(keys, openings, exchanges, strict=True)
     ]
+
+
+def failures(conversations: Sequence[Conversation]) -> dict[str, float | None]:
+    """`sim/failed/TYPE`: conversations lost to each fault."""
+    kinds = Counter(c.last.why["fault"] for c in conversations if c.last.ended == "failed")
+    return {f"sim/failed/{kind}": float(kinds[kind]) for kind in SIMULATOR_FAULTS}

@@ -17,11 +17,10 @@ from harness.errors import DivergedError
 from harness.policy import tiny
 from harness.policy.chat import Chat, chat_of
 from harness.policy.grammar import covers
-from harness.simulator.factory import make
 from harness.train import evaluate, probe, rewards, warm_start
 from harness.train.advantages import FloatArray
-from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
-from harness.train.conversation import Conversation, hold
+from harness.train.batch import SPEECH, advantages_of, converse, draws_of
+from harness.train.conversation import Conversation
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
 from harness.train.measure import (
@@ -113,8 +112,7 @@ class LanguageRun:
         seen = time.monotonic()
         draws = draws_of(config, step, SPEECH)
         speaker = LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
-        users = make(config.simulator, config.difficulty)
-        held = hold(users, speaker, keys_of(config, step))
+        held = converse(config, speaker, step)
         earned = rewards.earned(held, config.reward)
         advantages = advantages_of(earned, config, step)
         self._step = StepAtHand(step, held, speaker.transcripts, earned, advantages, looked)

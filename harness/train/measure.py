@@ -9,17 +9,18 @@ import json
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import STRATEGIES, RunConfig
+from harness.config import RunConfig
 from harness.records.conversations import TurnRecord
 from harness.train.advantages import FloatArray, IntArray, group_stds
-from harness.train.conversation import MAX_TURNS, Conversation, Exchange
+from harness.train.conversation import MAX_TURNS, Conversation, Exchange, failures
+from harness.train.strategies import strategy_metrics
 
 Metrics = dict[str, float | None]
 
@@ -51,13 +52,14 @@ def conversation_metrics(
     return {
         **_reward_metrics(rewards, config),
         **_emotion_metrics(conversations),
-        **_strategy_metrics(said),
+        **strategy_metrics(conversations),
         "turns/mean": len(said) / len(conversations),
         "completions/clipped_ratio": _mean([e.reply.cut for e in said]),
         "text/flagged": _mean([e.answer.flagged for e in said]),
         "text/start_nll": _mean([e.reply.start_nll for e in said if e.reply.start_nll is not None]),
         "distinct_2": distinct_pairs([e.reply.text for e in said]),
         "sim/failed": float(np.isnan(rewards).sum()),
+        **failures(conversations),
     }
 
 
@@ -133,7 +135,10 @@ def turn_records(
             float(sums[i * stride + n] / counts[i * stride + n]) if counts[i * stride + n] else None
             for n in range(1, len(conversation.exchanges) + 1)
         ]
-        records.extend(_records(conversation, advantages[i].tolist(), means))
+        records.extend(
+            replace(record, level=conversation.level, temperament=conversation.temperament)
+            for record in _records(conversation, advantages[i].tolist(), means)
+        )
     return records
 
 
@@ -199,7 +204,9 @@ def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
     }
 
 
-def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
+def _emotion_metrics(held: Sequence[Conversation]) -> Metrics:
+    """Of the conversations that came to their end."""
+    conversations = [c for c in held if c.last.ended != "failed"]
     start = _mean([c.opening.emotion for c in conversations])
     final = _mean([c.last.emotion for c in conversations])
     return {
@@ -209,17 +216,6 @@ def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
         "emotion/success_rate": _mean([c.last.ended == "success" for c in conversations]),
         "emotion/failure_rate": _mean([c.last.ended == "left" for c in conversations]),
     }
-
-
-def _strategy_metrics(said: Sequence[Exchange]) -> Metrics:
-    """Shares of the strategies that the users recognised; None where they recognised none."""
-    counts = Counter(s for e in said for s in e.answer.strategies)
-    total = counts.total()
-    if not total:
-        return {**{f"strategy/{s}": None for s in STRATEGIES}, "strategy/entropy": None}
-    shares = {s: counts[s] / total for s in STRATEGIES}
-    entropy = -sum(p * math.log(p) for p in shares.values() if p > 0)
-    return {**{f"strategy/{s}": p for s, p in shares.items()}, "strategy/entropy": entropy}
 
 
 def _mean(values: Sequence[float] | NDArray[Any]) -> float | None:

@@ -66,7 +66,9 @@ def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
 
     def changes(conversation: Conversation) -> FloatArray:
         turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
-        return np.diff(np.array([turn.reported_emotion / 100 for turn in turns]))
+        reported = np.array([turn.reported_emotion / 100 for turn in turns])
+        steps: FloatArray = reported[1:] - reported[:-1]
+        return steps
 
     return _table(conversations, changes)
 
@@ -77,7 +79,8 @@ def solves(exchange: Exchange) -> bool:
 
 
 def _solution_shares(conversations: Sequence[Conversation]) -> FloatArray:
-    return np.nansum(_solution_turns(conversations), axis=1)
+    shares: FloatArray = np.nansum(_solution_turns(conversations), axis=1)
+    return shares
 
 
 def _solution_turns(conversations: Sequence[Conversation]) -> FloatArray:

@@ -18,11 +18,10 @@ import numpy as np
 from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
-from harness.simulator.factory import make
 from harness.train import evaluate, probe, rewards
 from harness.train.advantages import FloatArray
-from harness.train.batch import SPEECH, advantages_of, draws_of, keys_of
-from harness.train.conversation import Conversation, hold
+from harness.train.batch import SPEECH, advantages_of, converse, draws_of
+from harness.train.conversation import Conversation
 from harness.train.losses import clipped_loss
 from harness.train.measure import (
     Metrics,
@@ -161,7 +160,7 @@ def _batch(policy: TabularPolicy, config: RunConfig, step: int) -> tuple[list[Co
     """The conversations of step `step`, and what the policy did in them."""
     draws = draws_of(config, step, SPEECH)
     speaker = TabularSpeaker(policy, config.policy.temperature, draws)
-    held = hold(make(config.simulator, config.difficulty), speaker, keys_of(config, step))
+    held = converse(config, speaker, step)
     return held, speaker.acts()
 
 

@@ -78,12 +78,17 @@ def user_turn(emotion: int, text: str = "Hm.", **values: Any) -> UserTurn:
 
 
 def conversation(
-    group: int, sample: int, start: int, said: Sequence[tuple[SupporterReply, UserTurn]]
+    group: int,
+    sample: int,
+    start: int,
+    said: Sequence[tuple[SupporterReply, UserTurn]],
+    temperament: str | None = None,
 ) -> Conversation:
     return Conversation(
         ConversationKey(1, 1, group, sample),
         user_turn(start, "It is about my dog."),
         tuple(Exchange(reply, answer) for reply, answer in said),
+        temperament,
     )
 
 

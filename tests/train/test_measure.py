@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config import STRATEGIES
+from harness.config import STRATEGIES, TEMPERAMENTS
 from harness.records.metrics import MEASURED
 from harness.simulator.protocol import SupporterReply
 from harness.train.conversation import Conversation
@@ -94,6 +94,7 @@ def test_what_nobody_recognised_is_missing_not_zero() -> None:
     assert missing == {
         "reward", "reward_std", "frac_reward_zero_std", "groups/below_floor", "text/start_nll",
         "strategy/entropy", "distinct_2", *(f"strategy/{s}" for s in STRATEGIES),
+        *(f"strategy/entropy_by_temperament/{t}" for t in TEMPERAMENTS), "grounding/per_100_turns",
     }  # fmt: skip
     assert found["sim/failed"] == 2
 

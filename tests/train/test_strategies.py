@@ -1,0 +1,54 @@
+"""What strategies a batch holds, by hand."""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from harness.config import TEMPERAMENTS
+from harness.simulator.protocol import SupporterReply
+from harness.train.conversation import Conversation
+from harness.train.strategies import strategy_metrics
+from tests.train.made import conversation, tabular, user_turn
+from tests.train.test_tabular import rows_of
+
+
+def held(sample: int, temperament: str, *replies: tuple[str, ...]) -> Conversation:
+    said = [(SupporterReply("Hm."), user_turn(40, strategies=found)) for found in replies]
+    return conversation(0, sample, 40, said, temperament)
+
+
+def test_grounding_and_temperaments_by_hand() -> None:
+    found = strategy_metrics(
+        [
+            held(0, "negative", ("question", "question"), ("restate", "suggest"), ("reflect",)),
+            held(1, "negative", ("reflect", "reflect"), ("reflect", "inform")),
+            held(2, "passive", ("suggest",), ()),
+            held(3, "passive", ("suggest",)),
+        ]
+    )
+    # two questions, one restatement, two replies that only acknowledge; eight replies
+    assert found["grounding/per_100_turns"] == pytest.approx(100 * 5 / 8)
+    mix = [2 / 9, 1 / 9, 1 / 9, 4 / 9, 1 / 9]
+    wanted = -sum(p * math.log(p) for p in mix)
+    assert found["strategy/entropy_by_temperament/negative"] == pytest.approx(wanted)
+    assert found["strategy/entropy_by_temperament/passive"] == 0
+    assert found["strategy/entropy_by_temperament/avoidant"] is None
+
+
+def test_a_run_counts_each_temperament_apart(tmp_path: Path) -> None:
+    row = rows_of(tmp_path, tabular(steps=1, conversations=64))[0]
+    table = pq.read_table(tmp_path / "conversations" / "step-00001.parquet").to_pylist()
+    counts: dict[str, Counter[str]] = {t: Counter() for t in TEMPERAMENTS}
+    for turn in table:
+        if turn["strategy"]:
+            counts[turn["temperament"]].update(turn["strategy"].split("+"))
+    assert sum(bool(c) for c in counts.values()) > 1
+    for name, count in counts.items():
+        shares = [n / count.total() for n in count.values()]
+        value = -sum(p * math.log(p) for p in shares) if shares else None
+        assert row[f"strategy/entropy_by_temperament/{name}"] == pytest.approx(value)
+    assert json.dumps(row["grounding/per_100_turns"]) != "null"

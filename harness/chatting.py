@@ -12,11 +12,11 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from harness import launch
+from harness import launch, needs
 from harness.config import RunConfig
-from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError
+from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
 from harness.report import chat_view
-from harness.report.chat_view import Hidden
+from harness.report.chat_view import FAILED, Hidden
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
 
@@ -34,11 +34,12 @@ class Heard:
 
 
 def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
-    """The exit code: 0, also at the end of the input; 130 if interrupted.
-
-    Raises ConfigError for a sweep, and what the simulator raises.
+    """The exit code: 0, also at the end of the input; 69 if the user could not be asked; 130 if
+    interrupted. Raises ConfigError for a sweep, and for what a served user needs.
     """
     config = _only(overrides)
+    if config.simulator.kind == "served":
+        needs.check_served(config.simulator)
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)
@@ -58,7 +59,7 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     chat_view.show_end([said.turn for said in heard], to)
     if as_json:
         print(json.dumps(_to_json(config, heard), indent=1, allow_nan=False), flush=True)
-    return code
+    return EndpointError.exit_code if heard[-1].turn.ended == FAILED else code
 
 
 def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]) -> Iterator[Heard]:
@@ -67,6 +68,8 @@ def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str])
     A reply is asked for only once the answer to the last one has been taken.
     """
     (turn,) = simulator.open([key])
+    if getattr(turn.state, "fault", None) is not None:  # known by now; a reply would bring it out
+        (turn,) = simulator.answer([turn], [SupporterReply("")])
     yield Heard(None, turn)
     while turn.ended is None:
         reply = next(replies, None)
@@ -153,7 +156,7 @@ def _turn_to_json(said: Heard) -> dict[str, Any]:
         "user": turn.text,
         "emotion": turn.emotion,
         "change": turn.change,
-        "reported_emotion": turn.reported_emotion,
+        "reported_emotion": None if turn.ended == FAILED else turn.reported_emotion,
         "strategies": list(turn.strategies),
         "flagged": turn.flagged,
         "trust": hidden(turn).trust,

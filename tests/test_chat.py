@@ -15,6 +15,7 @@ from typing import Self
 import pytest
 
 from tests.commands import BUDGET_S, command, harness
+from tests.talks import chat, lines
 
 KIND = (
     "What happened then?",
@@ -23,27 +24,6 @@ KIND = (
     "It is good that you speak about it.",
 )
 HOSTILE = "\x1b[31m[bold red]hi[/] \x9b2J :smile: \u202eabc"
-
-
-def chat(*words: str, said: bytes | str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """`harness chat WORDS` with `said` piped in; the answer as UTF-8."""
-    given = said if isinstance(said, bytes) else said.encode()
-    done = subprocess.run(
-        command("chat", *words),
-        cwd=cwd,
-        env={**os.environ, "PYTHONUTF8": "1"},
-        input=given,
-        capture_output=True,
-        timeout=BUDGET_S,
-        check=False,
-    )
-    return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-    )
-
-
-def lines(out: str, label: str) -> list[str]:
-    return [x.removeprefix(label).strip() for x in out.splitlines() if x.startswith(label)]
 
 
 def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path):

@@ -18,6 +18,8 @@ from harness.report.wording import plain
 from harness.simulator.dynamics import FIT_WEIGHT, rise_probability
 from harness.simulator.protocol import UserTurn
 
+FAILED = "failed"
+"""How a talk ends whose user could not be asked."""
 LABEL_WIDTH = 8
 CELLS = 20
 """Of the bar: five points of emotion each, the least a change can be."""
@@ -53,6 +55,9 @@ PART = {
     "hurt": "hurts",
     "puzzled": "makes no sense to them",
     "mood": "who they are, and how they are by now",
+    "target_fit": "does it fit what they came for",
+    "reason": "in their words",
+    "fault": "no answer",
     "puzzle": "no language to them",
 }
 """The appraisal by part; a part that is not here is named by its key."""
@@ -90,7 +95,8 @@ def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
     _row("emotion", emotion(turn), "", to)
     if hidden is not None and turn.change is not None:
         _row("heard", strategies(turn), "dim", to)
-        _row("why", "; ".join(reasons(turn.why)), "dim", to)
+        if turn.why:
+            _row("why", "; ".join(reasons(turn.why)), "dim", to)
         if hidden.trust is not None:
             _row("trust", str(hidden.trust), "dim", to)
 
@@ -153,6 +159,7 @@ def summary(turns: Sequence[UserTurn]) -> str:
         "success": "success: the user is fine",
         "left": "left: the user has gone, which counts as emotion 0",
         "cap": "cap: no turns are left",
+        FAILED: f"failed: the user could not be asked ({last.why.get('fault')})",
         None: "stopped: you ended the talk",
     }
     helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)

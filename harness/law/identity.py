@@ -6,6 +6,7 @@ Read leniently, since an older or damaged config must not keep a run's numbers f
 from __future__ import annotations
 
 import contextlib
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,11 @@ from harness.errors import DataError
 from harness.records import folder as folders
 from harness.records import plain_file
 from harness.records.folder import RunFolder
+
+CARDS = "cards.json"
+DIFFICULTY = ("acceptance", "need_expression", "population_final_emotion")
+"""The measures of a difficulty card that a run's onset is set against."""
+ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Identity:
     """When run.json was last written, Unix seconds."""
     ours: bool = False
     """Whether run.json or config.yaml is there: a log of another program has neither."""
+    card: Mapping[str, Any] | None = None
+    """From the difficulty card of its level, of DIFFICULTY: each {value, low, high}."""
 
     @property
     def seed(self) -> int | None:
@@ -61,11 +69,33 @@ def read(folder: Path | None) -> Identity:
         status = folders.read_status(run)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError):
-        return Identity(config, ours=ours)
-    card = status.measurement if isinstance(status.measurement, dict) else {}
+        return Identity(config, ours=ours, card=_card(folder))
+    measured = status.measurement if isinstance(status.measurement, dict) else {}
     return Identity(
-        config, str(status.status), str(status.config_hash), _json(card), changed_at, ours
+        config,
+        str(status.status),
+        str(status.config_hash),
+        _json(measured),
+        changed_at,
+        ours,
+        _card(folder),
     )
+
+
+def _card(folder: Path) -> Mapping[str, Any] | None:
+    """What cards.json of the run's sweep says of its level."""
+    with contextlib.suppress(
+        DataError, OSError, ValueError, LookupError, TypeError, RecursionError
+    ):
+        cards = json.loads(plain_file.text(folder.parent / CARDS))["cards"]
+        (card,) = (c["card"] for c in cards if folder.name in c["runs"])
+        found = {name: {end: float(card[name][end]) for end in ENDS} for name in DIFFICULTY}
+        return found if all(map(math.isfinite, _numbers(found))) else None
+    return None
+
+
+def _numbers(card: Mapping[str, Mapping[str, float]]) -> list[float]:
+    return [number for interval in card.values() for number in interval.values()]
 
 
 def _config(run: RunFolder) -> Mapping[str, Any] | None:

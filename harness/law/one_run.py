@@ -117,6 +117,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         config=who.config,
         level=who.level,
         seed=who.seed,
+        difficulty=who.card,
         gain=won,
         until_onset=_law_of(before) if before else None,
         dropped_at={

@@ -116,6 +116,9 @@ class RunResult:
 
     against_linear: str | None = None
     """law_better, linear_better or not_distinguishable, by the AICc in `rivals`."""
+    difficulty: Mapping[str, Any] | None = None
+    """Of the difficulty card of its level: acceptance, need_expression, population_final_emotion,
+    each {value, low, high}; None without cards.json."""
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

@@ -9,6 +9,7 @@ from harness.law.results import Analysis
 from harness.report import (
     canvas,
     figure_curves,
+    figure_difficulty,
     figure_forest,
     figure_groups,
     figure_law,
@@ -45,6 +46,8 @@ def drawn(sketch: Sketch) -> Drawing:
         names = _axis_names(sketch.measured)
         if sketch.groups:
             return figure_forest.draw(sketch.groups, sketch.name)
+        if sketch.marks:
+            return figure_difficulty.draw(sketch.marks, sketch.name)
         if sketch.pools:
             drawing = OF_POOLS[sketch.kind](sketch.pools, sketch.name, names)
         elif sketch.panels:

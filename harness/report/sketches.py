@@ -11,15 +11,16 @@ from dataclasses import dataclass
 
 from harness.law.results import Analysis, GroupResult, RunResult
 from harness.report import clock as clocks
-from harness.report import naming, pools, traces
+from harness.report import difficulties, naming, pools, traces
 from harness.report.clock import STEP, Clock
+from harness.report.difficulties import Mark
 from harness.report.pools import PoolPanel
 from harness.report.traces import Panel
 
 MOST_RUNS = 24
 """More runs in one figure hide each other."""
 LAW, CURVES, RESIDUALS = "entropy_law", "entropy_curves", "residuals"
-FOREST = "forest"
+FOREST, DIFFICULTY = "forest", "onset_by_difficulty"
 
 
 @dataclass(frozen=True)
@@ -44,16 +45,18 @@ class Unread:
 
 @dataclass(frozen=True)
 class Sketch:
-    """A figure to be drawn of one of `panels` (runs), `pools`, `groups` (the forest), `unread`."""
+    """A figure to be drawn of one of `panels` (runs), `pools`, `groups` (the forest), `marks`
+    (onsets against difficulty), `unread`."""
 
     kind: str
-    """LAW, CURVES, RESIDUALS or FOREST"""
+    """LAW, CURVES, RESIDUALS, FOREST or DIFFICULTY"""
     page: str = ""
     """The end of the name where there are several of a kind."""
     measured: Measured = Measured(None, None)
     panels: tuple[Panel, ...] = ()
     pools: tuple[PoolPanel, ...] = ()
     groups: tuple[GroupResult, ...] = ()
+    marks: tuple[Mark, ...] = ()
     unread: tuple[Unread, ...] = ()
 
     @property
@@ -75,6 +78,8 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
         return [Sketch(kind, unread=unread) for kind in (LAW, CURVES, RESIDUALS)]
     compared = drawable(analysis)
     forest = [Sketch(FOREST, groups=tuple(compared))] if compared else []
+    marks = difficulties.marks(analysis, readable)
+    forest += [Sketch(DIFFICULTY, marks=marks)] if marks else []
     clock = clocks.of(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return _of_runs(analysis, readable, clock, "") + forest

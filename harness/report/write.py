@@ -17,7 +17,9 @@ from harness.workers import Begun
 
 FIGURES = ("auto", "all", "none")
 KINDS = ("png", "svg")
-OURS = re.compile(r"((entropy_(law|curves)|residuals)(_\d+)?|forest)\.(png|svg|csv)|contrasts\.csv")
+OURS = re.compile(
+    r"((entropy_(law|curves)|residuals)(_\d+)?|forest|onset_by_difficulty)\.(png|svg|csv)|contrasts\.csv"
+)
 """Figures and contrasts; those of an earlier analysis are removed, so none contradicts law.json."""
 
 

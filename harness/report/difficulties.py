@@ -1,0 +1,47 @@
+"""Onsets of runs beside the measured difficulty of their levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.law.results import Analysis, RunResult
+from harness.report import naming
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One run."""
+
+    run: str
+    level: str
+    null_control: bool
+    difficulty: Mapping[str, Mapping[str, float]]
+    """By measure of the difficulty card, {value, low, high}."""
+    onset: float | None
+    """Share of the run; None where there is none in it."""
+    low: float | None
+    high: float | None
+
+
+def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
+    """Of the runs whose level has a card; none where all have the same one."""
+    called = naming.names(analysis)
+    found = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
+    distinct = {str(mark.difficulty) for mark in found}
+    return tuple(found) if len(distinct) > 1 else ()
+
+
+def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
+    steps = analysis.series[run.run].course_steps
+    first, length = float(steps[0]), float(steps[-1] - steps[0]) or 1.0
+    ends = (run.onset.step, run.onset.low, run.onset.high) if run.onset else (None, None, None)
+    share = [None if end is None else (end - first) / length for end in ends]
+    assert run.difficulty is not None
+    return Mark(name, run.level or "", _null(run), run.difficulty, *share)
+
+
+def _null(run: RunResult) -> bool:
+    algorithm: Any = (run.config or {}).get("algorithm")
+    return isinstance(algorithm, dict) and algorithm.get("null_control") is True

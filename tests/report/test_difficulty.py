@@ -1,0 +1,82 @@
+"""Onsets beside measured difficulty: whose card counts, and what is drawn."""
+
+import json
+
+import numpy as np
+import pytest
+
+from harness.law import analysis, identity
+from harness.report import difficulties, figure_difficulty, sketches
+from harness.report.canvas import styled
+
+CARD = {
+    name: {"value": value, "low": value - 0.01, "high": value + 0.01}
+    for name, value in (("acceptance", 0.5), ("need_expression", 0.8))
+}
+
+
+def card(final):
+    emotion = {"value": final, "low": final - 2, "high": final + 2}
+    return {**CARD, "population_final_emotion": emotion, "lag1": None}
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Two levels of a sweep; H of the hard one falls for good at step 120 of 200."""
+    rng = np.random.default_rng(0)
+    for name, falls in (("0-easy-seed1", False), ("1-hard-seed1", True)):
+        folder = tmp_path / name
+        folder.mkdir()
+        level = name.split("-")[1]
+        (folder / "config.yaml").write_text(f"seed: 1\ndifficulty: {{name: {level}}}\n")
+        (folder / "run.json").write_text(json.dumps({"schema": 1, "status": "done"}))
+        h = 1.8 - 0.002 * np.arange(200) - (1.2 if falls else 0) * (np.arange(200) > 119)
+        h += rng.normal(0, 0.02, 200)
+        r = 0.9 - 0.1 * np.exp(h) + rng.normal(0, 0.01, 200)
+        rows = [
+            {"step": n + 1, "entropy": float(a), "reward": float(b)}
+            for n, (a, b) in enumerate(zip(h, r, strict=True))
+        ]
+        (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    cards = [
+        {"level": "easy", "runs": ["0-easy-seed1"], "card": card(80.0)},
+        {"level": "hard", "runs": ["1-hard-seed1"], "card": card(12.0)},
+    ]
+    (tmp_path / "cards.json").write_text(json.dumps({"schema": 1, "cards": cards}))
+    return tmp_path
+
+
+def test_each_run_has_the_card_of_its_level(sweep):
+    found = {run.level: run.difficulty for run in analysis.analyse([sweep]).runs}
+    assert found["easy"]["population_final_emotion"]["value"] == 80
+    assert found["hard"]["population_final_emotion"] == {"value": 12, "low": 10, "high": 14}
+    assert set(found["hard"]) == set(identity.DIFFICULTY)
+
+
+def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
+    (sketch,) = [s for s in sketches.sketches(analysis.analyse([sweep]), False) if s.marks]
+    assert sketch.name == "onset_by_difficulty"
+    with styled():
+        rows = figure_difficulty.draw(sketch.marks, sketch.name).rows
+    hard = next(r for r in rows if r["level"] == "hard" and r["measure"] == "acceptance")
+    assert hard["onset_share"] == pytest.approx(0.6, abs=0.05)
+    assert (hard["difficulty"], hard["null_control"]) == (0.5, False)
+    assert next(r for r in rows if r["level"] == "easy")["onset_share"] is None
+    assert len(rows) == 3 * 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["", "[]", "{", '{"cards": [{"runs": ["1-hard-seed1"]}]}', '{"cards": null}'],
+)
+def test_cards_that_cannot_be_read_leave_runs_without(sweep, damage):
+    (sweep / "cards.json").write_text(damage)
+    found = analysis.analyse([sweep])
+    assert [run.difficulty for run in found.runs] == [None, None]
+    assert difficulties.marks(found, found.runs) == ()
+
+
+def test_one_difficulty_alone_is_no_picture(sweep):
+    found = analysis.analyse([sweep / "1-hard-seed1"])
+    assert found.runs[0].difficulty is not None
+    assert difficulties.marks(found, found.runs) == ()

@@ -4,6 +4,7 @@
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
     train.log        the child's output, in a sweep
+    simulator/       what a served user answered, by step
 
 A folder is a run once run.json is there; it is renamed into place after config.yaml.
 """
@@ -83,6 +84,10 @@ class RunFolder:
     @property
     def checkpoints(self) -> Path:
         return self.path / "checkpoints"
+
+    @property
+    def simulator(self) -> Path:
+        return self.path / "simulator"
 
     @property
     def log(self) -> Path:

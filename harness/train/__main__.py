@@ -18,7 +18,7 @@ from typing import Any
 
 from harness import process
 from harness.config import RunConfig
-from harness.errors import DataError, DeviceError, HarnessError, StoppedError
+from harness.errors import DataError, DeviceError, EndpointError, HarnessError, StoppedError
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.train import session as sessions
@@ -65,8 +65,9 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
     """Status, reason and exit code."""
     try:
         with sessions.opened(run, config, emit) as session:
+            session.reach_users()
             _train(session)
-    except StoppedError as error:
+    except (StoppedError, EndpointError) as error:
         print(f"harness: {error}", file=sys.stderr)
         return "stopped", str(error), error.exit_code
     except HarnessError as error:

@@ -21,7 +21,7 @@ from harness.simulator.protocol import (
     UserTurn,
 )
 from harness.train.advantages import FloatArray
-from harness.train.conversation import Speaker, hold
+from harness.train.conversation import Conversation, Speaker, hold
 
 USERS = 64
 """Held-out conversations at each level."""
@@ -43,10 +43,14 @@ def keys(users: int = USERS) -> list[ConversationKey]:
 def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
     """eval/reward, its standard error, and eval/LEVEL/reward, from one batch of conversations."""
     mine, named = finals(config, speaker)
+    known = mine[np.isfinite(mine)]
+    error = float(known.std(ddof=1) / math.sqrt(len(known))) if len(known) > 1 else math.nan
     return {
-        "eval/reward": float(mine.mean()),
-        "eval/reward_se": float(mine.std(ddof=1) / math.sqrt(USERS)),
-        **{f"eval/{name}/reward": float(final.mean()) for name, final in named.items()},
+        "eval/reward": _known_mean(mine),
+        "eval/reward_se": error,
+        "eval/failed": float(np.isnan(mine).sum()),
+        **{f"eval/{name}/reward": _known_mean(final) for name, final in named.items()},
+        **{f"eval/{name}/failed": float(np.isnan(final).sum()) for name, final in named.items()},
     }
 
 
@@ -54,6 +58,8 @@ def finals(
     config: RunConfig, speaker: Speaker, users: int = USERS
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Final emotion / 100 of each user, shape (users,): at the run's own level, and at each named.
+
+    nan where the simulator failed.
 
     `speaker` must draw from a generator of its own, seeded by SEED, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
@@ -65,7 +71,7 @@ def finals(
         levels.append(config.difficulty)
     side_by_side = SideBySide([make(config.simulator, level) for level in levels], users)
     held = hold(side_by_side, speaker, keys(users) * len(levels))
-    found = np.array([c.last.emotion / 100 for c in held]).reshape(len(levels), users)
+    found = np.array([_final(c) for c in held]).reshape(len(levels), users)
     mine = found[named.index(own) if own in named else -1]
     return mine, dict(zip(LEVELS, found, strict=False))
 
@@ -100,6 +106,16 @@ class SideBySide:
 
 def _marked(number: int, turn: UserTurn) -> UserTurn:
     return replace(turn, state=(number, turn.state))
+
+
+def _final(conversation: Conversation) -> float:
+    last = conversation.last
+    return math.nan if last.ended == "failed" else last.emotion / 100
+
+
+def _known_mean(values: FloatArray) -> float:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else math.nan
 
 
 def _nameless(difficulty: DifficultyConfig) -> DifficultyConfig:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.config import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, DataError, DivergedError, StoppedError
@@ -25,6 +25,9 @@ from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder
 from harness.records.metrics import MetricsLog
+
+if TYPE_CHECKING:
+    from harness.train.served_users import ServedUsers
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 STDOUT, STDERR = 1, 2
@@ -44,6 +47,7 @@ class Session:
         self._stop_signal: int | None = None
         self._replayed = 0
         self._superseded = 0
+        self._served = _served_users(run, config)
         for problem in problems:
             self.note("checkpoint_passed_over", problem=problem)
         if self.last_step < self.start:
@@ -63,10 +67,17 @@ class Session:
         """Step of the last row on disk."""
         return self._metrics.last_step
 
+    def reach_users(self) -> None:
+        """Raises EndpointError if users are served and nobody answers for them."""
+        if self._served is not None:
+            self._served.reach()
+
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
         status = folder.read_status(self.run)
         folder.write_status(self.run, replace(status, measurement=measurement))
+        if self._served is not None:
+            self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
         self.note(event, step=self.start, rows=self.last_step)
         self._emit({"event": event, "step": self.start})
@@ -94,12 +105,16 @@ class Session:
             conversations.write(self.run.conversations, step, turns())
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
         self.note("step", step=step, replayed=not new, seconds=seconds)
+        if self._served is not None:
+            self.note("simulator", step=step, **self._served.cost())
+            self._served.count(new * (values["sim/failed"] or 0))
         self._emit({"event": "step", "step": step, "values": values})
 
     def finish_step(self, step: int, fill: Callable[[Path], None]) -> None:
         """Save a checkpoint with `fill` if one is due, and end the run if a stop was requested.
 
-        Raises StoppedError after a stop request, with the checkpoint of `step` on disk.
+        Raises StoppedError after a stop request, with the checkpoint of `step` on disk, and
+        EndpointError where the users have been out of reach for too long.
         """
         trainer = self.config.trainer
         stopping = self._stop_signal is not None and step < trainer.steps
@@ -115,6 +130,9 @@ class Session:
                 f"{self.run.path}: stopped by {name} after step {step}; "
                 f"continue with `harness resume {self.run.path}`"
             )
+        if self._served is not None:
+            self._served.judge(step)
+            self._served.at_step(step + 1, self.last_step)
 
     def close(self) -> None:
         """Leave the folder as the next attempt expects it."""
@@ -123,6 +141,8 @@ class Session:
             self.note("replay_check", compared=compared, mismatched=self._superseded)
         self._write_last_step()
         self._metrics.close()
+        if self._served is not None:
+            self._served.close()
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """First: stop at the end of the step. Second SIGINT: end at once."""
@@ -165,6 +185,14 @@ class Session:
     def _write_last_step(self) -> None:
         status = folder.read_status(self.run)
         folder.write_status(self.run, replace(status, last_step=self.last_step))
+
+
+def _served_users(run: RunFolder, config: RunConfig) -> ServedUsers | None:
+    if config.simulator.kind != "served":
+        return None
+    from harness.train.served_users import ServedUsers
+
+    return ServedUsers(run, config)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,15 @@
+"""Conversations that the simulator could not bring to an end, by what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from harness.simulator_config import SIMULATOR_FAULTS
+from harness.train.conversation import Conversation
+
+
+def failures(conversations: Sequence[Conversation]) -> dict[str, float]:
+    """`sim/failed/TYPE`: how many were lost to each fault."""
+    kinds = Counter(c.last.why["fault"] for c in conversations if c.last.ended == "failed")
+    return {f"sim/failed/{kind}": float(kinds[kind]) for kind in SIMULATOR_FAULTS}

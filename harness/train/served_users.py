@@ -1,0 +1,62 @@
+"""A served user as a run meets it: reached first, journalled by step, and given up on in the end.
+
+A lost conversation is a row's business (no reward, counted by type); losing many is the run's.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from harness.config import RunConfig
+from harness.errors import EndpointError
+from harness.records.folder import RunFolder
+from harness.simulator.served.check import reach
+from harness.simulator.served.line import line_to
+
+WINDOW_STEPS = 20
+MOST_LOST = 0.2
+"""Share of the conversations of WINDOW_STEPS steps that a run may lose and go on."""
+
+
+class ServedUsers:
+    """The line of one run to its endpoint, and the conversations lost on it."""
+
+    def __init__(self, run: RunFolder, config: RunConfig) -> None:
+        """Raises DataError for a damaged journal."""
+        self._where, self._url = run.path, config.simulator.base_url
+        self._line = line_to(config.simulator)
+        self._line.journal.keep_in(run.simulator)
+        self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
+        steps = min(WINDOW_STEPS, config.trainer.steps)
+        self._held = steps * config.trainer.conversations
+
+    def reach(self) -> None:
+        """Raises EndpointError if the endpoint does not answer as it must."""
+        reach(self._line)
+
+    def at_step(self, step: int, last_row: int) -> None:
+        """From here on it is step `step`; a row up to `last_row` is on disk and binds it."""
+        self._line.journal.at_step(step, binding=step <= last_row)
+
+    def cost(self) -> dict[str, Any]:
+        """Calls, retries, latencies and tokens since the last time."""
+        return self._line.take_tally().to_json()
+
+    def count(self, lost: float) -> None:
+        """Remember how many conversations a new row lost; those of a row met again are history."""
+        self._lost.append(int(lost))
+
+    def judge(self, step: int) -> None:
+        """Raises EndpointError once more are lost than WINDOW_STEPS steps may lose."""
+        lost = sum(self._lost)
+        if lost > MOST_LOST * self._held:
+            raise EndpointError(
+                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {self._held} "
+                f"conversations of {WINDOW_STEPS} steps may be lost on {self._url}, {lost} of the "
+                f"last {len(self._lost)} steps were; events.jsonl says how. Once it answers, "
+                f"continue with `harness resume {self._where}`"
+            )
+
+    def close(self) -> None:
+        self._line.close()

@@ -1,0 +1,158 @@
+"""A whole run with a served user: what it leaves, what it loses, and how it goes on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.config import RunConfig
+from harness.records.folder import RunFolder
+from tests.simulator.endpoint import completion, data, play, purpose, response, serving
+from tests.simulator.served import config as served
+from tests.train.made import finish, make_run, short, status, tabular
+
+STEPS = 4
+
+
+def a_run(path: Path, url: str, steps: int = STEPS, turns: int = 1, **values: Any) -> RunFolder:
+    levels = short(turns)
+    base = tabular(steps=steps, conversations=8, checkpoint_every=2, eval_every=1000)
+    config: RunConfig = replace(
+        base, simulator=served(url, **values), difficulty=levels.medium, levels=levels
+    )
+    return make_run(path, config)
+
+
+def rows(run: RunFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def events(run: RunFolder, name: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in run.events.read_text().splitlines()]
+    return [event for event in found if event["event"] == name]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Any]]:
+    """A run on an endpoint that fails every ninth time it appraises, and is not asked again."""
+    appraised = itertools.count()
+
+    def script(number: int, body: dict[str, Any]) -> bytes | None:
+        lost = purpose(body) == "appraise" and next(appraised) % 9 == 4
+        return response("", "500 Internal Server Error") if lost else None
+
+    with serving(script) as endpoint:
+        run = a_run(tmp_path_factory.mktemp("served") / "run", endpoint.url, retries=0)
+        code, _, err = finish(run)
+        assert code == 0, err
+        yield run, endpoint
+
+
+def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(whole):
+    run, _ = whole
+    found = rows(run)
+    assert sum(row["sim/failed"] for row in found) > 0
+    for row in found:
+        assert row["sim/failed"] == row["sim/failed/server"]
+        assert row["sim/failed/timeout"] == 0
+        assert 0 < row["reward"] < 1
+    assert found[0]["eval/failed"] > 0
+    assert found[0]["eval/hard/failed"] > 0
+    assert 0 < found[0]["eval/hard/reward"] < 1
+    assert found[1]["eval/failed"] is None
+
+
+def test_what_it_cost_is_in_the_events(whole):
+    run, endpoint = whole
+    cost = events(run, "simulator")
+    assert [event["step"] for event in cost] == list(range(1, STEPS + 1))
+    assert sum(event["calls"] for event in cost) == len(endpoint.bodies)
+    assert cost[0]["latency_s"]["median"] > 0
+    assert cost[0]["given_up"]["server"] > 0
+    assert cost[0]["tokens"] >= 100
+
+
+def test_the_policy_hears_the_user_and_nothing_else(whole):
+    run, _ = whole
+    kept = run.conversations / "step-00001.parquet"
+    import pyarrow.parquet as pq
+
+    said = [t for t in pq.read_table(kept).to_pylist() if t["speaker"] == "user" and t["turn"] == 0]
+    assert len(said) == 8
+    assert all("days ago" in turn["text"] for turn in said)
+
+
+def test_a_resumed_run_is_answered_from_the_journal_and_equals_the_uninterrupted(
+    whole, tmp_path: Path
+) -> None:
+    """The endpoint has become another one meanwhile: whatever it is asked again would differ."""
+    run, endpoint = whole
+    again = RunFolder(tmp_path / "run")
+    shutil.copytree(run.path, again.path)
+    shutil.rmtree(again.checkpoints / "step-00004")
+    text = again.metrics.read_text().splitlines(keepends=True)
+    again.metrics.write_text("".join(text[:3]) + text[3][:40])
+    broken_off = json.loads(again.status.read_text()) | {"status": "running", "exit_code": None}
+    again.status.write_text(json.dumps(broken_off))
+    journal = again.simulator / "step-00004.jsonl"
+    kept = [line for line in journal.read_text().splitlines(keepends=True) if "fault" not in line]
+    journal.write_text("".join(kept) + '{"id": "torn')
+    endpoint.script, before = other, endpoint.script
+    try:
+        code, said, err = finish(again)
+    finally:
+        endpoint.script = before
+    assert code == 0, err
+    assert [e["step"] for e in said if e["event"] == "step"] == [3, 4]
+    assert events(again, "simulator")[-2]["calls"] == 1, "the check at the start"
+    assert again.metrics.read_text().splitlines()[:3] == run.metrics.read_text().splitlines()[:3]
+    assert len(rows(again)) == STEPS
+
+
+def other(number: int, body: dict[str, Any]) -> bytes:
+    found = json.loads(play(body))
+    if "change" in found:
+        assert data(body)
+        return completion(json.dumps(found | {"change": -5, "target_fit": "none"}))
+    return completion(json.dumps({"say": f"Something else, number {number}."}))
+
+
+def test_an_endpoint_that_dies_stops_the_run_resumably(tmp_path: Path) -> None:
+    def script(number: int, body: dict[str, Any]) -> bytes | None:
+        return response("", "503 Service Unavailable") if number > 500 else None
+
+    with serving(script) as endpoint:
+        run = a_run(tmp_path / "run", endpoint.url, steps=22, retries=1)
+        code, _, err = finish(run)
+        assert code == 69, err
+        assert "at most 20% of the 160 conversations of 20 steps may be lost" in err
+        stopped = status(run)
+        assert (stopped["status"], stopped["exit_code"]) == ("stopped", 69)
+        lost = [row["sim/failed"] for row in rows(run)]
+        assert lost[0] == 0
+        assert 32 < sum(lost) <= 48
+        endpoint.script = lambda number, body: None
+        assert finish(run)[0] == 0
+    assert status(run)["status"] == "done"
+    assert [row["sim/failed"] for row in rows(run)][: len(lost)] == lost
+    assert sum(row["sim/failed"] for row in rows(run)) == sum(lost)
+
+
+def test_an_endpoint_that_was_never_there_ends_the_run_before_its_first_step(
+    tmp_path: Path,
+) -> None:
+    with serving() as endpoint:
+        url = endpoint.url
+    run = a_run(tmp_path / "run", url)
+    code, said, err = finish(run)
+    assert code == 69
+    assert f"simulator.base_url: {url} must answer as 'm', got connection" in err
+    assert (status(run)["status"], rows(run) if run.metrics.exists() else []) == ("stopped", [])
+    assert said[-1] == {"event": "end", "status": "stopped", "exit_code": 69}

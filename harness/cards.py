@@ -57,7 +57,8 @@ def made_beside(root: Path) -> Iterator[None]:
 
 def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
-    own = [asdict(config.difficulty), asdict(config.levels.medium), config.algorithm.group_size]
+    levels = [asdict(config.difficulty), asdict(config.levels.medium)]
+    own = [config.simulator.kind, *levels, config.algorithm.group_size]
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode())
     package = Path(places.__file__).parent
     for path in sorted(p for part in MEASURED_BY for p in (package / part).rglob("*")):
@@ -80,7 +81,9 @@ def make(root: Path) -> None:
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
     level = asdict(config.difficulty)
-    return {"level": level["name"], "runs": names, "difficulty": level, "card": _card(key, config)}
+    scripted = config.simulator.kind == "scripted"
+    card = _card(key, config) if scripted else None  # a model's users are measured by nobody yet
+    return {"level": level["name"], "runs": names, "difficulty": level, "card": card}
 
 
 def _card(key: str, config: RunConfig) -> Any:

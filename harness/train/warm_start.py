@@ -78,6 +78,7 @@ def key(policy: PolicyConfig) -> str:
     digest = hashlib.sha256(json.dumps([own, STRATEGIES, INTENTIONS]).encode())
     digest.update(json.dumps({name: version(name) for name in LIBRARIES}).encode())
     users = [p for p in sorted((root / "simulator").rglob("*")) if p.suffix in (".py", ".tsv")]
+    users = [p for p in users if "served" not in p.parts]
     for path in [*(root / name for name in SOURCES), *users]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

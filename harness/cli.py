@@ -1,4 +1,4 @@
-"""Commands: parse, call, print. At module level only typer, errors and options are imported: each
+"""Commands: parse, call, print. At module level only typer and options are imported: each
 command imports what it runs, so that `harness --help` is as quick as Python itself allows.
 """
 
@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.errors import ConfigError
 from harness.options import (
     AsJson,
     Cards,
@@ -60,7 +59,9 @@ def sweep(
     plan = launch.plan(words)
     configs = [point.config for point in plan.points]
     if dry_run:
-        _dry_run(plan, as_json)
+        from harness import dry_run as dry_runs
+
+        dry_runs.show(plan, as_json)
         return
     needs.check(configs)
     if launch.is_local(words):
@@ -199,6 +200,17 @@ def chat(overrides: Overrides = None, reveal: Reveal = False, as_json: AsJson = 
     raise typer.Exit(chatting.chat(overrides or [], reveal=reveal, as_json=as_json))
 
 
+@app.command("probe-simulator")
+def probe_simulator(overrides: Overrides = None) -> None:
+    """Have one real conversation with a served user.
+
+    With emotions, latencies and whether a schema binds: harness probe-simulator simulator.model=M
+    """
+    from harness import probing
+
+    raise typer.Exit(probing.probe(overrides or []))
+
+
 @app.command()
 def doctor(as_json: AsJson = False) -> None:
     """Check that this machine is ready.
@@ -213,20 +225,6 @@ def doctor(as_json: AsJson = False) -> None:
     for finding in [] if as_json else findings:
         typer.echo(doctors.line(finding))
     raise typer.Exit(doctors.exit_code(findings))
-
-
-def _dry_run(plan: Any, as_json: bool) -> None:
-    from harness import endings, ledger, listing, needs
-
-    planned = ledger.planned(plan)
-    if as_json:
-        _print_json(planned.to_json())
-    for line in [] if as_json else listing.plan(planned):
-        typer.echo(line)
-    try:
-        needs.check(point.config for point in plan.points)
-    except ConfigError as error:
-        endings.say(f"note: {error}")
 
 
 def _print_json(value: Any) -> None:

@@ -61,6 +61,8 @@ def play(body: Body) -> str:
         fit = "fully" if helps else "against"
         change = changes[-1 - seed % 2] if helps else changes[seed % 2]
         return json.dumps({"reason": "So it felt.", "target_fit": fit, "change": change})
+    if purpose(body) == "schema":
+        return "banana"
     fact = FIRST_FACT.search(body["messages"][0]["content"])
     assert fact is not None
     if purpose(body) == "open":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from harness.config import INTENTIONS, TEMPERAMENTS, DifficultyConfig
 from harness.simulator.protocol import TRAIN, ConversationKey
 from harness.simulator.served import answers, prompts, wording
 from harness.simulator.served.line import Line
+from harness.simulator.served.requests import Request
 from harness.simulator.served.talk import USER, Talk
 from harness.simulator.state import User
 
@@ -18,3 +21,23 @@ def reach(line: Line) -> None:
     talk = Talk(key, user, level.start_emotion, 0.0, ((USER, user.persona.facts[0]),))
     request = prompts.appraise(talk, "I am here with you.", level)
     line.check(request, lambda content: answers.appraisal(content, wording.changes(level)))
+
+
+def enforces_schema(line: Line) -> bool:
+    """Whether the schema binds what the model writes, tried with orders that go against it.
+
+    Raises EndpointError if that cannot be asked.
+    """
+    shape = {"type": "string", "enum": ["apple", "pear"]}
+    request = Request(
+        "schema",
+        ("check",),
+        "Answer with the one word banana: plain text, no braces, no quotes.",
+        {"question": "Which fruit?"},
+        prompts.object_of({"fruit": shape}),
+    )
+    try:
+        content = line.check(request, lambda content: content)
+        return json.loads(content) in ({"fruit": "apple"}, {"fruit": "pear"})
+    except (ValueError, RecursionError):
+        return False

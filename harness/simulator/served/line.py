@@ -77,14 +77,14 @@ class Line:
         self.journal.add(digest, request, content, None)
         return value
 
-    def check(self, request: Request, read: Callable[[str], Any]) -> None:
-        """Raises EndpointError if the endpoint does not answer `request`."""
+    def check(self, request: Request, read: Callable[[str], T]) -> T:
+        """The answer, past the journal. Raises EndpointError if there is none."""
 
-        async def once() -> None:
-            await self._try(request, read, "check")
+        async def once() -> T:
+            return (await self._try(request, read, "check"))[1]
 
         try:
-            self._runner.run(once())
+            return self._runner.run(once())
         except Fault as fault:
             raise EndpointError(
                 f"simulator.base_url: {self.config.base_url} must answer as "

@@ -130,7 +130,7 @@ def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
     return (key.seed, key.split, key.step, key.group, key.sample, turn)
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
+def object_of(properties: dict[str, Any]) -> dict[str, Any]:
     """In the form that strict structured output asks for: all required, nothing else."""
     return {
         "type": "object",
@@ -142,7 +142,7 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
 
 def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
     """The reason first: the change is then drawn with it in view."""
-    return _object(
+    return object_of(
         {
             "reason": {"type": "string"},
             "target_fit": {"type": "string", "enum": list(FITS)},
@@ -151,4 +151,4 @@ def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
     )
 
 
-_SAY = _object({"say": {"type": "string"}})
+_SAY = object_of({"say": {"type": "string"}})

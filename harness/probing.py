@@ -1,0 +1,83 @@
+"""The probe-simulator command: is the endpoint there, is it bound by a schema, how does it talk?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from harness import launch, needs
+from harness.config import RunConfig
+from harness.errors import ConfigError, EndpointError
+from harness.simulator.draws import uniforms
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.simulator.reference import attentive
+from harness.simulator.served.check import enforces_schema, reach
+from harness.simulator.served.line import line_to
+from harness.simulator.served.simulator import ServedSimulator
+
+BOUND = "bound by the schema: it is enforced while the model writes"
+UNBOUND = (
+    "not bound by the schema: answers are checked and asked again; "
+    "expect faults of the types malformed and out_of_range"
+)
+
+
+def probe(overrides: Sequence[str]) -> int:
+    """Print one conversation with the user that the words choose: 0, or 69 if it was lost.
+
+    Raises ConfigError for a sweep, EndpointError if the endpoint does not answer.
+    """
+    config = _config(overrides)
+    needs.check_served(config.simulator)
+    line = line_to(config.simulator)
+    try:
+        reach(line)
+        print(f"{config.simulator.base_url}: answers as {config.simulator.model}")
+        print(BOUND if enforces_schema(line) else UNBOUND)
+        line.take_tally()
+        lost = False
+        for text, turn in _talk(ServedSimulator(config.difficulty, line), config.seed):
+            print(text, flush=True)
+            lost = turn.ended == "failed"
+        print(", ".join(f"{name} {value}" for name, value in line.take_tally().to_json().items()))
+        return EndpointError.exit_code if lost else 0
+    finally:
+        line.close()
+
+
+def _config(overrides: Sequence[str]) -> RunConfig:
+    """The served simulator, unless the words choose another option of it."""
+    chosen = any(word.lstrip("+").startswith("simulator=") for word in overrides)
+    plan = launch.plan(overrides if chosen else ["simulator=served", *overrides])
+    for axis, values in plan.axes.items():
+        raise ConfigError(
+            f"{axis}: probe-simulator has one conversation; give one value, got {len(values)}"
+        )
+    config = plan.points[0].config
+    if config.simulator.kind != "served":
+        raise ConfigError(
+            f"simulator.kind: probe-simulator needs served, got {config.simulator.kind}"
+        )
+    return config
+
+
+def _talk(users: ServedSimulator, seed: int) -> Iterator[tuple[str, UserTurn]]:
+    """Each turn as a line, with the turn: the attentive reference is the supporter."""
+    began = time.monotonic()
+    (turn,) = users.open([ConversationKey(seed, 1, 0, 0)])
+    heard, said = [turn.text], list[str]()
+    yield _line(turn, time.monotonic() - began), turn
+    while turn.ended is None:
+        said.append(attentive(heard, said, uniforms("probe", seed, len(said))))
+        yield f"supporter                   {said[-1]}", turn
+        began = time.monotonic()
+        (turn,) = users.answer([turn], [SupporterReply(said[-1])])
+        heard.append(turn.text)
+        yield _line(turn, time.monotonic() - began), turn
+
+
+def _line(turn: UserTurn, seconds: float) -> str:
+    """`user  45  +5    1.02 s  I think that helps a little.`"""
+    change = "" if turn.change is None else f"{turn.change:+d}"
+    text = turn.text if turn.ended is None else f"(ended: {turn.why.get('fault', turn.ended)})"
+    return f"user  {turn.emotion:3}  {change:>3}  {seconds:7.2f} s  {text}"

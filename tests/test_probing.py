@@ -1,0 +1,67 @@
+"""harness probe-simulator, as a user runs it."""
+
+from __future__ import annotations
+
+import re
+
+from tests.commands import harness
+from tests.simulator.endpoint import completion, purpose, serving
+
+
+def probe(endpoint, cwd, *words):
+    told = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
+    return harness("probe-simulator", *told, *words, cwd=cwd)
+
+
+def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
+    with serving() as endpoint:
+        done = probe(endpoint, tmp_path, "difficulty.turn_cap=2")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == f"{endpoint.url}: answers as m"
+    assert lines[1].startswith("not bound by the schema")
+    assert re.fullmatch(r"user   40        +\d+\.\d\d s  .+ days ago\.", lines[2])
+    assert lines[3].startswith("supporter  ")
+    assert re.fullmatch(r"user +\d+ +[+-]\d+ +\d+\.\d\d s  \(ended: \w+\)", lines[-2])
+    assert lines[-1].startswith("calls 4, remembered 0, tokens 400, retries {}, given_up {}, lat")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_tells_a_schema_that_binds(tmp_path):
+    def binds(number, body):
+        return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
+
+    with serving(binds) as endpoint:
+        done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
+    assert done.stdout.splitlines()[1] == (
+        "bound by the schema: it is enforced while the model writes"
+    )
+
+
+def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
+    def silent(number, body):
+        return completion('{"say": ""}') if purpose(body) == "reply" else None
+
+    with serving(silent) as endpoint:
+        done = probe(endpoint, tmp_path, "simulator.retries=1")
+    assert done.returncode == 69
+    assert "(ended: empty)" in done.stdout
+    assert "given_up {'empty': 1}" in done.stdout
+
+
+def test_what_cannot_be_probed_is_one_line(tmp_path):
+    with serving() as endpoint:
+        pass
+    done = probe(endpoint, tmp_path, "simulator.retries=0")
+    assert done.returncode == 69
+    assert f"harness: simulator.base_url: {endpoint.url} must answer as 'm'" in done.stderr
+    done = harness("probe-simulator", "simulator=scripted", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "probe-simulator needs served, got scripted" in done.stderr
+    done = harness("probe-simulator", "simulator.api_key_env=sk-123", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "never a key; got 6 characters" in done.stderr
+    assert "sk-123" not in done.stderr
+    done = harness("probe-simulator", "simulator.api_key_env=NO_SUCH", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "the variable NO_SUCH must hold the key" in done.stderr

@@ -246,3 +246,4 @@ class RunConfig:
                 "trainer.conversations must be a multiple of algorithm.group_size "
                 f"({self.algorithm.group_size}), got {self.trainer.conversations}"
             )
+        self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)

@@ -35,6 +35,16 @@ class Chat:
         """Ids of the user's answer to a policy turn."""
         return [*self.later[0], *self.words(text), *self.later[1]]
 
+    def prefix(self, turns: Sequence[tuple[str, str]]) -> list[int]:
+        """Ids of (speaker, text) turns, user first and last, up to where the policy speaks."""
+        ids: list[int] = []
+        for speaker, text in turns:
+            if speaker == "policy":
+                ids += [*self.words(text), self.end]
+            else:
+                ids += self.following(text) if ids else self.opening(text)
+        return ids
+
     def words(self, text: str) -> list[int]:
         """Ids of plain text; what looks like a special token is spelled out."""
         ids: list[int] = self.tokenizer.encode(

@@ -17,9 +17,10 @@ class TurnRecord:
     group: int
     sample: int
     turn: int
-    """0 is the user's opening; reply n of the policy and the user's answer to it share n."""
+    """0 is what the policy first replies to, reply n and the answer to it share n, and what another
+    had said before has negative numbers, up to its last reply at 0."""
     speaker: str
-    """user or policy"""
+    """user, policy, or reference: who spoke before the policy took over"""
     text: str
     strategy: str | None
     """Recognised strategies of a reply, joined by +."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from harness.config import RunConfig
+from harness.config import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey
+from harness.simulator.protocol import ConversationKey, UserSimulator
 from harness.simulator.rules import who
 from harness.train.advantages import (
     FloatArray,
@@ -16,8 +17,10 @@ from harness.train.advantages import (
     group_relative_by_turn,
     permuted_within_groups,
 )
-from harness.train.conversation import MAX_TURNS, Conversation, Speaker, hold
+from harness.train.conversation import MAX_TURNS, Conversation, Successor, hold, take_over
+from harness.train.curriculum import Course, lessons
 from harness.train.rewards import Earned
+from harness.train.side_by_side import SideBySide
 
 SPEECH, PERMUTATION = 1, 2
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -32,13 +35,30 @@ def keys_of(config: RunConfig, step: int) -> list[ConversationKey]:
     ]
 
 
-def converse(config: RunConfig, speaker: Speaker, step: int) -> list[Conversation]:
-    """The conversations of step `step`."""
-    held = hold(make(config.simulator, config.difficulty), speaker, keys_of(config, step))
-    level = config.difficulty
-    return [
-        replace(c, level=level.name, temperament=who(c.key, level)[0].temperament) for c in held
-    ]
+def converse(course: Course, speaker: Successor, step: int) -> list[Conversation]:
+    """The conversations of step `step`, each group at the level that its lesson has."""
+    config, keys = course.config, keys_of(course.config, step)
+    given = lessons(course, step)
+    mine = [given[key.group] for key in keys]
+    starts = [lesson.start for lesson in mine if lesson.start is not None]
+    users = _users(config, [lesson.level for lesson in mine])
+    held = take_over(users, speaker, keys, starts) if starts else hold(users, speaker, keys)
+    return [_named(c, lesson.level) for c, lesson in zip(held, mine, strict=True)]
+
+
+def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:
+    """The users of each conversation's level."""
+    distinct = list({repr(level): level for level in levels}.values())
+    simulators = [make(config.simulator, level) for level in distinct]
+    if len(distinct) == 1:
+        return simulators[0]
+    return SideBySide(simulators, [distinct.index(level) for level in levels])
+
+
+def _named(held: Conversation, level: DifficultyConfig) -> Conversation:
+    """With what is known of its user for the record."""
+    user, _ = who(held.start.key if held.start else held.key, level)
+    return replace(held, level=level.name, temperament=user.temperament)
 
 
 def draws_of(config: RunConfig, step: int, stream: int) -> np.random.Generator:

@@ -6,22 +6,16 @@ What is measured is the users' own final emotion / 100, never what was reported 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from harness.config import LEVELS, DifficultyConfig, RunConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import (
-    HELD_OUT,
-    ConversationKey,
-    SupporterReply,
-    UserSimulator,
-    UserTurn,
-)
+from harness.simulator.protocol import HELD_OUT, ConversationKey
 from harness.train.advantages import FloatArray
 from harness.train.conversation import Conversation, Speaker, hold
+from harness.train.side_by_side import SideBySide
 
 USERS = 64
 """Held-out conversations at each level."""
@@ -69,43 +63,12 @@ def finals(
     own = _nameless(config.difficulty)
     if own not in named:
         levels.append(config.difficulty)
-    side_by_side = SideBySide([make(config.simulator, level) for level in levels], users)
+    owners = [number for number in range(len(levels)) for _ in range(users)]
+    side_by_side = SideBySide([make(config.simulator, level) for level in levels], owners)
     held = hold(side_by_side, speaker, keys(users) * len(levels))
     found = np.array([_final(c) for c in held]).reshape(len(levels), users)
     mine = found[named.index(own) if own in named else -1]
     return mine, dict(zip(LEVELS, found, strict=False))
-
-
-class SideBySide:
-    """Several simulators as one: conversation i belongs to simulator i // `each`."""
-
-    def __init__(self, simulators: Sequence[UserSimulator], each: int) -> None:
-        self._simulators, self._each = simulators, each
-
-    def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """Openings; each turn's state remembers whose it is."""
-        turns: list[UserTurn] = []
-        for number, simulator in enumerate(self._simulators):
-            mine = keys[number * self._each : (number + 1) * self._each]
-            turns.extend(_marked(number, turn) for turn in simulator.open(mine))
-        return turns
-
-    def answer(
-        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
-    ) -> list[UserTurn]:
-        """Each reply answered by the simulator that its conversation belongs to."""
-        answers: list[UserTurn] = list(turns)
-        for number, simulator in enumerate(self._simulators):
-            mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
-            plain = [replace(turns[i], state=turns[i].state[1]) for i in mine]
-            given = simulator.answer(plain, [replies[i] for i in mine])
-            for i, turn in zip(mine, given, strict=True):
-                answers[i] = _marked(number, turn)
-        return answers
-
-
-def _marked(number: int, turn: UserTurn) -> UserTurn:
-    return replace(turn, state=(number, turn.state))
 
 
 def _final(conversation: Conversation) -> float:

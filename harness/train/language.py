@@ -17,7 +17,7 @@ from harness.errors import DivergedError
 from harness.policy import tiny
 from harness.policy.chat import Chat, chat_of
 from harness.policy.grammar import covers
-from harness.train import evaluate, probe, rewards, warm_start
+from harness.train import curriculum, evaluate, probe, rewards, warm_start
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of
 from harness.train.conversation import Conversation
@@ -87,6 +87,7 @@ class StepAtHand:
     advantages: FloatArray
     """Shape (conversations, MAX_TURNS)."""
     looked: Metrics
+    """What does not depend on the updates."""
     passes: list[LossResult] = field(default_factory=list)
     grad_norm: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)
@@ -102,6 +103,7 @@ class LanguageRun:
         """`start`: the frozen start model that judges replies; None to leave that out."""
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
+        self._course = curriculum.begin(session.config, _checkpoint(session))
 
     def talk(self, step: int) -> Talk:
         """Hold the conversations of `step`; evaluate first where it is due."""
@@ -112,9 +114,12 @@ class LanguageRun:
         seen = time.monotonic()
         draws = draws_of(config, step, SPEECH)
         speaker = LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
-        held = converse(config, speaker, step)
+        course = self._course
+        held = converse(course, speaker, step)
+        self._course = curriculum.advanced(course, held)
         earned = rewards.earned(held, config.reward)
         advantages = advantages_of(earned, config, step)
+        looked |= curriculum.metrics(course, held)
         self._step = StepAtHand(step, held, speaker.transcripts, earned, advantages, looked)
         self._step.talked_at = time.monotonic()
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
@@ -135,7 +140,11 @@ class LanguageRun:
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
         self._record()
-        self._session.finish_step(step, self.trainer.save)
+        self._session.finish_step(step, self._save)
+
+    def _save(self, folder: Path) -> None:
+        self.trainer.save(folder)
+        curriculum.save(self._course, folder)
 
     def _record(self) -> None:
         at = self._step

@@ -31,7 +31,7 @@ def look(model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
 
 def probe_entropy_nats(model: Any, chat: Chat, policy: PolicyConfig) -> float:
     """Mean exact entropy a token over one reply to each frozen prefix, by fixed uniforms."""
-    prefixes = [_ids(prefix, chat) for prefix in probe.prefixes()]
+    prefixes = [chat.prefix(prefix.turns) for prefix in probe.prefixes()]
     draws = np.random.default_rng(probe.SEED)
     uniforms = torch.from_numpy(draws.random((len(prefixes), policy.max_turn_tokens)))
     sampler = Sampler(model, len(prefixes), chat.end, policy.temperature)
@@ -42,13 +42,3 @@ def probe_entropy_nats(model: Any, chat: Chat, policy: PolicyConfig) -> float:
         for prefix, turn in zip(prefixes, said, strict=True)
     ]
     return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())
-
-
-def _ids(prefix: probe.Prefix, chat: Chat) -> list[int]:
-    ids: list[int] = []
-    for speaker, text in prefix.turns:
-        if speaker == "policy":
-            ids += [*chat.words(text), chat.end]
-        else:
-            ids += chat.following(text) if ids else chat.opening(text)
-    return ids

@@ -138,8 +138,23 @@ def turn_records(
         ]
         records.extend(
             replace(record, level=conversation.level, temperament=conversation.temperament)
-            for record in _records(conversation, advantages[i].tolist(), means)
+            for record in (
+                *_earlier(conversation),
+                *_records(conversation, advantages[i].tolist(), means),
+            )
         )
+    return records
+
+
+def _earlier(conversation: Conversation) -> list[TurnRecord]:
+    """What was said before the policy took over; it taught nothing."""
+    key, said = (conversation.key.group, conversation.key.sample), conversation.before
+    heard = [conversation.start.opening, *(e.answer for e in said)] if conversation.start else []
+    records: list[TurnRecord] = []
+    for turn, (user, exchange) in enumerate(zip(heard, said, strict=False), start=-len(said)):
+        records.append(_user_record(key, turn, user.text, None, user.emotion, None, None))
+        reply = _policy_record(key, turn + 1, exchange, None, 0.0)
+        records.append(replace(reply, speaker="reference", advantage=None))
     return records
 
 

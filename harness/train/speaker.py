@@ -12,6 +12,7 @@ import torch
 from harness.config import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
+from harness.train.conversation import Start
 from harness.train.sampler import Reader, Said, Sampler
 from harness.train.scoring import log_probabilities
 from harness.train.token_rows import TokenRow
@@ -49,12 +50,19 @@ class LanguageSpeaker:
         self.transcripts = [Transcript() for _ in range(count)]
         self._count, self._turn = count, 0
         self._sampler = Sampler(self._model, count, self._chat.end, temperature)
+        self._starts: Sequence[Start] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
+
+    def take_over(self, starts: Sequence[Start]) -> None:
+        """Go on after what others have said; it is read, and never counted as the policy's own."""
+        self._starts = starts
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Reply in the conversations numbered `live`; `heard` is what their users just said."""
         frame = self._chat.following if self._turn else self._chat.opening
         ids = [frame(text) for text in heard]
+        if self._starts and not self._turn:
+            ids = [self._chat.prefix(_turns(self._starts[i])) for i in live]
         self._turn += 1
         uniforms = self._draws.random((self._count, self._policy.max_turn_tokens))[list(live)]
         said = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
@@ -84,6 +92,14 @@ class LanguageSpeaker:
         for i, verdict in zip(live, verdicts, strict=True):
             self.transcripts[i].start_logp.extend(verdict.logp)
         return [verdict.nll for verdict in verdicts]
+
+
+def _turns(start: Start) -> list[tuple[str, str]]:
+    """(speaker, text) up to where the policy speaks, user first and last."""
+    turns = [("user", start.opening.text)]
+    for exchange in start.said:
+        turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
+    return turns
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Training the tabular policy: sampled conversations, the same loss as a language model's, numpy.
 
 Nothing is sampled from a generator that lives longer than a step: each batch and each evaluation
-draws from a stream of its own, keyed by seed and step. So a checkpoint holds the logits and the
-step and nothing else, and a resumed run cannot differ.
+draws from a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the step
+and where the curriculum stands, and a resumed run cannot differ.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ import numpy as np
 from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
 from harness.errors import DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
-from harness.train import evaluate, probe, rewards
+from harness.train import curriculum, evaluate, probe, rewards
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of
 from harness.train.conversation import Conversation
+from harness.train.curriculum import Course
 from harness.train.losses import clipped_loss
 from harness.train.measure import (
     Metrics,
@@ -49,11 +50,13 @@ class Update:
 def train(session: Session) -> None:
     """Run every step that is left."""
     config = session.config
-    policy = _load(session.checkpoint.path) if session.checkpoint else TabularPolicy.start()
+    saved = session.checkpoint.path if session.checkpoint else None
+    policy = _load(saved) if saved else TabularPolicy.start()
+    course = curriculum.begin(config, saved)
     session.begin(measurement_card(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
-        policy = _step(session, policy, step)
-        session.finish_step(step, partial(_save, policy))
+        policy, course = _step(session, policy, course, step)
+        session.finish_step(step, partial(_save, policy, course))
 
 
 def measurement_card(config: RunConfig) -> dict[str, Any]:
@@ -115,11 +118,13 @@ def update(
     return Update(policy, norm, low, high)
 
 
-def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
+def _step(
+    session: Session, policy: TabularPolicy, course: Course, step: int
+) -> tuple[TabularPolicy, Course]:
     """Talk, measure, learn; the row is durable when this returns."""
     config, temperature = session.config, session.config.policy.temperature
     began = time.monotonic()
-    held, acts = _batch(policy, config, step)
+    held, acts = _batch(policy, course, step)
     talked = time.monotonic()
     earned = rewards.earned(held, config.reward)
     advantages = advantages_of(earned, config, step)
@@ -131,6 +136,7 @@ def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
     values = {
         **conversation_metrics(held, config, earned.rewards),
         **entropy_metrics(trace),
+        **curriculum.metrics(course, held),
         **looked,
         **_update_metrics(done),
         "kl": _divergence(trace, acts, temperature),
@@ -144,7 +150,7 @@ def _step(session: Session, policy: TabularPolicy, step: int) -> TabularPolicy:
         learn=time.monotonic() - measured,
     )
     _check_finite(done, session, step)
-    return done.policy
+    return done.policy, curriculum.advanced(course, held)
 
 
 def _check_finite(done: Update, session: Session, step: int) -> None:
@@ -156,11 +162,12 @@ def _check_finite(done: Update, session: Session, step: int) -> None:
         )
 
 
-def _batch(policy: TabularPolicy, config: RunConfig, step: int) -> tuple[list[Conversation], Acts]:
+def _batch(policy: TabularPolicy, course: Course, step: int) -> tuple[list[Conversation], Acts]:
     """The conversations of step `step`, and what the policy did in them."""
+    config = course.config
     draws = draws_of(config, step, SPEECH)
     speaker = TabularSpeaker(policy, config.policy.temperature, draws)
-    held = converse(config, speaker, step)
+    held = converse(course, speaker, step)
     return held, speaker.acts()
 
 
@@ -171,9 +178,9 @@ def _trace(
         entropy_nats=policy.entropy_nats(acts.seen, temperature),
         entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
         logp=_log_p_of_acts(policy, acts, temperature),
-        advantage=advantages[acts.conversation, acts.seen.turn],
+        advantage=advantages[acts.conversation, acts.reply],
         conversation=acts.conversation,
-        turn=acts.seen.turn + 1,
+        turn=acts.reply + 1,
     )
 
 
@@ -207,7 +214,8 @@ def _log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> Flo
     return chosen
 
 
-def _save(policy: TabularPolicy, folder: Path) -> None:
+def _save(policy: TabularPolicy, course: Course, folder: Path) -> None:
+    curriculum.save(course, folder)
     np.save(folder / "table.npy", policy.table, allow_pickle=False)
 
 

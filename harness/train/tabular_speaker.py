@@ -18,6 +18,7 @@ from harness.policy.tabular import (
 )
 from harness.simulator.protocol import SupporterReply
 from harness.train.advantages import IntArray
+from harness.train.conversation import Start
 
 WORDING_DRAWS = 8
 """Uniform draws that one reply may use for its wording, beside one for its strategy."""
@@ -31,6 +32,8 @@ class Acts:
     act: IntArray
     """Index into STRATEGIES."""
     conversation: IntArray
+    reply: IntArray
+    """Number of the reply among the policy's own in its conversation, from 0."""
 
 
 class TabularSpeaker:
@@ -46,12 +49,19 @@ class TabularSpeaker:
         self._uniform = self._draws.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
         self._heard: list[list[str]] = [[] for _ in range(count)]
         self._own = np.full(count, NOTHING_YET)
+        self._before = np.zeros(count, dtype=np.int64)
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
+
+    def take_over(self, starts: Sequence[Start]) -> None:
+        """Go on after what others have said, as if the policy had."""
+        self._before = np.array([len(start.said) for start in starts])
+        self._heard = [start.heard for start in starts]
+        self._own = np.array([_last_strategy(start) for start in starts])
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Choose a strategy for each conversation in `live` and put it into words."""
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
-        seen = observe([turn] * len(live), heard, self._own[mine].tolist())
+        seen = observe((self._before[mine] + turn).tolist(), heard, self._own[mine].tolist())
         cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
         drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
         act = (cumulative <= drawn[:, None]).sum(axis=1)
@@ -69,4 +79,15 @@ class TabularSpeaker:
         seen, act, conversation = zip(*self._log, strict=True)
         turns = np.concatenate([s.turn for s in seen])
         rows = np.concatenate([s.rows for s in seen])
-        return Acts(Observations(turns, rows), np.concatenate(act), np.concatenate(conversation))
+        reply = np.repeat(np.arange(len(act)), [len(a) for a in act])
+        return Acts(
+            Observations(turns, rows), np.concatenate(act), np.concatenate(conversation), reply
+        )
+
+
+def _last_strategy(start: Start) -> int:
+    """What the last reply before was taken for; `other` where it was taken for nothing."""
+    if not start.said:
+        return NOTHING_YET
+    recognised = start.said[-1].answer.strategies
+    return STRATEGIES.index(recognised[-1] if recognised else "other")

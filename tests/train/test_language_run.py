@@ -14,7 +14,7 @@ import torch
 
 from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.folder import RunFolder
-from harness.teaching import RewardConfig
+from harness.teaching import CurriculumConfig, RewardConfig
 from harness.train.__main__ import attempt
 from tests.train.made import finish, make_run, short, start, status, wait_for
 
@@ -119,6 +119,16 @@ def test_each_reply_is_taught_what_it_earned_itself(tmp_path: Path) -> None:
     (row,) = rows_of(run)
     assert row["reward"] == pytest.approx(row["emotion/delta"] / 100)
     assert status(run)["measurement"]["reward"]["mode"] == "turns"
+
+
+def test_a_stopped_run_goes_on_at_the_difficulty_it_had_come_to(tmp_path: Path) -> None:
+    adaptive = CurriculumConfig(name="adaptive", kind="adaptive", target=0.3)
+    given = replace(config(steps=3, conversations=16), curriculum=adaptive)
+    whole, stopped = run_here(tmp_path / "1", given), run_here(tmp_path / "2", given, stop_after=2)
+    assert status(stopped)["last_step"] == 2
+    assert go_on(stopped) == 0
+    assert stopped.metrics.read_bytes() == whole.metrics.read_bytes()
+    assert rows_of(whole)[2]["curriculum/difficulty"] > rows_of(whole)[0]["curriculum/difficulty"]
 
 
 @pytest.mark.slow

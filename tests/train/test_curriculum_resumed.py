@@ -1,0 +1,37 @@
+"""A run with a curriculum that is killed goes on as if nothing had happened."""
+
+import json
+import random
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.config import RunConfig
+from harness.teaching import CurriculumConfig
+from tests.train.made import STEPS, brief, finish, make_run, start, wait_for
+
+
+def config(kind: str) -> RunConfig:
+    values = {"adaptive": {"rate": 15.0, "target": 0.35}}.get(kind, {})
+    return replace(brief(), curriculum=CurriculumConfig(name=kind, kind=kind, **values))
+
+
+@pytest.mark.parametrize("kind", ["staged", "adaptive", "reverse"])
+def test_a_killed_run_meets_the_levels_it_would_have_met(kind: str, tmp_path: Path) -> None:
+    whole, run = (make_run(tmp_path / name, config(kind)) for name in ("whole", "killed"))
+    assert finish(whole)[0] == 0
+    child = start(run)
+    wait_for(child, "step", random.Random(kind).randrange(7, STEPS - 6))
+    child.kill()
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    code, events, err = finish(run)
+    assert code == 0, err
+    assert events[0]["event"] == "resume"
+    assert events[0]["step"] >= 5
+    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+    rows = [json.loads(line) for line in whole.metrics.read_text().splitlines()]
+    if kind == "adaptive":
+        assert len({row["curriculum/difficulty"] for row in rows}) > STEPS / 2

@@ -1,0 +1,157 @@
+"""Conversations taken over in the middle: they are the ones they were, up to that moment."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from harness.config import PolicyConfig, RunConfig, SimulatorConfig
+from harness.errors import ConfigError
+from harness.policy.tabular import TabularPolicy
+from harness.simulator.factory import make
+from harness.teaching import CurriculumConfig
+from harness.train import curriculum
+from harness.train.batch import converse, draws_of
+from harness.train.conversation import Start, take_over
+from harness.train.start_states import FEWEST, AttentiveSpeaker, library
+from harness.train.tabular_speaker import TabularSpeaker
+from tests.train import made
+from tests.train.test_tabular import rows_of
+
+REVERSE = CurriculumConfig(name="reverse", kind="reverse", whole_from=9)
+
+
+def config(steps: int = 12) -> RunConfig:
+    return replace(made.tabular(steps=steps, eval_every=1000), curriculum=REVERSE)
+
+
+@pytest.fixture(scope="module")
+def course() -> curriculum.Course:
+    return curriculum.begin(config(), None)
+
+
+class Attentive(AttentiveSpeaker):
+    """The reference, going on with what it had begun itself."""
+
+    def take_over(self, starts: Sequence[Start]) -> None:
+        self._heard = [start.heard for start in starts]
+        self._said = [[e.reply.text for e in start.said] for start in starts]
+
+
+@pytest.mark.parametrize("replies", [0, 1, 4])
+def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
+    course: curriculum.Course, replies: int
+) -> None:
+    whole = course.starts[:10]
+    begun = [start.until(replies) for start in whole]
+    keys = [start.key for start in whole]
+    users = make(course.config.simulator, course.config.difficulty)
+    held = take_over(users, Attentive(keys), keys, begun)
+    for start, conversation in zip(whole, held, strict=True):
+        assert conversation.opening == start.until(replies).now
+        assert len(conversation.before) == replies
+        assert conversation.before + conversation.exchanges == start.said
+
+
+def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.Course) -> None:
+    again = library(config())
+    assert again == course.starts
+    assert len(again) >= FEWEST
+    finals = [start.now.emotion for start in again]
+    assert finals == sorted(finals, reverse=True)
+    assert min(finals) > 60
+    assert library(replace(config(), seed=2)) != again
+
+
+def test_starts_slide_back_to_the_beginning(course: curriculum.Course) -> None:
+    before = []
+    for step in range(1, 13):
+        lessons = curriculum.lessons(course, step)
+        starts = [lesson.start for lesson in lessons]
+        if step >= 9:
+            assert starts == [None, None]
+            continue
+        lengths = {start.key: len(start.said) for start in course.starts}
+        for start in starts:
+            assert start is not None
+            over = 0.75 * (9 - step) / 8
+            assert len(start.said) == int(over * lengths[start.key]) < lengths[start.key]
+        before.append(np.mean([len(start.said) for start in starts if start]))
+    assert before[0] >= 3
+    assert before[-1] < 1
+
+
+def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
+    course: curriculum.Course,
+) -> None:
+    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, draws_of(course.config, 1, 1))
+    held = converse(course, speaker, 1)
+    for group in (held[:8], held[8:]):
+        assert len({(c.opening.text, c.opening.emotion, len(c.before)) for c in group}) == 1
+        assert len({tuple(e.answer.emotion for e in c.exchanges) for c in group}) > 1
+        assert len({c.temperament for c in group}) == 1
+    acts = speaker.acts()
+    for number, conversation in enumerate(held):
+        mine = acts.conversation == number
+        count = len(conversation.exchanges)
+        assert acts.reply[mine].tolist() == list(range(count))
+        assert acts.seen.turn[mine].tolist() == [len(conversation.before) + n for n in range(count)]
+    own = acts.seen.rows[acts.reply == 0][:, -1]
+    fresh = TabularSpeaker(TabularPolicy.start(), 1.0, draws_of(course.config, 9, 1))
+    converse(course, fresh, 9)
+    (nothing_yet,) = set(fresh.acts().seen.rows[fresh.acts().reply == 0][:, -1])
+    assert nothing_yet not in own
+
+
+def test_a_run_says_what_went_before(tmp_path: Path) -> None:
+    rows = rows_of(tmp_path, replace(config(steps=10)))
+    before = [row["curriculum/replies_before"] for row in rows]
+    assert before[0] > 3
+    assert before[8:] == [0, 0]
+    assert rows[0]["emotion/start"] > rows[9]["emotion/start"] == 40
+    table = pq.read_table(tmp_path / "conversations" / "step-00001.parquet").to_pylist()
+    first = [t for t in table if (t["group"], t["sample"]) == (0, 0)]
+    spoke = [(t["turn"], t["speaker"]) for t in first]
+    start = spoke[0][0]
+    earlier = [
+        (n + late, who) for n in range(start, 0) for late, who in ((0, "user"), (1, "reference"))
+    ]
+    assert spoke[: len(earlier) + 2] == [*earlier, (0, "user"), (1, "policy")]
+    assert {t["advantage"] for t in first if t["speaker"] == "reference"} == {None}
+
+
+def test_a_served_user_cannot_be_taken_up_in_the_middle() -> None:
+    served = SimulatorConfig(name="served", kind="served", base_url="http://h/v1", model="m")
+    with pytest.raises(ConfigError, match=r"curriculum=reverse must have simulator=scripted"):
+        replace(config(), simulator=served)
+
+
+def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
+    course: curriculum.Course,
+) -> None:
+    from harness.policy import tiny
+    from harness.policy.chat import chat_of
+    from harness.train.speaker import LanguageSpeaker
+
+    tokenizer = tiny.build_tokenizer(["It is about my dog. I am sad."], 500)
+    policy = PolicyConfig(hidden_size=16, layers=1, max_turn_tokens=6)
+    model, chat = tiny.build_model(policy, tokenizer, 1), chat_of(tokenizer)
+    speaker = LanguageSpeaker(model.eval(), chat, policy, np.random.default_rng(0))
+    held = converse(course, speaker, 1)
+    for conversation, transcript in zip(held, speaker.transcripts, strict=True):
+        assert conversation.start is not None
+        turns = [conversation.start.opening, *(e.answer for e in conversation.before)]
+        messages = []
+        for n, turn in enumerate(turns):
+            messages.append({"role": "user", "content": turn.text})
+            if n < len(conversation.before):
+                reply = conversation.before[n].reply.text
+                messages.append({"role": "assistant", "content": reply})
+        whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        row = transcript.row
+        first = next(n for n, turn in enumerate(row.turn) if turn)
+        assert tokenizer.decode(row.ids[:first]) == whole
+        assert max(row.turn) == len(conversation.exchanges)

@@ -24,6 +24,7 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
     plan = launch.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
+    _refuse_served(configs[0])
     named = {config.difficulty.name: config.difficulty for config in configs}
     found = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, devices.cores()
@@ -35,6 +36,11 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
         table_levels.print_calibration(value, Console())
     write_levels.write(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
+
+
+def _refuse_served(config: RunConfig) -> None:
+    if config.simulator.kind == "served":
+        raise ConfigError("simulator.kind: calibrate measures the scripted user, got served")
 
 
 def _with_levels(overrides: Sequence[str]) -> list[str]:

@@ -65,3 +65,10 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
     done = harness("probe-simulator", "simulator.api_key_env=NO_SUCH", cwd=tmp_path)
     assert done.returncode == 2
     assert "the variable NO_SUCH must hold the key" in done.stderr
+
+
+def test_a_served_user_cannot_be_calibrated(tmp_path):
+    done = harness("calibrate", "simulator=served", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "simulator.kind: calibrate measures the scripted user, got served" in done.stderr
+    assert list(tmp_path.iterdir()) == []

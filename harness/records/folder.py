@@ -198,7 +198,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _versions() -> dict[str, str]:
-    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm")
+    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
     found = {"python": platform.python_version()}
     for name in wanted:
         with contextlib.suppress(metadata.PackageNotFoundError):

@@ -46,7 +46,8 @@ def library(config: RunConfig) -> tuple[Start, ...]:
     Depends on seed and level alone, so that a resumed run has the same.
     """
     keys = [ConversationKey(config.seed, 0, group, 0) for group in range(HELD)]
-    held = hold(make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys)
+    all_held = hold(make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys)
+    held = [c for c in all_held if c.last.ended != "failed"] or all_held
     best = sorted(held, key=lambda c: (c.last.ended != "success", -c.last.emotion, c.key.group))
     succeeded = sum(c.last.ended == "success" for c in held)
     return tuple(Start(c.key, c.opening, c.exchanges) for c in best[: max(succeeded, FEWEST)])

@@ -23,7 +23,7 @@ from tests.simulator.served import BRIEF, connected, talk_with, users
 @pytest.fixture(scope="module")
 def one_for_all():
     with serving() as endpoint, connected(endpoint.url) as line:
-        yield users(line)
+        yield users(line, replace(BRIEF, turn_cap=2))
 
 
 class TestServed(SimulatorContract):

@@ -2,6 +2,7 @@
 
     simulator/step-00012.jsonl    what was asked during step 12, evaluation included
     simulator/openings.jsonl      the opening of each user, for the whole run
+    simulator/before.jsonl        what was asked before the first step
 
 A line is `{"id": ..., "of": [...], "purpose": ..., "content": ...}`, or has `"fault"` in place of
 `"content"` where the retries were spent. The id is a hash of all that the answer may depend on. A
@@ -21,7 +22,7 @@ from harness.records import atomic
 from harness.simulator.served.requests import Request
 
 Entry = dict[str, Any]
-OPENINGS = "openings.jsonl"
+OPENINGS, BEFORE = "openings.jsonl", "before.jsonl"
 
 
 class Journal:
@@ -31,7 +32,7 @@ class Journal:
         self._folder: Path | None = None
         self._openings: dict[str, Entry] = {}
         self._step: dict[str, Entry] = {}
-        self._step_name = ""
+        self._step_name = BEFORE
         self._unwritten: list[tuple[str, Entry]] = []
 
     def keep_in(self, folder: Path) -> None:
@@ -40,6 +41,7 @@ class Journal:
             folder.mkdir(exist_ok=True)
         self._folder = folder
         self._openings = dict(_read(folder / OPENINGS))
+        self._step = dict(_read(folder / BEFORE))
 
     def at_step(self, step: int, binding: bool) -> None:
         """From here on, what is asked belongs to `step`; `binding`: its row is on disk."""

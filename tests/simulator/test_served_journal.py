@@ -1,0 +1,105 @@
+"""The journal: what was answered once is answered again, from memory, from disk, after a kill."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.errors import DataError
+from harness.simulator.served.journal import BEFORE, OPENINGS, Journal
+from tests.simulator.contract import hold, key
+from tests.simulator.endpoint import completion, purpose, response, serving
+from tests.simulator.served import connected, users
+
+
+@pytest.fixture
+def endpoint():
+    with serving() as running:
+        yield running
+
+
+def a_talk(endpoint, folder, step=1, binding=True):
+    """One conversation, held by a process that has just begun, and the calls it made."""
+    before = len(endpoint.bodies)
+    with connected(endpoint.url) as line:
+        line.journal.keep_in(folder)
+        line.journal.at_step(step, binding)
+        talk = hold(users(line), key())
+    return talk, len(endpoint.bodies) - before
+
+
+def test_the_same_conversation_is_held_again_without_a_call(endpoint, tmp_path):
+    first, calls = a_talk(endpoint, tmp_path)
+    assert calls == 6
+    assert a_talk(endpoint, tmp_path) == (first, 0)
+    assert {path.name for path in tmp_path.iterdir()} == {OPENINGS, "step-00001.jsonl"}
+    entry = json.loads((tmp_path / "step-00001.jsonl").read_text().splitlines()[0])
+    assert (entry["purpose"], entry["of"]) == ("appraise", [1, "train", 1, 0, 0, 1])
+
+
+def test_another_step_asks_anew_but_for_the_opening(endpoint, tmp_path):
+    first, _ = a_talk(endpoint, tmp_path)
+    again, calls = a_talk(endpoint, tmp_path, step=2)
+    assert (again, calls) == (first, 5)
+
+
+def test_a_torn_last_line_is_asked_again(endpoint, tmp_path):
+    first, _ = a_talk(endpoint, tmp_path)
+    journal = tmp_path / "step-00001.jsonl"
+    journal.write_bytes(journal.read_bytes()[:-20])
+    assert a_talk(endpoint, tmp_path) == (first, 1)
+    assert a_talk(endpoint, tmp_path) == (first, 0)
+
+
+def test_a_damaged_line_is_named(endpoint, tmp_path):
+    a_talk(endpoint, tmp_path)
+    journal = tmp_path / "step-00001.jsonl"
+    journal.write_text("[1]\n" + journal.read_text())
+    with pytest.raises(DataError, match=r"step-00001.jsonl:1: each line must be an entry"):
+        a_talk(endpoint, tmp_path)
+
+
+@pytest.mark.parametrize("lost", ["open", "reply"])
+def test_a_fault_binds_a_step_whose_row_is_on_disk_and_no_other(endpoint, tmp_path, lost):
+    down = response("", "503 Service Unavailable")
+    endpoint.script = lambda number, body: down if purpose(body) == lost else None
+    failed, _ = a_talk(endpoint, tmp_path)
+    assert failed[-1].why == {"fault": "server"}
+    endpoint.script = lambda number, body: None
+    again, calls = a_talk(endpoint, tmp_path, binding=True)
+    assert (again[-1].why, calls) == ({"fault": "server"}, 0)
+    again, calls = a_talk(endpoint, tmp_path, binding=False)
+    assert again[-1].ended == "cap"
+    assert calls > 0
+
+
+def test_another_model_or_prompt_is_another_request(endpoint, tmp_path):
+    a_talk(endpoint, tmp_path)
+    with connected(endpoint.url, model="another") as line:
+        line.journal.keep_in(tmp_path)
+        line.journal.at_step(1, binding=True)
+        hold(users(line), key())
+        assert line.take_tally().remembered == 0
+
+
+def test_what_is_asked_before_the_first_step_is_kept_too(endpoint, tmp_path):
+    with connected(endpoint.url) as line:
+        line.journal.keep_in(tmp_path)
+        first = hold(users(line), key())
+    with connected(endpoint.url) as line:
+        line.journal.keep_in(tmp_path)
+        assert hold(users(line), key()) == first
+        assert line.take_tally().calls == 0
+    assert (tmp_path / BEFORE).exists()
+
+
+def test_a_journal_without_a_folder_writes_nothing(endpoint):
+    endpoint.script = lambda n, b: (
+        completion('{"say": "Hm, yes."}') if purpose(b) == "open" else None
+    )
+    with connected(endpoint.url) as line:
+        simulator = users(line)
+        assert [turn.text for turn in simulator.open([key()] * 2)] == ["Hm, yes."] * 2
+        assert len(endpoint.bodies) == 1
+    Journal().flush()

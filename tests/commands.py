@@ -12,7 +12,7 @@ from typing import TypeVar
 
 TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000")
 """A run that takes milliseconds a step."""
-BUDGET_S = 60
+BUDGET_S = 180
 T = TypeVar("T")
 
 

@@ -1,0 +1,86 @@
+"""What a calibration looks like: its table, its findings and its picture."""
+
+import json
+
+import pytest
+from rich.console import Console
+
+from harness import cards, launch
+from harness.config import LEVELS
+from harness.report import figure_levels, table_levels, write_levels
+
+
+@pytest.fixture(scope="module")
+def calibration():
+    """The shipped cards, as calibration.json holds them."""
+    points = launch.plan([f"difficulty={','.join(LEVELS)}"]).points
+    files = [cards.SHIPPED / cards.file_name(cards.key(point.config)) for point in points]
+    found = [json.loads(path.read_text()) for path in files]
+    order = [
+        {"measure": "acceptance", "easier": a, "harder": b, "difference": 0.1, "p_holm": p}
+        for a, b, p in (("easy", "medium", 1e-9), ("medium", "hard", 0.2))
+    ]
+    published = [
+        {"level": level, "figure": "acceptance", "measured": 0.5, "published": value,
+         "matched": value == 0.5}
+        for level, value in (("easy", 0.5), ("hard", 0.331))
+    ]  # fmt: skip
+    return {
+        "schema": 1,
+        "levels": dict(zip(LEVELS, found, strict=True)),
+        "order_holds": False,
+        "order": order,
+        "published": published,
+    }
+
+
+def test_the_table_has_every_measure_with_its_interval(calibration, capsys):
+    table_levels.print_calibration(calibration, Console(width=100))
+    said = capsys.readouterr().out
+    card = calibration["levels"]["medium"]
+    for name in ("acceptance", "need_expression"):
+        value = card[name]
+        assert f"{value['value']:.2f} [{value['low']:.2f}, {value['high']:.2f}]" in said
+    for policy in card["policies"]:
+        assert policy in said
+    assert f"{card['best']['optimum']:.1f}" in said
+
+
+def test_what_is_not_met_and_not_shown_is_said(calibration):
+    assert list(table_levels.findings(calibration)) == [
+        "no order shown in acceptance of medium and hard",
+        "1 of 2 published figures are met; a match is of level: it proves no realism",
+        "not met: acceptance of hard is 0.500, published 0.331",
+    ]
+
+
+def test_a_deaf_reader_makes_acceptance_not_transferable(calibration):
+    card = {**calibration["levels"]["easy"], "strategy_agreement": {"value": 0.44}}
+    lines = list(table_levels.findings({**calibration, "levels": {"easy": card}}))
+    assert lines[-1] == (
+        "not transferable: of free wording, the strategy is recognised in 44% only"
+    )
+
+
+def test_one_level_has_no_order(calibration):
+    alone = {**calibration, "order_holds": None, "order": [], "published": []}
+    assert list(table_levels.findings(alone)) == []
+
+
+def test_the_picture_shows_the_numbers_beside_it(calibration):
+    rows = figure_levels.draw(calibration).rows
+    medium = calibration["levels"]["medium"]
+    shown = {(r["panel"], r["what"]): r["value"] for r in rows if r["level"] == "medium"}
+    assert shown["acceptance", "acceptance"] == medium["acceptance"]["value"]
+    assert (
+        shown["final_emotion", "silent"] == medium["policies"]["silent"]["final_emotion"]["value"]
+    )
+    assert sum(panel == "p_rise" for panel, _ in shown) == 9
+
+
+def test_it_is_written_whole_and_the_same_twice(calibration, tmp_path):
+    first = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "a")}
+    second = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "b")}
+    assert set(first) == {f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")}
+    assert first == second
+    assert json.loads(first["calibration.json"]) == calibration

@@ -1,0 +1,43 @@
+"""The calibrate command: bad usage in a sentence, and a whole calibration as users run it."""
+
+import json
+
+import pytest
+
+from harness.config import LEVELS
+from tests.commands import harness
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ["difficulty.threshold=0,1"],
+            "difficulty.threshold: calibrate measures one variant of each level; give one value, "
+            "got 2",
+        ),
+        (["difficulty=esay"], "'esay'"),
+    ],
+)
+def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path):
+    done = harness("calibrate", *words, cwd=tmp_path)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path):
+    done = harness("calibrate", "--json", cwd=tmp_path)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found == json.loads((tmp_path / "calibration" / "calibration.json").read_text())
+    assert list(found["levels"]) == list(LEVELS)
+    assert found["order_holds"] is True
+    assert [m["figure"] for m in found["published"] if not m["matched"]] == []
+    for level in ("medium", "hard"):
+        best = found["levels"][level]["best"]
+        gain = best["optimum"] - best["start"]
+        assert best["blind_schedule"] - best["start"] <= 0.6 * gain
+        assert best["constant"] - best["start"] <= 0.1 * gain

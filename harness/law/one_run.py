@@ -21,6 +21,7 @@ from harness.law import (
     replicates,
     rivals,
     signals,
+    transfer,
     verdict,
 )
 from harness.law import choice as choices
@@ -125,6 +126,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
             for reason, lines in cleaned.first_lines.items()
         },
         silent_share=silent,
+        transfer=transfer.of(log.table),
         same_batch=log.reward == log.training,
         **signals.fields(log.table, cleaned, found, before or fitted),
     )

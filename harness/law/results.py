@@ -119,6 +119,8 @@ class RunResult:
     difficulty: Mapping[str, Any] | None = None
     """Of the difficulty card of its level: acceptance, need_expression, population_final_emotion,
     each {value, low, high}; None without cards.json."""
+    transfer: Mapping[str, Mapping[str, float]] | None = None
+    """Named level -> eval/LEVEL/reward at the first evaluation (start) and at the last (end)."""
 
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)

@@ -10,7 +10,7 @@ from pathlib import Path
 from harness import workers
 from harness.law.results import Analysis
 from harness.records import atomic
-from harness.report import table_contrasts, table_csv
+from harness.report import table_contrasts, table_csv, table_transfer
 from harness.report.sketches import Sketch, sketches
 from harness.report.table_law import law_csv
 from harness.workers import Begun
@@ -18,9 +18,9 @@ from harness.workers import Begun
 FIGURES = ("auto", "all", "none")
 KINDS = ("png", "svg")
 OURS = re.compile(
-    r"((entropy_(law|curves)|residuals)(_\d+)?|forest|onset_by_difficulty)\.(png|svg|csv)|contrasts\.csv"
+    r"((entropy_(law|curves)|residuals)(_\d+)?|forest|onset_by_difficulty)\.(png|svg|csv)|(contrasts|transfer)\.csv"
 )
-"""Figures and contrasts; those of an earlier analysis are removed, so none contradicts law.json."""
+"""Figures and tables; those of an earlier analysis are removed, so none contradicts law.json."""
 
 
 LEFT_TO_OTHERS = 4
@@ -61,6 +61,10 @@ def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     if any(group.contrasts for group in analysis.groups):
         written.append(out / "contrasts.csv")
         atomic.write_text(written[-1], table_contrasts.csv(analysis))
+    matrix = table_transfer.csv(analysis)
+    if matrix is not None:
+        written.append(out / "transfer.csv")
+        atomic.write_text(written[-1], matrix)
     for figure in drawn.results(LEFT_TO_OTHERS):
         for name, content in figure.items():
             written.append(out / name)

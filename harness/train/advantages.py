@@ -68,15 +68,19 @@ def group_relative_by_turn(
 
 
 def permuted_within_groups(
-    advantages: FloatArray, group_size: int, rng: np.random.Generator
+    advantages: FloatArray, known: NDArray[np.bool_], group_size: int, rng: np.random.Generator
 ) -> FloatArray:
     """The null control: each group's rows of `advantages`, shape (n, turns), dealt out at random.
 
-    A row stays whole, so that the turns of one conversation keep what they have in common.
+    A row stays whole, so that the turns of one conversation keep what they have in common. Those
+    without a reward, where `known`, shape (n,), is False, take no part.
     """
     groups = len(advantages) // group_size
     order = rng.permuted(np.tile(np.arange(group_size), (groups, 1)), axis=1)
-    dealt: FloatArray = advantages[(order + group_size * np.arange(groups)[:, None]).ravel()]
+    source = (order + group_size * np.arange(groups)[:, None]).ravel()
+    # group by group there are as many known rows to deal as known places to deal them to
+    source[known], source[~known] = source[known[source]], np.flatnonzero(~known)
+    dealt: FloatArray = advantages[source]
     return dealt
 
 

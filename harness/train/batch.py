@@ -83,4 +83,5 @@ def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
         advantages = (1 - earned.mix) * advantages + earned.mix * alone
     if not algorithm.null_control:
         return advantages
-    return permuted_within_groups(advantages, size, draws_of(config, step, PERMUTATION))
+    known, draws = np.isfinite(earned.rewards), draws_of(config, step, PERMUTATION)
+    return permuted_within_groups(advantages, known, size, draws)

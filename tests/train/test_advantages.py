@@ -77,14 +77,16 @@ def test_the_floor_only_shrinks(values: np.ndarray) -> None:
 @given(rewards(), st.integers(0, 1000))
 def test_null_control_keeps_each_groups_magnitudes(values: np.ndarray, seed: int) -> None:
     real = np.repeat(group_relative(values, 4, 0.10)[:, None], 3, axis=1)
-    null = permuted_within_groups(real, 4, np.random.default_rng(seed))
+    known = np.isfinite(values)
+    null = permuted_within_groups(real, known, 4, np.random.default_rng(seed))
     assert (null == null[:, :1]).all()
+    assert not null[~known].any()
     for before, after in zip(real[:, 0].reshape(-1, 4), null[:, 0].reshape(-1, 4), strict=True):
         assert sorted(before) == sorted(after)
 
 
 def test_null_control_carries_no_signal() -> None:
     real = group_relative(np.tile([0.0, 0.0, 0.0, 1.0], 2000), 4, 0.10)[:, None]
-    null = permuted_within_groups(real, 4, np.random.default_rng(0))
+    null = permuted_within_groups(real, np.ones(8000, bool), 4, np.random.default_rng(0))
     best = null.reshape(-1, 4)[:, 3]
     assert abs(best.mean()) < 4 / np.sqrt(2000)  # unit variance, four standard errors

@@ -18,7 +18,9 @@ def config(kind: str) -> RunConfig:
     return replace(brief(), curriculum=CurriculumConfig(name=kind, kind=kind, **values))
 
 
-@pytest.mark.parametrize("kind", ["staged", "adaptive", "reverse"])
+@pytest.mark.parametrize(
+    "kind", ["staged", "adaptive", pytest.param("reverse", marks=pytest.mark.slow)]
+)
 def test_a_killed_run_meets_the_levels_it_would_have_met(kind: str, tmp_path: Path) -> None:
     whole, run = (make_run(tmp_path / name, config(kind)) for name in ("whole", "killed"))
     assert finish(whole)[0] == 0

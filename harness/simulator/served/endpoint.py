@@ -8,7 +8,9 @@ redirects with the key in hand (both are refused here, before the body is read).
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import math
 import os
 import time
 from dataclasses import dataclass
@@ -23,6 +25,8 @@ from harness.simulator_config import SimulatorConfig
 
 LARGEST_BYTES = 1_000_000
 LONGEST_ERROR_BYTES = 2_000
+CALLS_A_POOL, MOST_POOLS = 8, 8
+"""A pool looks through all its connections at each call: eight small ones cost a fifth less."""
 NO_KEY = "none"
 """Sent where the endpoint needs no key; the client must have one."""
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -42,35 +46,10 @@ class Endpoint:
 
     def __init__(self, config: SimulatorConfig) -> None:
         """Raises ConfigError if the key's variable is not set."""
-        import openai
-
         self._config, self._key = config, api_key(config)
-        self._wrapped: type[Exception] = openai.OpenAIError
-
-        class Refused(openai.OpenAIError):
-            """Lets a Fault found before the body is read through the client."""
-
-            def __init__(self, fault: Fault) -> None:
-                super().__init__(str(fault))
-                self.fault = fault
-
-        async def look(response: Any) -> None:
-            fault = await _refused(response, self._key)
-            if fault is not None:
-                raise Refused(fault)
-
-        self._client = openai.AsyncOpenAI(
-            api_key=self._key,
-            base_url=config.base_url,
-            max_retries=0,
-            timeout=config.deadline_s,
-            default_headers={"Accept-Encoding": "identity"},
-            http_client=openai.DefaultAsyncHttpxClient(
-                follow_redirects=False,
-                trust_env=urlsplit(config.base_url).hostname not in LOOPBACK,
-                event_hooks={"response": [look]},
-            ),
-        )
+        pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
+        self._clients = [_client(config, self._key) for _ in range(pools)]
+        self._turns = itertools.cycle(self._clients)
 
     async def complete(self, request: Request, seed: int) -> Completion:
         """One try. Raises Fault."""
@@ -81,7 +60,8 @@ class Endpoint:
             raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
 
     async def close(self) -> None:
-        await self._client.close()
+        for client in self._clients:
+            await client.close()
 
     def _body(self, request: Request, seed: int) -> dict[str, Any]:
         """Arguments of the client. What is in extra_body goes out as it stands; the client walks
@@ -99,7 +79,7 @@ class Endpoint:
         return {"model": self._config.model, "messages": (), "extra_body": body}
 
     async def _post(self, body: dict[str, Any]) -> bytes:
-        create = self._client.chat.completions.with_streaming_response.create
+        create = next(self._turns).chat.completions.with_streaming_response.create
         try:
             async with create(**body) as response:
                 data = bytearray()
@@ -124,6 +104,35 @@ class Endpoint:
                 return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
             cause = cause.__cause__
         return Fault("connection", f"{type(error.__cause__ or error).__name__}: {error}"[:200])
+
+
+def _client(config: SimulatorConfig, key: str) -> Any:
+    import openai
+
+    class Refused(openai.OpenAIError):
+        """Lets a Fault found before the body is read through the client."""
+
+        def __init__(self, fault: Fault) -> None:
+            super().__init__(str(fault))
+            self.fault = fault
+
+    async def look(response: Any) -> None:
+        fault = await _refused(response, key)
+        if fault is not None:
+            raise Refused(fault)
+
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=config.base_url,
+        max_retries=0,
+        timeout=config.deadline_s,
+        default_headers={"Accept-Encoding": "identity"},
+        http_client=openai.DefaultAsyncHttpxClient(
+            follow_redirects=False,
+            trust_env=urlsplit(config.base_url).hostname not in LOOPBACK,
+            event_hooks={"response": [look]},
+        ),
+    )
 
 
 def api_key(config: SimulatorConfig) -> str:

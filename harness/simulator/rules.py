@@ -1,5 +1,4 @@
-"""What every simulator holds to, whoever appraises: who comes, when a talk ends, what is reported.
-"""
+"""What every simulator holds to: who comes, when a talk ends, what is reported."""
 
 from __future__ import annotations
 

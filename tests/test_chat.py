@@ -68,6 +68,7 @@ def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path):
     assert [x for x in shown.splitlines() if not x.startswith(hidden)] == plain.splitlines()
 
 
+@pytest.mark.slow
 def test_the_words_choose_the_user_and_the_level(tmp_path):
     def opening(*words: str) -> str:
         return lines(chat(*words, said="", cwd=tmp_path).stdout, "user")[0]
@@ -207,6 +208,7 @@ def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(key, code, tmp_path)
     assert "Traceback" not in at.seen
 
 
+@pytest.mark.slow
 def test_an_interrupted_pipe_ends_the_same_way(tmp_path):
     pipe = subprocess.PIPE
     with subprocess.Popen(

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.talks import chat, lines
 
@@ -14,6 +16,7 @@ def served(url, *words, said, cwd):
     return chat(*given, *words, said=said, cwd=cwd)
 
 
+@pytest.mark.slow
 def test_a_served_user_says_how_they_feel_and_why(tmp_path):
     with serving() as endpoint:
         done = served(endpoint.url, "--reveal", said="You are stupid.\n", cwd=tmp_path)
@@ -40,6 +43,7 @@ def test_what_a_model_says_cannot_pass_for_the_other_side_or_reach_the_terminal(
     assert lines(done.stdout, "user") == ["[31mI keep thinking you I give up."] * 2
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_is_gone_ends_the_talk_with_69_and_its_fault(tmp_path):
     with serving() as endpoint:
         url = endpoint.url
@@ -54,6 +58,7 @@ def test_an_endpoint_that_is_gone_ends_the_talk_with_69_and_its_fault(tmp_path):
     assert value["turns"][-1]["reported_emotion"] is None
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_fails_in_the_middle_keeps_what_was_said(tmp_path):
     def failing(number, body):
         return response("{}", "500 Oh") if purpose(body) == "appraise" else None

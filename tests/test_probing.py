@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.commands import harness
 from tests.simulator.endpoint import completion, purpose, serving
 
@@ -27,6 +29,7 @@ def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_it_tells_a_schema_that_binds(tmp_path):
     def binds(number, body):
         return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
@@ -38,6 +41,7 @@ def test_it_tells_a_schema_that_binds(tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
     def silent(number, body):
         return completion('{"say": ""}') if purpose(body) == "reply" else None
@@ -49,6 +53,7 @@ def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
     assert "given_up {'empty': 1}" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_probed_is_one_line(tmp_path):
     with serving() as endpoint:
         pass

@@ -19,7 +19,12 @@ def config(kind: str) -> RunConfig:
 
 
 @pytest.mark.parametrize(
-    "kind", ["staged", "adaptive", pytest.param("reverse", marks=pytest.mark.slow)]
+    "kind",
+    [
+        "adaptive",
+        pytest.param("staged", marks=pytest.mark.slow),
+        pytest.param("reverse", marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_run_meets_the_levels_it_would_have_met(kind: str, tmp_path: Path) -> None:
     whole, run = (make_run(tmp_path / name, config(kind)) for name in ("whole", "killed"))

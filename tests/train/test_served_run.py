@@ -124,6 +124,7 @@ def other(number: int, body: dict[str, Any]) -> bytes:
     return completion(json.dumps({"say": f"Something else, number {number}."}))
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_dies_stops_the_run_resumably(tmp_path: Path) -> None:
     def script(number: int, body: dict[str, Any]) -> bytes | None:
         return response("", "503 Service Unavailable") if number > 500 else None

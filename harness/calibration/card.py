@@ -13,7 +13,7 @@ from harness.calibration.best import Best
 from harness.calibration.contexts import Contexts
 from harness.calibration.decades import Decade
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
-from harness.calibration.population import Talks
+from harness.calibration.population import Conversations
 from harness.config import DifficultyConfig
 
 USERS = 200
@@ -87,7 +87,7 @@ def _card(
     level: DifficultyConfig,
     accepted: Accepted,
     shown: Floats,
-    members: Mapping[float, Talks],
+    members: Mapping[float, Conversations],
     std: Floats,
 ) -> LevelCard:
     pooled = list(members.values())
@@ -110,18 +110,18 @@ def _card(
     )
 
 
-def _score(talks: Talks) -> PolicyScore:
+def _score(talks: Conversations) -> PolicyScore:
     success, failure = share(talks.ended("success")), share(talks.ended("left"))
     return PolicyScore(mean(talks.finals), success, failure)
 
 
-def _by_member(members: Mapping[float, Talks]) -> dict[str, list[Decade]]:
+def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]]:
     return {
         f"skill {skill:g}, final emotion {talks.finals.mean():.0f}": decades.by_decade([talks])
         for skill, talks in members.items()
     }
 
 
-def _pooled(members: Sequence[Talks]) -> Interval | None:
+def _pooled(members: Sequence[Conversations]) -> Interval | None:
     """Mean over the population; its members meet the same users, so users are what is sampled."""
     return mean(np.mean([talks.finals for talks in members], axis=0))

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.calibration.interval import Floats, Interval, correlation, share
-from harness.calibration.population import Talks
+from harness.calibration.population import Conversations
 
 DECADES = tuple(range(10, 100, 10))
 PUBLISHED_RISE = (0.044, 0.151, 0.327, 0.528, 0.670, 0.766, 0.904, 0.965, 0.990)
 """P(rise) by decade of emotion, over 9,425 turns of twelve language models with one simulator:
 computed from the logs published with SAGE (arXiv 2505.02847), which RLVER's simulator extends."""
-PUBLISHED_CHANGE = (-6.6, -5.4, -2.5, 0.4, 3.2, 5.0, 5.9, 5.5, 4.9)
-"""Mean change of emotion by decade, of the same turns."""
 PUBLISHED_LAG1 = 0.59
 
 
@@ -29,7 +27,7 @@ class Decade:
     mean_change: float | None
 
 
-def by_decade(talks: Sequence[Talks]) -> list[Decade]:
+def by_decade(talks: Sequence[Conversations]) -> list[Decade]:
     """Pooled over the policies of `talks`."""
     pairs = [pair for t in talks for pair in t.changes]
     before = np.concatenate([b for b, _ in pairs]) if pairs else np.array([])
@@ -37,7 +35,7 @@ def by_decade(talks: Sequence[Talks]) -> list[Decade]:
     return [_decade(emotion, change[before // 10 * 10 == emotion]) for emotion in DECADES]
 
 
-def lag1(talks: Sequence[Talks]) -> Interval | None:
+def lag1(talks: Sequence[Conversations]) -> Interval | None:
     """Correlation of each change with the next of the same conversation."""
     changes = [change for t in talks for _, change in t.changes if len(change) > 1]
     return correlation([(c[:-1], c[1:]) for c in changes])

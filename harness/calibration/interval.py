@@ -22,9 +22,6 @@ class Interval:
     low: float
     high: float
 
-    def scaled(self, by: float) -> Interval:
-        return Interval(by * self.value, by * self.low, by * self.high)
-
 
 def mean(values: ArrayLike) -> Interval | None:
     """Of the mean of independent `values`, by Student's t; None for fewer than two."""

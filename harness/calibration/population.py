@@ -30,7 +30,7 @@ TINY_STD = 0.05
 
 
 @dataclass(frozen=True)
-class Talks:
+class Conversations:
     """Conversations of one policy, each with a user of its own."""
 
     turns: tuple[tuple[UserTurn, ...], ...]
@@ -65,17 +65,17 @@ def skilled(skill: float) -> Reference:
     return reply
 
 
-def hold(level: DifficultyConfig, policy: Reference, users: range) -> Talks:
+def hold(level: DifficultyConfig, policy: Reference, users: range) -> Conversations:
     """One conversation with each of the held-out `users`; a number is the same user everywhere."""
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in users]
     return _talks(level, policy, keys)
 
 
-def named(level: DifficultyConfig, name: str, count: int) -> Talks:
+def named(level: DifficultyConfig, name: str, count: int) -> Conversations:
     return hold(level, REFERENCES[name], range(count))
 
 
-def population(level: DifficultyConfig, count: int) -> dict[float, Talks]:
+def population(level: DifficultyConfig, count: int) -> dict[float, Conversations]:
     """By skill."""
     return {skill: hold(level, skilled(skill), range(count)) for skill in SKILLS}
 
@@ -91,6 +91,8 @@ def group_std(level: DifficultyConfig, group_size: int, groups: int) -> Floats:
     return np.asarray(finals.reshape(groups, group_size).std(axis=1))
 
 
-def _talks(level: DifficultyConfig, policy: Reference, keys: list[ConversationKey]) -> Talks:
+def _talks(
+    level: DifficultyConfig, policy: Reference, keys: list[ConversationKey]
+) -> Conversations:
     held = talk(ScriptedSimulator(level), policy, keys)
-    return Talks(tuple(map(tuple, held)))
+    return Conversations(tuple(map(tuple, held)))

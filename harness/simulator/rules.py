@@ -47,3 +47,8 @@ def ending(emotion: int, turn: int, difficulty: DifficultyConfig) -> str | None:
     if emotion < difficulty.stop_below:
         return "left"
     return "cap" if turn >= difficulty.turn_cap else None
+
+
+def shown(emotion: int, reported: float, ended: str | None) -> tuple[int, float]:
+    """Emotion as it is and as the trainer hears of it. Who leaves ends at 0, seen by everyone."""
+    return (0, 0.0) if ended == "left" else (emotion, min(100.0, max(0.0, reported)))

@@ -115,13 +115,13 @@ SILENCE = "..."
 def _turn(
     after: Talk, change: int, text: str, ended: str | None, felt: Appraisal, reply: SupporterReply
 ) -> UserTurn:
-    """What the policy and the trainer get. A user who leaves ends at 0, seen by everyone."""
-    left = ended == "left"
+    """What the policy and the trainer get."""
+    emotion, reported = rules.shown(after.emotion, after.reported, ended)
     return UserTurn(
         text=text,
-        emotion=0 if left else after.emotion,
+        emotion=emotion,
         change=change,
-        reported_emotion=0.0 if left else min(100.0, max(0.0, after.reported)),
+        reported_emotion=reported,
         ended=ended,
         strategies=read(reply.text).strategies,
         flagged=False,

@@ -77,9 +77,10 @@ def _check_url(url: str) -> None:
     try:
         parts = urlsplit(url)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as it is looked up; UnicodeError is a ValueError
     except ValueError:
         whole = False
-    if not whole:
+    if not whole or not (url.isascii() and url.isprintable()):
         raise ConfigError(f"simulator.base_url must be http(s)://HOST[:PORT]/PATH, got {url!r}")
     if "@" in parts.netloc:
         raise ConfigError(

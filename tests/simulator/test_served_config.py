@@ -7,8 +7,13 @@ import pytest
 from harness.config import SimulatorConfig
 from harness.errors import ConfigError
 
+NO_URLS = (
+    *("", "localhost:8000", "ftp://host/v1", "http://", "http://h:0/v1"),
+    *("http://a..b/v1", "http://host\x01/v1", "http://h\ud800/v1"),
+)
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host/v1", "http://", "http://h:0/v1"])
+
+@pytest.mark.parametrize("url", NO_URLS, ids=repr)
 def test_a_base_url_is_a_url(url):
     with pytest.raises(ConfigError, match=r"base_url must be http\(s\)://HOST"):
         SimulatorConfig(base_url=url)

@@ -16,6 +16,7 @@ from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.check import reach
 from harness.simulator.served.endpoint import LARGEST_BYTES, retry_after_s
+from harness.simulator.served.requests import Request
 from harness.simulator_config import SIMULATOR_FAULTS
 from tests.simulator.contract import REPLIES, hold, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
@@ -38,6 +39,7 @@ APPRAISAL_FAULTS = {
     "429": (response("slow down", "429 Too Many Requests"), "rate_limit"),
     "400": (response('{"error": "bad schema"}', "400 Bad Request"), "request"),
     "404": (response("no such model", "404 Not Found"), "request"),
+    "204": (b"HTTP/1.1 204 No Content\r\n\r\n", "malformed"),
     "redirect": (response("", "302 Found", Location="http://127.0.0.1:9/v1"), "redirect"),
     "huge, announced": (response(HUGE), "oversized"),
     "huge, not announced": (
@@ -163,12 +165,24 @@ def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
         pytest.raises(EndpointError, match="got request: 401 who is KEY"),
     ):
         reach(line)
-    monkeypatch.delenv("A_KEY")
+    for held, told in (("", "the key, not set"), ("sk-ü", "one line of ASCII, got 4 characters")):
+        monkeypatch.setenv("A_KEY", held)
+        with (
+            connected("http://127.0.0.1:9/v1", api_key_env="A_KEY") as line,
+            pytest.raises(ConfigError, match=f"the variable A_KEY must hold {told}"),
+        ):
+            reach(line)
+
+
+def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault():
+    request = Request("open", ("nobody",), "Hello.", {}, {"enum": {"a set": {"is no JSON"}}})
     with (
-        connected("http://127.0.0.1:9/v1", api_key_env="A_KEY") as line,
-        pytest.raises(ConfigError, match="the variable A_KEY must hold the key, not set"),
+        serving() as endpoint,
+        connected(endpoint.url) as line,
+        pytest.raises(TypeError, match="not JSON serializable"),
     ):
-        reach(line)
+        line.check(request, str)
+    assert endpoint.bodies == []
 
 
 def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():

@@ -8,10 +8,12 @@ redirects with the key in hand (both are refused here, before the body is read).
 from __future__ import annotations
 
 import asyncio
+import importlib
 import itertools
 import json
 import math
 import os
+import ssl
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -46,7 +48,7 @@ class Endpoint:
 
     def __init__(self, config: SimulatorConfig) -> None:
         """Raises ConfigError if the key's variable is not set."""
-        self._config, self._key = config, api_key(config)
+        self._config, self._key, self._errors = config, api_key(config), _errors()
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
         self._clients = [_client(config, self._key) for _ in range(pools)]
         self._turns = itertools.cycle(self._clients)
@@ -88,38 +90,57 @@ class Endpoint:
                     if len(data) > LARGEST_BYTES:
                         raise Fault("oversized", f"a body of more than {LARGEST_BYTES:,} bytes")
                 return bytes(data)
-        except Fault:
-            raise
-        except Exception as error:
+        except self._errors.broken as error:
             raise self._fault(error) from error
 
     def _fault(self, error: Exception) -> Fault:
-        """Of what the client or the transport below it raised; either may wrap the other's."""
-        cause: BaseException | None = error
-        while cause is not None:
-            fault = getattr(cause, "fault", None)
-            if isinstance(fault, Fault):
-                return fault
-            if "Timeout" in type(cause).__name__:
-                return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
-            cause = cause.__cause__
-        return Fault("connection", f"{type(error.__cause__ or error).__name__}: {error}"[:200])
+        """Of what the client or the transport raised. Raises a bug of ours as it is: a client
+        before 3.0 wraps whatever comes from below it.
+        """
+        wrapped = isinstance(error, self._errors.client)
+        below = error.__cause__ if wrapped and error.__cause__ else error
+        if isinstance(below, Fault):
+            return below
+        if not isinstance(below, self._errors.broken):
+            raise below
+        if isinstance(below, self._errors.late):
+            return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
+        return Fault("connection", f"{type(below).__name__}: {error}"[:200])
+
+
+@dataclass(frozen=True, slots=True)
+class _Errors:
+    """What is raised where the endpoint, or the way to it, is at fault. All else is a bug."""
+
+    client: type[Exception]
+    late: tuple[type[Exception], ...]
+    broken: tuple[type[Exception], ...]
+    """The client's, the transport's, and two of TLS that a transport may let through."""
+
+
+def _errors() -> _Errors:
+    import anyio
+    import openai
+
+    transport = importlib.import_module(_transport(openai.DefaultAsyncHttpxClient))
+    late = (openai.APITimeoutError, transport.TimeoutException)
+    below = (transport.RequestError, ssl.SSLError, anyio.EndOfStream)
+    return _Errors(openai.APIError, late, (openai.APIError, *below))
+
+
+def _transport(client: type[Any]) -> str:
+    """The module that `client` comes from: httpx, or httpx2 from version 3.0 of openai on."""
+    return next(c.__module__ for c in client.__mro__ if c.__name__ == "AsyncClient").split(".")[0]
 
 
 def _client(config: SimulatorConfig, key: str) -> Any:
     import openai
 
-    class Refused(openai.OpenAIError):
-        """Lets a Fault found before the body is read through the client."""
-
-        def __init__(self, fault: Fault) -> None:
-            super().__init__(str(fault))
-            self.fault = fault
-
     async def look(response: Any) -> None:
+        """Raises Fault before the body is read, through the client."""
         fault = await _refused(response, key)
         if fault is not None:
-            raise Refused(fault)
+            raise fault
 
     return openai.AsyncOpenAI(
         api_key=key,
@@ -136,11 +157,17 @@ def _client(config: SimulatorConfig, key: str) -> Any:
 
 
 def api_key(config: SimulatorConfig) -> str:
-    """The key of the endpoint. Raises ConfigError if its variable is not set."""
+    """The key of the endpoint. Raises ConfigError if its variable holds none."""
     name = config.api_key_env
-    if name and not os.environ.get(name):
+    key = os.environ.get(name, "") if name else NO_KEY
+    if not key:
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
-    return os.environ[name] if name else NO_KEY
+    if not (key.isascii() and key.isprintable()):
+        raise ConfigError(
+            f"simulator.api_key_env: the variable {name} must hold one line of ASCII, "
+            f"got {len(key)} characters that are not"
+        )
+    return key
 
 
 async def _refused(response: Any, key: str) -> Fault | None:

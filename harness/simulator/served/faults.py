@@ -27,9 +27,10 @@ def tries(kind: str, retries: int) -> int:
 
 
 def of_status(status: int, detail: str, retry_after_s: float | None = None) -> Fault:
-    """The fault of an HTTP status that is no success."""
+    """The fault of an HTTP status other than 200."""
     if status == 429:
         return Fault("rate_limit", detail, retry_after_s)
     if status >= 500 or status == 408:
         return Fault("server", f"{status} {detail}".strip(), retry_after_s)
-    return Fault("redirect" if status < 400 else "request", f"{status} {detail}".strip())
+    kind = "malformed" if status < 300 else "redirect" if status < 400 else "request"
+    return Fault(kind, f"{status} {detail}".strip())

@@ -26,14 +26,14 @@ def measure(level: DifficultyConfig, contexts: Contexts) -> Floats:
     for number, turn in enumerate(contexts.turns):
         said = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
         answers = simulator.answer([turn] * len(said), said)
-        items = [_items(turn, answer) for answer in answers if answer.text]
+        items = [_items(turn, answer) for answer in answers if answer.ended is None]
         found.append(np.nanmean(items) if items else np.nan)
     return np.array(found)
 
 
 def _items(before: UserTurn, after: UserTurn) -> tuple[float, float, float]:
     """Attitude, thought, need: 1 shown, 0 not, NaN where there was nothing to show."""
-    attitude = float(not after.text.startswith((*voice.FLAT, *voice.PUZZLED)))
+    attitude = float(voice.shows_attitude(after.text))
     told, facts = after.state.told.facts, len(after.state.user.persona.facts)
     left = before.state.told.facts < facts
     thought = float(told > before.state.told.facts) if left else float("nan")

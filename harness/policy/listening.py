@@ -13,11 +13,13 @@ from functools import lru_cache
 
 _SENTENCE = re.compile(r"[^.?!]+[.?!]*")
 TOPIC_SHAPE = r"[a-z][\w'-]*(?: [\w'-]+){0,5}"
-_TOPIC = re.compile(rf"it is about ({TOPIC_SHAPE})", re.IGNORECASE)
+_TOPIC = re.compile(
+    rf"(?:it is|it's|i (?:want|would like) to talk|may i talk) about ({TOPIC_SHAPE})", re.IGNORECASE
+)
 _FEELING = re.compile(
-    r"(?:most days |today |now )?i (?:feel|felt|am|was) "
+    r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm) "
     r"(?:so |very |really |still |a bit |a little |less |not as |just )*([a-z]+)"
-    r"(?: about (?:it|this)| today| now| as before| that i can ?not \w+)?",
+    r"(?: about (?:it|this)| today| now| as before| a lot| these days| that i can ?not \w+)?",
     re.IGNORECASE,
 )
 _NO_FEELING = frozenset(
@@ -25,9 +27,11 @@ _NO_FEELING = frozenset(
 )
 _NO_FACT = re.compile(
     r"(?:please|help|tell|thanks?|that|yes|no|right|maybe|perhaps|what|how|why|ok|okay|well|"
-    r"it is (?:about|kind|not|good)|i (?:see|think|feel|want|need|only want|do not (?:feel|know|"
-    r"follow|understand)|am not (?:sure|as)|wonder|have to get|am still)|"
-    r"there is (?:not|so) much)\b",
+    r"fine|let|then|(?:do not|don't) talk|(?:it is|it's) (?:about|kind|not|good)|"
+    r"i (?:see|think|feel|want|need|only want|suppose|would (?:rather|like to talk)|"
+    r"(?:do not|don't) (?:feel|know|follow|understand|believe|need|want to (?:go|hear))|"
+    r"wonder|have to get|am still|am not (?:sure|as))|i'm (?:still|not (?:sure|as))|"
+    r"there is (?:not|so) much|there's (?:not|so) much)\b",
     re.IGNORECASE,
 )
 _TURNED = {
@@ -77,8 +81,7 @@ def _tells(sentence: str) -> bool:
     """Whether a sentence tells something of the user's, and not of this talk."""
     words = sentence.lower().replace(",", " ").split()
     return (
-        "you" not in words
-        and "your" not in words
+        not {"you", "your", "you're"}.intersection(words)
         and not _NO_FACT.match(sentence)
         and re.fullmatch(FACT_SHAPE, turn_round(sentence)) is not None
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from harness.config import STRATEGIES
 from harness.simulator import dynamics
@@ -73,11 +74,11 @@ def appraise(
     reading: Reading, cut: bool, puzzled: bool, state: State, rule: Acceptance
 ) -> Appraisal:
     """How `reading` strikes the user of `state`."""
-    stale = [sentence for sentence in reading.said if _stale(sentence, state)]
-    fresh = {s.strategy for s in reading.said if s.strategy is not None and s not in stale}
-    kinds = frozenset(fresh)
+    fresh = _fresh(reading, state)
+    stale = len(reading.said) - len(fresh)
+    kinds = frozenset(s.strategy for s in fresh if s.strategy is not None)
     return Appraisal(
-        worth=STALE if puzzled else _worth(kinds, len(stale), state, rule),
+        worth=STALE if puzzled else _worth(kinds, stale, state, rule),
         pick_up=_pick_up(reading, state),
         confusion=rule.strictness * CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
@@ -88,9 +89,14 @@ def appraise(
     )
 
 
-def _stale(sentence: Sentence, state: State) -> bool:
-    """Said before, a word or two aside, or the user's own words handed back."""
-    return sentence.echo or any(sentence.much_like(other) for other in state.sentences)
+def _fresh(reading: Reading, state: State) -> list[Sentence]:
+    """The sentences that were not said before, here or earlier, nor are the user's own words."""
+    fresh = list[Sentence]()
+    for sentence in reading.said:
+        before = chain(state.sentences, (earlier.plain for earlier in fresh))
+        if not sentence.echo and not any(map(sentence.much_like, before)):
+            fresh.append(sentence)
+    return fresh
 
 
 def _worth(kinds: frozenset[str], stale: int, state: State, rule: Acceptance) -> float:

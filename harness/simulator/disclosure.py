@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.config import EMOTIONAL_INTENTIONS
-from harness.simulator import voice
+from harness.simulator import lines, voice
 from harness.simulator.draws import pick
 from harness.simulator.dynamics import Disclosure
 from harness.simulator.state import State, Told, User
@@ -21,14 +21,14 @@ def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> 
     """The first words: the topic, one fact, one feeling, perhaps what is needed."""
     persona = user.persona
     felt = pick(persona.feelings, u[0])
-    lines = [
-        f"It is about {persona.topic}.",
+    said = [
+        voice.opener(user, u[4:]),
         persona.facts[0],
-        voice.feeling(felt, emotion, u[1]),
+        voice.feeling(felt, False, emotion, u[1]),
     ]
-    if u[2] < shown.expression:
-        lines.append(voice.need(shown.lines, user.intention, u[3]))
-    return Told(1, frozenset((felt,)), True), " ".join(lines)
+    need = _need(user, emotion, shown, frozenset(), u[2:])
+    told = Told(1, frozenset((felt,)), True, frozenset(need))
+    return told, voice.manner(" ".join([*said, *need]), persona.voice)
 
 
 def feeling_chance(intention: str) -> float:
@@ -36,19 +36,44 @@ def feeling_chance(intention: str) -> float:
 
 
 def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, str]:
-    """What follows the reaction to a reply."""
+    """What follows the reaction to a reply: who is asked tells something if anything is left."""
     told, persona = state.told, state.user.persona
-    lines = []
+    said = []
     limit = min(FACTS_AT_TRUST[state.trust], len(persona.facts))
-    fact = told.facts < limit and u[0] < shown.expression
+    fact = told.facts < limit and (u[0] < shown.expression or "question" in state.heard[-1])
     if fact:
-        lines.append(persona.facts[told.facts])
-    felt = pick(persona.feelings, u[2]) if u[1] < feeling_chance(state.user.intention) else None
+        said.append(persona.facts[told.facts])
+    feelings = _feelings(state) if u[1] < feeling_chance(state.user.intention) else ()
+    felt = pick(feelings, u[2]) if feelings else None
     if felt:
-        lines.append(voice.feeling(felt, state.emotion, u[3]))
-    if u[4] < shown.expression:
-        lines.append(voice.need(shown.lines, state.user.intention, u[5]))
-    if not lines:
-        lines.append(pick(voice.SILENT, u[6]))
-    feelings = told.feelings | {felt} if felt else told.feelings
-    return Told(told.facts + fact, feelings, fact), " ".join(lines)
+        said.append(voice.feeling(felt, felt in told.feelings, state.emotion, u[3]))
+    need = _need(state.user, state.emotion, shown, told.needs, u[4:])
+    said.extend(need)
+    if not said:
+        said.append(pick(lines.SILENT, u[6]))
+    return (
+        Told(
+            told.facts + fact,
+            told.feelings | {felt} if felt else told.feelings,
+            fact,
+            told.needs.union(need),
+        ),
+        " ".join(said),
+    )
+
+
+def _feelings(state: State) -> tuple[str, ...]:
+    """Those the user may speak of: once lighter, only of what was told before."""
+    feelings = state.user.persona.feelings
+    if state.emotion < voice.LIGHTER:
+        return feelings
+    return tuple(f for f in feelings if f in state.told.feelings)
+
+
+def _need(
+    user: User, emotion: int, shown: Disclosure, said: frozenset[str], u: Sequence[float]
+) -> tuple[str, ...]:
+    """A line on what they came for, or none."""
+    if u[0] >= shown.expression:
+        return ()
+    return (voice.need(shown.lines, user.intention, emotion, said, u[1]),)

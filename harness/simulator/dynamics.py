@@ -55,12 +55,12 @@ class Disclosure:
 ACCEPTANCES = {
     "any_kindness": Acceptance(0.3, 0.0, 0.3),
     "reasonable": Acceptance(0.65, 0.4),
-    "goal_fit": Acceptance(0.9, 1.62),
+    "goal_fit": Acceptance(0.9, 1.7),
 }
 DISCLOSURES = {
     "free": Disclosure(0.955, "free"),
     "hint": Disclosure(0.81, "hint"),
-    "never": Disclosure(0.665, "oblique"),
+    "never": Disclosure(0.645, "oblique"),
 }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.simulator import voice
+from harness.simulator import lines, voice
 from harness.simulator.people import EVERYONE
 from harness.simulator.words import words
 
@@ -25,20 +25,25 @@ FACTS = {
     for who, person in enumerate(EVERYONE)
     for number, fact in enumerate(person.facts)
 }
-TOPICS = frozenset(_plain(f"It is about {person.topic}.") for person in EVERYONE)
-_REACTIONS = {*sum(voice.RISE.values(), ()), *sum(voice.FALL.values(), ()), *voice.SILENT}
-_NEEDS = {
-    line for lines in voice.NEED.values() for intention in lines.values() for line in intention
-}
+TOPICS = frozenset(
+    _plain(opener.format(t=person.topic))
+    for person in EVERYONE
+    for openers in lines.OPENERS.values()
+    for opener in openers
+)
+_REACTIONS = {*sum(lines.RISE.values(), ()), *sum(lines.FALL.values(), ()), *lines.SILENT}
 LINES = frozenset(
-    plain for plain in map(_plain, _REACTIONS | _NEEDS) if plain.count(" ") >= LEAST_WORDS - 1
+    plain
+    for plain in map(_plain, _REACTIONS.union(voice.NEED_LINES))
+    if plain.count(" ") >= LEAST_WORDS - 1
 )
 _FELT = "|".join(
     sorted({f for p in EVERYONE for f in p.feelings} | {"better", "happy", "fine", "good", "great"})
 )
 _OWN_FEELING = re.compile(
-    rf"^(?:yes |no |now )*(?:most days )?i (?:feel|am) (?:\w+ ){{0,3}}?(?:{_FELT})"
-    r"(?: (?:now|today|about it|any more|anymore|again|as before))*(?:$| that i | and i | you )"
+    rf"^(?:yes |no |now )*(?:most days )?i (?:still )?(?:feel|am) (?:\w+ ){{0,3}}?(?:{_FELT})"
+    r"(?: (?:now|today|about it|a lot|these days|any more|anymore|again|as before))*"
+    r"(?:$| that i | and i | you )"
 )
 
 

@@ -17,6 +17,7 @@ _DO = (
 )
 
 OPENINGS: Entries = (
+    ("question", ("(please |can you )?tell me (more|about|what|how|why|when|where|who)",)),
     (
         "other",
         (
@@ -68,7 +69,7 @@ PHRASES: Entries = (
         (
             "(maybe|perhaps) (you (could|can|might|should)|try|it is time|start|take|give|talk)",
             rf"you (could|might|can) ({_DO})",
-            "(have|did) you (thought (of|about)|considered|tried|try)",
+            "(?<!what )(?<!how )(have|did) you (thought (of|about)|considered|tried|try)",
             "what if you|how about|why (do you not|not)",
             "(it|that) (may|might|could|can|would) (help|be (good|worth|useful|wise|time))",
             "i (would )?(suggest|recommend|advise|propose)",
@@ -102,6 +103,7 @@ PHRASES: Entries = (
             "(it|that|this) is (so |really |very )?(hard|painful|heavy|sad|hurtful|tiring|a lot)",
             "(would|can) (make|leave) (anyone|you|anybody|a person)",
             "what a (hard|heavy|painful|sad)",
+            "(it|that|this) (is|was) (so |really )?(not fair|unfair|terrifying|awful|terrible)",
         ),
     ),
     (
@@ -120,6 +122,7 @@ PHRASES: Entries = (
             "you do not have to|you will find|your (reaction|feelings?) (is|are|was|were)",
             "there is no (right|wrong) way|nobody could have|anyone in your",
             "any(one|body) would|natural (to|that)|how (strong|brave)",
+            "(that|this|which) (is|was) (so |really |very |quite )?(brave|impressive|admirable)",
         ),
     ),
     (
@@ -166,6 +169,7 @@ DISMISSIVE = (
     r"overreact\w*|exaggerat\w*",
     "^(?:well |but |oh |and )*(?:(?:that|this) is how )?life goes on",
     "could be worse|deal with it|everyone has problems",
+    "what did you do to (?:make|cause|deserve|provoke|upset)",
 )
 OFF_TOPIC = (
     "(?<!under the )(?<!whatever the )weather",

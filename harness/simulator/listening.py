@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.simulator.voice import opened
 from harness.simulator.words import sentences
 
-_FEELING = re.compile(r"\bI (?:feel|am)(?: (?:so|very|less|still a bit|not as))? (\w+)")
+_FEELING = re.compile(
+    r"\bI (?:still )?(?:feel|am)(?: (?:so|very|less|still (?:so|a bit)|not as))? (\w+)"
+)
 _NOTHING = ("There is not much", "I do not know what else")
 _NOT_FEELINGS = frozenset({"not", "alone", "married", "a", "the", "sure", "here"})
 _NEEDS = (
@@ -28,8 +31,8 @@ _KINDS = (
 )
 _KIND_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _KINDS)
 _NEED_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _NEEDS)
-_GLAD = re.compile(r"\b(?:thank|yes|good|right|exactly|kind|helps a little)\b|^that helps")
-_SORRY = re.compile(r"\b(?:not|no|harder)\b")
+_GLAD = re.compile(r"\b(?:thanks?|yes|good|right|exactly|kind|glad|helps a little)\b|^that helps")
+_SORRY = re.compile(r"\b(?:not|no|harder|hurts|had better|side)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ def listen(turns: Sequence[str]) -> Heard:
 @lru_cache(maxsize=16384)
 def _lines(turn: str) -> tuple[tuple[str, str], ...]:
     """(kind, value) of each line after the first, which is the topic or a reaction."""
-    return tuple(map(_line, sentences(turn)[1:]))
+    return tuple(map(_line, sentences(opened(turn))[1:]))
 
 
 def _line(line: str) -> tuple[str, str]:
@@ -81,9 +84,9 @@ def _line(line: str) -> tuple[str, str]:
 @lru_cache(maxsize=1024)
 def direction(turn: str) -> int:
     """How the user's first sentence takes the last reply: 1, 0 or -1."""
-    first = (sentences(turn) or [""])[0].lower()
+    first = (sentences(opened(turn)) or [""])[0].lower()
     if _SORRY.search(first):
-        return 0 if first.startswith("i do not know") else -1
+        return -1
     return 1 if _GLAD.search(first) else 0
 
 

@@ -42,7 +42,7 @@ class UserTurn:
     """What the user said, and how it went for them."""
 
     text: str
-    """Empty once the conversation has ended."""
+    """Once the conversation has ended: last words, which no policy hears, or nothing."""
     emotion: int
     """0-100, after this turn."""
     change: int | None

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from harness.config import DifficultyConfig
 from harness.simulator import appraisal, disclosure, dynamics, rules, voice
 from harness.simulator.appraisal import Appraisal
-from harness.simulator.draws import pick
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reading import Reading, read
 from harness.simulator.state import State, Told
@@ -74,14 +73,22 @@ class ScriptedSimulator:
             rises, got.parts.worth, state.emotion), state.emotion)  # fmt: skip
         after = self._after(state, change, rises, got, u)
         ended = rules.ending(after.emotion, after.turn, self.difficulty)
-        told, text = state.told, ""
+        told, text = state.told, self._reaction(after, change, got, u)
         if ended is None:
-            shows = u[6] < self._shown.expression
-            said = voice.reaction(change, state.user.persona.voice, shows, u[5])
-            said = said if got.puzzle is None else pick(voice.PUZZLED, u[5])
-            told, lines = disclosure.go_on(after, self._shown, u[7:])
-            text = f"{said} {lines}"
+            told, more = disclosure.go_on(after, self._shown, u[7:])
+        else:
+            more = voice.farewell(ended, got.reading.hurts, state.user)
+        said = more if ended == "success" else f"{text} {more}"
+        text = voice.manner(said, state.user.persona.voice)
         return _turn(text, after, told, change, ended, got)
+
+    def _reaction(self, after: State, change: int, got: _Got, u: Sequence[float]) -> str:
+        """The first sentence of an answer: how the reply was taken, if that shows."""
+        if got.puzzle is not None:
+            return voice.puzzled(u[5])
+        last = got.strategies[-1] if got.strategies else None
+        shows = u[6] < self._shown.expression
+        return voice.reaction(change, last, got.reading.hurts, shows, after.user, u[5])
 
     def _appraise(self, state: State, reply: SupporterReply) -> _Got:
         reading = read(reply.text)

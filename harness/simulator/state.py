@@ -31,6 +31,8 @@ class Told:
     feelings: frozenset[str] = frozenset()
     fresh_fact: bool = False
     """The last turn told a new fact."""
+    needs: frozenset[str] = frozenset()
+    """The lines that have borne on what they came for."""
 
 
 @dataclass(frozen=True, slots=True)

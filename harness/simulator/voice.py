@@ -1,158 +1,116 @@
-"""The user's own words: reaction to the reply, then perhaps a fact, a feeling, what they need."""
+"""How a user puts things: which line, and in whose manner."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 from harness.config import EMOTIONAL_INTENTIONS
+from harness.simulator import lines
 from harness.simulator.draws import pick
+from harness.simulator.lines import Lines
+from harness.simulator.state import User
+from harness.simulator.words import content
 
-RISE = {
-    "plain": ("Thank you, that helps.", "That is good to hear.", "Yes, that is how it is."),
-    "short": ("Yes.", "That helps.", "Right, exactly."),
-    "careful": ("I think that helps a little.", "Yes, I feel understood.", "It is kind of you."),
-}
-FALL = {
-    "plain": ("That does not help me.", "I do not feel understood.", "That is not what I need."),
-    "short": ("No.", "That does not help.", "You do not listen."),
-    "careful": ("I am not sure that helps.", "That makes it harder.", "It is not like that."),
-}
-FLAT = ("I see.", "Maybe.", "I do not know.")
-PUZZLED = ("I do not understand what you mean.", "I do not follow you.", "What do you mean?")
-FEELING = (
-    ("I feel so {e}.", "I am very {e} today.", "I am so {e} that I can not think."),
-    ("I feel {e}.", "I am {e} about it.", "Most days I feel {e}."),
-    ("I feel less {e} now.", "I am still a bit {e}.", "I am not as {e} as before."),
-)
-SILENT = ("I do not know what else to say.", "There is not much more to say.")
-NEED = {
-    "free": {
-        "praise": (
-            "I want someone to see what I did well.",
-            "Please tell me I did well.",
-            "I want to hear that I did well.",
-        ),
-        "not_at_fault": (
-            "Please tell me it is not my fault.",
-            "I need to hear I am not to blame.",
-            "Please say that I am not to blame.",
-        ),
-        "venting": (
-            "Please just listen to me.",
-            "I only want to let it all out.",
-            "Please let me get it off my chest.",
-        ),
-        "deep_empathy": (
-            "I want someone to feel this with me.",
-            "Please see how deep it goes.",
-            "I want someone to go through this with me.",
-        ),
-        "advice": (
-            "Please tell me what I can do.",
-            "I need advice that works.",
-            "Please give me some advice.",
-        ),
-        "dialectic": (
-            "Help me look at both sides.",
-            "I want to see this from every side.",
-            "Please show me the other side of it.",
-        ),
-        "growth": (
-            "Help me learn from this.",
-            "I want to understand myself better.",
-            "Help me see why I am like this.",
-        ),
-        "motives": (
-            "Tell me why they did it.",
-            "I want to know why they act like that.",
-            "I want to understand why they did it.",
-        ),
-    },
-    "hint": {
-        "praise": (
-            "I did try very hard.",
-            "Nobody sees how much I do.",
-            "I try very hard every day.",
-        ),
-        "not_at_fault": (
-            "Maybe I did something wrong.",
-            "Others say I brought it on myself.",
-            "Perhaps I am to blame.",
-        ),
-        "venting": (
-            "I have to get it off my chest.",
-            "There is so much inside me.",
-            "I need to let it out.",
-        ),
-        "deep_empathy": (
-            "Nobody knows how it feels.",
-            "Kind words do not reach me.",
-            "Nobody knows how deep it goes.",
-        ),
-        "advice": (
-            "I do not know what to do next.",
-            "It can not go on like this.",
-            "I do not know the next step.",
-        ),
-        "dialectic": (
-            "Perhaps there is another side to it.",
-            "I keep turning it over in my head.",
-            "I wonder about the other side of it.",
-        ),
-        "growth": (
-            "I wonder why I am like this.",
-            "It is not the first time for me.",
-            "I wonder what I can learn from it.",
-        ),
-        "motives": (
-            "I can not see what they think.",
-            "It makes no sense to me what they did.",
-            "I wonder why they do it.",
-        ),
-    },
-}
-
-OBLIQUE = {
-    "emotional": (
-        "I feel it in my chest all day.",
-        "I feel it wherever I go.",
-        "I feel how heavy it lies on me.",
-    ),
-    "rational": (
-        "I think about it all day.",
-        "I think it over again and again.",
-        "I think in circles about it.",
-    ),
-}
-"""What shows of a need that is never spoken of: its kind, and no more."""
+LOW, LIGHTER, MET = 35, 60, 70
+"""Emotions: below the first feelings are strong, from the second on they fade, and from the third
+on a need weighs less."""
+_CONTRACTIONS = (
+    ("I am", "I'm"), ("It is", "It's"), ("it is", "it's"), ("That is", "That's"),
+    ("that is", "that's"), ("There is", "There's"), ("there is", "there's"), ("do not", "don't"),
+    ("Do not", "Don't"), ("does not", "doesn't"), ("did not", "didn't"), ("have not", "haven't"),
+    ("has not", "hasn't"), ("are not", "aren't"), ("cannot", "can't"), ("is not", "isn't"),
+    ("You are", "You're"), ("you are", "you're"),
+)  # fmt: skip
+_SHORT = dict(_CONTRACTIONS)
+_LONG = {short: long for long, short in _CONTRACTIONS}
+_TO_SHORTEN = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b(?= \w)")
+_TO_OPEN = re.compile(rf"\b(?:{'|'.join(_LONG)})\b")
 
 
-def band(emotion: int) -> int:
-    """0 low, 1 middle, 2 lighter: how a feeling is worded."""
-    return 0 if emotion < 35 else 1 if emotion < 60 else 2
+def manner(text: str, voice: str) -> str:
+    """`text` as this user says it: who talks in short sentences contracts, the others do not."""
+    return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
 
 
-def reaction(change: int, voice: str, shows: bool, u: float) -> str:
-    """What the user says to the last reply; a change that does not show sounds neutral."""
+def opened(text: str) -> str:
+    """The contractions of `manner` undone."""
+    return _TO_OPEN.sub(lambda m: _LONG[m.group()], text)
+
+
+def opener(user: User, u: Sequence[float]) -> str:
+    """The first sentence: the topic, unless the first fact is about to name it again."""
+    persona = user.persona
+    named_at_once = not content(persona.topic).isdisjoint(content(persona.facts[0]))
+    if named_at_once and u[0] < 0.5:
+        return pick(lines.OPENERS_WITHOUT_TOPIC[persona.voice], u[1])
+    return pick(lines.OPENERS[persona.voice], u[1]).format(t=persona.topic)
+
+
+def reaction(change: int, after: str | None, hurt: bool, shows: bool, user: User, u: float) -> str:
+    """What the user says to a reply whose last strategy was `after`.
+
+    A change that does not show sounds neutral.
+    """
+    asked = after == "question"
     if not shows or change == 0:
-        return pick(FLAT, u)
-    return pick((RISE if change > 0 else FALL)[voice], u)
+        return pick(lines.FLAT_AFTER_A_QUESTION if asked else lines.FLAT, u)
+    if hurt and change < 0:
+        return pick(lines.HURT[user.temperament], u)
+    rises = change > 0
+    pool = (lines.RISE_AFTER if rises else lines.FALL_AFTER)[after] if after else ()
+    if not asked:  # an answer begins with neither thanks nor yes
+        pool += (lines.RISE if rises else lines.FALL)[user.persona.voice]
+        pool += (lines.RISE_OF if rises else lines.FALL_OF)[user.temperament]
+    return pick(pool, u)
 
 
-def feeling(word: str, emotion: int, u: float) -> str:
-    return pick(FEELING[band(emotion)], u).format(e=word)
+def puzzled(u: float) -> str:
+    return pick(lines.PUZZLED, u)
 
 
-def need(lines: str, intention: str, u: float) -> str:
-    if lines == "oblique":
+def feeling(word: str, told: bool, emotion: int, u: float) -> str:
+    """`word`, a feeling already told or a new one; who feels lighter only speaks of those told."""
+    band = 0 if emotion < LOW else 1 if emotion < LIGHTER or not told else 2
+    return pick((lines.TOLD_FEELING if told else lines.NEW_FEELING)[band], u).format(e=word)
+
+
+def need(shown: str, intention: str, emotion: int, said: frozenset[str], u: float) -> str:
+    """A line that bears on what the user came for, none of `said` while there are others."""
+    met = emotion >= MET
+    if shown == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
-        return pick(OBLIQUE[kind], u)
-    return pick(NEED[lines][intention], u)
+        pool = lines.OBLIQUE[kind]["met" if met else "heavy"]
+    else:
+        pool = lines.NEED["met" if met else shown][intention]
+    return pick(tuple(line for line in pool if line not in said) or pool, u)
+
+
+def farewell(ended: str, hurt: bool, user: User) -> str:
+    """The last words of a talk."""
+    if ended == "left" and hurt:
+        return lines.STORMS_OFF[user.temperament]
+    return lines.FAREWELL[ended][user.persona.voice]
+
+
+def shows_attitude(text: str) -> bool:
+    """Whether the first sentence of `text` says how the reply was taken."""
+    return not text.startswith(_UNREADABLE)
 
 
 def speaks_of_need(text: str) -> bool:
     """Whether a line in `text` bears on what the user came for."""
-    return any(line in text for line in _NEED_LINES)
+    plain = opened(text)
+    return any(line in plain for line in NEED_LINES)
 
 
-_NEED_LINES = tuple(
-    line for table in (*NEED.values(), OBLIQUE) for lines in table.values() for line in lines
+def _all(tables: Sequence[dict[str, Lines]]) -> Lines:
+    return tuple(line for table in tables for some in table.values() for line in some)
+
+
+NEED_LINES = _all([*lines.NEED.values(), *lines.OBLIQUE.values()])
+_UNREADABLE = tuple(
+    manner(line, voice)
+    for line in (*lines.FLAT, *lines.FLAT_AFTER_A_QUESTION, *lines.PUZZLED)
+    for voice in ("plain", "short")
 )

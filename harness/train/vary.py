@@ -18,6 +18,7 @@ from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.people import PEOPLE, Persona
 from harness.simulator.protocol import TRAIN
+from harness.simulator.voice import manner
 from harness.simulator.words import FUNCTION_WORDS
 
 SHARE = 0.85
@@ -51,8 +52,10 @@ def retold(said: Sequence[str], told_by: Persona, draws: np.random.Generator) ->
     swap: dict[str, str] = {}
     for fact in told_by.facts:
         other = _another_fact(draws)
-        swap[fact.rstrip(".")] = other[0].upper() + other[1:]
-        swap[turn_round(fact.rstrip("."))] = turn_round(other)
+        told, new = (
+            manner(text, told_by.voice) for text in (fact.rstrip("."), other[0].upper() + other[1:])
+        )
+        swap[told], swap[turn_round(told)] = new, turn_round(new)
     topic = _reworded(_one_of(_topics(), draws), draws)
     swap[told_by.topic] = topic
     swap[turn_round(told_by.topic)] = turn_round(topic)

@@ -89,7 +89,6 @@ class SimulatorContract:
         talk = hold(simulator, key())
         assert [turn.ended is None for turn in talk] == [True] * (len(talk) - 1) + [False]
         assert talk[-1].ended in ("success", "left", "cap")
-        assert talk[-1].text == ""
         with pytest.raises(ValueError, match="a conversation that has ended"):
             simulator.answer([talk[-1]], [SupporterReply("Hello there.")])
 

@@ -2,24 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from harness.simulator import voice
-from harness.simulator.listening import direction, listen
+from harness.simulator.listening import listen
 from harness.simulator.reading import read
 from harness.simulator.recognise import recognise
 from harness.simulator.reference import turned
 from harness.simulator.reference_phrases import DISMISSIVE, PHRASES
-
-
-@pytest.mark.parametrize("lines", ["free", "hint"])
-def test_a_listener_hears_every_need_as_what_it_is(lines: str) -> None:
-    for intention, said in voice.NEED[lines].items():
-        assert {listen([f"I see. {line}"]).need for line in said} == {intention}
-
-
-def test_a_listener_tells_reactions_apart() -> None:
-    assert {direction(line) for lines in voice.RISE.values() for line in lines} == {1}
-    assert {direction(line) for lines in voice.FALL.values() for line in lines} == {-1}
-    assert {direction(line) for line in voice.FLAT} == {0}
 
 
 def test_a_listener_keeps_facts_and_feelings_apart() -> None:

@@ -35,7 +35,7 @@ TRAIN = (
         (
             "My neighbour comes over every evening.",
             "He talks about his divorce for hours.",
-            "I can not say no to him.",
+            "I cannot say no to him.",
             "My wife goes to bed without me.",
             "He cried at our table last night.",
         ),

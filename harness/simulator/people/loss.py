@@ -77,7 +77,7 @@ HELD_OUT = (
             "My brother died in a car.",
             "We had a fight the day before.",
             "My mother does not leave her room.",
-            "I have his phone and can not open it.",
+            "I have his phone and cannot open it.",
             "He was to come to my wedding.",
         ),
         ("sad", "angry", "guilty"),

@@ -78,7 +78,7 @@ HELD_OUT = (
             "I failed one exam in May.",
             "I work at night to pay for my room.",
             "My teacher does not answer my letters.",
-            "My parents can not help me.",
+            "My parents cannot help me.",
         ),
         ("worried", "disappointed", "tired"),
         "short",

@@ -1,0 +1,163 @@
+"""What users say: that it can be heard for what it is, suits the moment, and differs by user."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+from harness.config import DifficultyConfig
+from harness.policy.listening import listen as policy_listens
+from harness.simulator import lines, reference, voice
+from harness.simulator.listening import direction, listen
+from harness.simulator.people import EVERYONE
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.state import User
+from harness.simulator.words import sentences
+from tests.simulator.contract import hold, key
+
+MANNERS = ("plain", "short")
+GLAD = (lines.RISE, lines.RISE_AFTER, lines.RISE_OF)
+SORRY = (lines.FALL, lines.FALL_AFTER, lines.FALL_OF, lines.HURT)
+NEUTRAL = (*lines.FLAT, *lines.FLAT_AFTER_A_QUESTION)
+QUESTION = "What happened then?"
+EAGER = DifficultyConfig(threshold=-5.0, disclosure="free", acceptance="any_kindness")
+
+
+def flat(*tables: dict[str, lines.Lines]) -> list[str]:
+    return [line for table in tables for some in table.values() for line in some]
+
+
+def talks(level: DifficultyConfig, count: int = 30) -> list[list[UserTurn]]:
+    keys = [ConversationKey(5, 1, group, 0) for group in range(count)]
+    return reference.talk(ScriptedSimulator(level), reference.attentive, keys)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize(("said", "way"), [(GLAD, 1), (SORRY, -1)], ids=["glad", "sorry"])
+def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(said, way, manner):
+    for line in flat(*said):
+        as_said = voice.manner(line, manner)
+        assert direction(as_said) == way, as_said
+        assert len(sentences(as_said)) == 1, as_said
+        assert voice.shows_attitude(as_said), as_said
+
+
+def test_a_neutral_line_gives_nothing_away():
+    assert {direction(line) for line in NEUTRAL} == {0}
+    assert not any(map(voice.shows_attitude, (*NEUTRAL, *lines.PUZZLED)))
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_talk_of_the_talk_is_no_fact_to_the_policy(manner):
+    openers = [o.format(t="my exam") for o in flat(lines.OPENERS)]
+    for line in (*flat(*GLAD, *SORRY), *NEUTRAL, *lines.SILENT, *openers):
+        heard = policy_listens([voice.manner(line, manner)])
+        assert (heard.facts, heard.feelings) == ((), ()), line
+        assert bool(heard.topics) == (line in openers)
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("shown", lines.NEED)
+def test_a_need_is_heard_as_what_it_is(shown, manner):
+    for intention, said in lines.NEED[shown].items():
+        for line in said:
+            text = f"Hm. {voice.manner(line, manner)}"
+            assert listen([text]).need == intention, line
+            assert voice.speaks_of_need(text), line
+
+
+def test_what_is_never_said_shows_its_kind_only():
+    for kind, tables in lines.OBLIQUE.items():
+        for line in flat(tables):
+            heard = listen([f"Hm. {line}"])
+            assert (heard.kind, heard.need) == (kind, None), line
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_a_feeling_is_heard_by_both_listeners(manner):
+    for line in (*sum(lines.NEW_FEELING, ()), *sum(lines.TOLD_FEELING, ())):
+        said = voice.manner(line.format(e="sad"), manner)
+        assert listen([f"Hm. {said}"]).feelings == ("sad",), said
+        assert policy_listens([said]).feelings == ("sad",), said
+
+
+def test_contractions_can_be_undone():
+    facts = [fact for person in EVERYONE for fact in person.facts]
+    for line in (*facts, *voice.NEED_LINES, *flat(*GLAD, *SORRY)):
+        assert voice.opened(voice.manner(line, "short")) == line
+    assert voice.manner("I am here and it is not my fault.", "short") == (
+        "I'm here and it's not my fault."
+    )
+
+
+def test_no_need_is_said_twice_while_there_are_other_lines():
+    for talk in talks(DifficultyConfig(disclosure="free", stop_below=0)):
+        said = [line for turn in talk for line in voice.NEED_LINES
+                if line in sentences(voice.opened(turn.text))]  # fmt: skip
+        heavy = [line for line in said if line in flat(lines.NEED["free"])]
+        assert max(Counter(heavy[:4]).values(), default=1) == 1
+
+
+def test_a_need_weighs_less_once_the_user_feels_better():
+    for talk in talks(EAGER):
+        for turn in talk[1:]:
+            if turn.emotion >= voice.MET and voice.speaks_of_need(turn.text):
+                assert listen([voice.opened(turn.text)]).need == turn.state.user.intention
+                assert not any(line in turn.text for line in flat(lines.NEED["free"]))
+
+
+def test_a_question_is_answered_with_something_of_the_matter():
+    for disclosure in ("free", "hint", "never"):
+        level = replace(EAGER, disclosure=disclosure)
+        answers = [hold(ScriptedSimulator(level), key(group=n), (QUESTION,))[1] for n in range(40)]
+        assert all(answer.state.told.facts == 2 for answer in answers)
+        assert not any(answer.text.startswith(("Yes", "That helps")) for answer in answers)
+
+
+def test_relief_is_only_from_what_was_told():
+    for talk in talks(EAGER):
+        for before, turn in pairwise(talk):
+            spoken = set(listen([turn.text]).feelings) & set(turn.state.user.persona.feelings)
+            if turn.emotion >= voice.LIGHTER:
+                assert before.state.told.feelings >= spoken, turn.text
+
+
+def reactions(**of) -> set[str]:
+    user = User(**({"person": 0, "intention": "venting", "temperament": "passive"} | of))
+    shown = [voice.reaction(-5, "suggest", False, True, user, n / 40) for n in range(40)]
+    return {*shown, *(voice.reaction(5, "affirm", False, True, user, n / 40) for n in range(40))}
+
+
+def test_temperament_and_manner_of_speaking_can_be_heard():
+    tempers = [reactions(temperament=t) for t in lines.RISE_OF]
+    assert all(a - b for a in tempers for b in tempers if a is not b)
+    by_voice = {person.voice: reactions(person=n) for n, person in enumerate(EVERYONE)}
+    assert all(a - b for a in by_voice.values() for b in by_voice.values() if a is not b)
+
+
+def last_words(level: DifficultyConfig, said: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for n in range(60):
+        last = hold(ScriptedSimulator(level), key(group=n), (said,))[-1]
+        found.setdefault(str(last.ended), set()).add(last.text)
+    return found
+
+
+def test_who_goes_says_so():
+    left = last_words(replace(EAGER, threshold=5.0), "You are pathetic.")["left"]
+    storms = set(lines.STORMS_OFF.values())
+    assert all(any(voice.opened(text).endswith(s) for s in storms) for text in left)
+    glad = last_words(replace(EAGER, start_emotion=95), "You sound so sad.")["success"]
+    assert {voice.opened(text) for text in glad} == set(lines.FAREWELL["success"].values())
+
+
+def test_the_same_sentence_again_within_one_reply_is_stale():
+    simulator = ScriptedSimulator(DifficultyConfig())
+    once, thrice = "You should just talk to them.", "You should just talk to them. " * 3
+    (opening,) = simulator.open([key()])
+    chances = [simulator.rise_probability(opening.state, SupporterReply(t)) for t in (once, thrice)]
+    assert chances[1] < chances[0] / 2

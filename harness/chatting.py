@@ -39,7 +39,7 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     """
     config = _only(overrides)
     if config.simulator.kind == "served":
-        needs.check_served(config.simulator)
+        needs.check_served(config)
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.cli_profiles import profiles
 from harness.options import (
     AsJson,
     Cards,
@@ -33,6 +34,7 @@ app = typer.Typer(
     help="Sweep the difficulty of a simulated user; see where policy entropy collapses and why.",
     epilog="Any command takes --debug, which shows the traceback behind an error message.",
 )
+app.add_typer(profiles, name="profiles")
 
 
 @app.callback()

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 
 from harness import places
-from harness.config import RunConfig, SimulatorConfig
+from harness.config import LEVELS, RunConfig
 from harness.errors import ConfigError
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
@@ -18,12 +18,14 @@ def check(configs: Iterable[RunConfig]) -> None:
     """Raise ConfigError, with the command that installs it, if something is missing."""
     known = list(configs)
     _check_policies(known)
-    for simulator in {config.simulator for config in known if config.simulator.kind == "served"}:
-        check_served(simulator)
+    for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
+        if config.simulator.kind == "served":
+            check_served(config)
 
 
-def check_served(simulator: SimulatorConfig) -> None:
-    """Raise ConfigError if the client or the key of a served user is missing."""
+def check_served(config: RunConfig) -> None:
+    """Raise ConfigError if a served user lacks the client or the key, or nobody fits the level."""
+    simulator = config.simulator
     absent = missing(FOR_SERVED_USERS)
     if absent:
         raise ConfigError(
@@ -32,6 +34,11 @@ def check_served(simulator: SimulatorConfig) -> None:
     name = simulator.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
+    if simulator.profiles:
+        from harness.simulator.served import cast
+
+        for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
+            cast.check(level, simulator)
 
 
 def _check_policies(configs: Iterable[RunConfig]) -> None:

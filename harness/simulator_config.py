@@ -53,9 +53,16 @@ class SimulatorConfig:
     """null leaves it to the endpoint; RLVER's users speak at 0.5 (arXiv 2507.03112)."""
     max_tokens: int = 400
     """Of one answer."""
+    profiles: str = ""
+    """JSONL file of users of one's own; empty for ours."""
 
     def __post_init__(self) -> None:
         one_of("simulator.kind", self.kind, ("scripted", "served"))
+        if self.profiles and self.kind != "served":
+            raise ConfigError(
+                "simulator.profiles needs simulator=served, got scripted, who speaks for people "
+                "of ours only; what profiles ask for can be set by difficulty.intentions"
+            )
         _check_url(self.base_url)
         if not self.model.strip():
             raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")

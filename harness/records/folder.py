@@ -5,6 +5,7 @@
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
     train.log        the child's output, in a sweep
     simulator/       what a served user answered, by step
+    profiles.jsonl   simulator.profiles as they were when the run was planned
 
 A folder is a run once run.json is there; it is renamed into place after config.yaml.
 """
@@ -90,6 +91,10 @@ class RunFolder:
         return self.path / "simulator"
 
     @property
+    def profiles(self) -> Path:
+        return self.path / "profiles.jsonl"
+
+    @property
     def log(self) -> Path:
         return self.path / "train.log"
 
@@ -102,7 +107,8 @@ class RunFolder:
 
 
 OWN_LEFTOVER = re.compile(
-    r"config\.yaml|train\.log|events\.jsonl|\.lock|\.holder|\.(config\.yaml|run\.json)\.\d+\.tmp"
+    r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
+    r"|\.(config\.yaml|profiles\.jsonl|run\.json)\.\d+\.tmp"
 )
 """What a start that died before run.json may have left; anything else is somebody's."""
 
@@ -111,7 +117,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
     """Make `folder` a planned run.
 
     Raises ConfigError if it already holds a run or somebody's files, FolderError if it cannot
-    be made.
+    be made, DataError if simulator.profiles cannot be read.
     """
     if folder.is_run():
         raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
@@ -125,6 +131,8 @@ def create(folder: RunFolder, config: RunConfig) -> None:
             (folder.path / name).unlink()
         text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
+        if config.simulator.profiles:
+            atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
     write_status(
@@ -141,6 +149,15 @@ def read_config(folder: RunFolder) -> RunConfig:
     if not isinstance(values, dict):
         raise DataError(f"{folder.config}: must hold a mapping, got {type(values).__name__}")
     return config_file.from_dict(values, where=str(folder.config))
+
+
+def read_own_config(folder: RunFolder) -> RunConfig:
+    """`read_config`, with the run's own copy of simulator.profiles: the run needs no other."""
+    config = read_config(folder)
+    if not config.simulator.profiles:
+        return config
+    simulator = dataclasses.replace(config.simulator, profiles=str(folder.profiles))
+    return dataclasses.replace(config, simulator=simulator)
 
 
 def read_status(folder: RunFolder) -> RunStatus:

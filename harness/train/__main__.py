@@ -46,7 +46,7 @@ def main() -> int:
 
 def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
-    config = folder.read_config(run)
+    config = folder.read_own_config(run)
     status = folder.read_status(run)
     if status.status == "done":
         emit({"event": "resume", "step": status.last_step})

@@ -10,7 +10,7 @@ import numpy as np
 from harness.config import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserSimulator
-from harness.simulator.rules import who
+from harness.simulator.served.cast import who
 from harness.train.advantages import (
     FloatArray,
     group_relative,
@@ -43,7 +43,7 @@ def converse(course: Course, speaker: Successor, step: int) -> list[Conversation
     starts = [lesson.start for lesson in mine if lesson.start is not None]
     users = _users(config, [lesson.level for lesson in mine])
     held = take_over(users, speaker, keys, starts) if starts else hold(users, speaker, keys)
-    return [_named(c, lesson.level) for c, lesson in zip(held, mine, strict=True)]
+    return [_named(c, lesson.level, config) for c, lesson in zip(held, mine, strict=True)]
 
 
 def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:
@@ -55,9 +55,9 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
     return SideBySide(simulators, [distinct.index(level) for level in levels])
 
 
-def _named(held: Conversation, level: DifficultyConfig) -> Conversation:
+def _named(held: Conversation, level: DifficultyConfig, config: RunConfig) -> Conversation:
     """With what is known of its user for the record."""
-    user, _ = who(held.start.key if held.start else held.key, level)
+    user = who(held.start.key if held.start else held.key, level, config.simulator)
     return replace(held, level=level.name, temperament=user.temperament)
 
 

@@ -63,11 +63,15 @@ def play(body: Body) -> str:
         return json.dumps({"reason": "So it felt.", "target_fit": fit, "change": change})
     if purpose(body) == "schema":
         return "banana"
-    fact = FIRST_FACT.search(body["messages"][0]["content"])
-    assert fact is not None
     if purpose(body) == "open":
-        return json.dumps({"say": f"{fact[1]} That was {seed % 1000} days ago."})
+        return json.dumps({"say": f"{_first_fact(body)} That was {seed % 1000} days ago."})
     return json.dumps({"say": f"I keep thinking of it, {seed % 1000} times a day."})
+
+
+def _first_fact(body: Body) -> str:
+    """Of one of our own people, or of a profile."""
+    found = FIRST_FACT.search(body["messages"][0]["content"])
+    return found[1] if found else str(data(body)["person"]["facts"][0])
 
 
 @dataclass

@@ -9,6 +9,7 @@ LONGEST_QUOTE = 2000
 """Characters of one message of the policy that the user hears."""
 LONGEST_REPLY = 600
 """Characters of one message of the user that the policy hears."""
+MOST_READ = 4 * LONGEST_QUOTE
 CUT = " ..."
 _SPECIAL = re.compile(
     r"<\|[^|<>]{0,40}\|>"  # <|im_start|> and its like
@@ -24,16 +25,16 @@ _ROLE = re.compile(
 
 def quoted(text: str) -> str:
     """What the policy said, as one line of plain text: no control character, no role marker."""
-    return _shortened(_plain(text), LONGEST_QUOTE)
+    return _shortened(plain(text[:MOST_READ]), LONGEST_QUOTE)
 
 
 def spoken(text: str) -> str:
     """What the user said, fit for the policy's chat template and for a terminal."""
-    return _shortened(_plain(text), LONGEST_REPLY)
+    return _shortened(plain(text[:MOST_READ]), LONGEST_REPLY)
 
 
-def _plain(text: str) -> str:
-    text = text[: 4 * LONGEST_QUOTE]
+def plain(text: str) -> str:
+    """One line without control characters, role markers or special tokens."""
     while (fewer := _SPECIAL.sub(" ", text)) != text:  # taking one out may make another
         text = fewer
     text = _ROLE.sub(r"\1 -", text)

@@ -12,6 +12,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reading import read
 from harness.simulator.served import answers, prompts, wording
 from harness.simulator.served.answers import Appraisal
+from harness.simulator.served.cast import Guest, who
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.line import Line
 from harness.simulator.served.quoting import quoted
@@ -28,7 +29,7 @@ class ServedSimulator:
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
         """The opening of each conversation; each user is asked once, and the same ever after."""
-        users = [rules.who(key, self.difficulty)[0] for key in keys]
+        users = [who(key, self.difficulty, self._line.config) for key in keys]
         distinct = list(dict.fromkeys(users))
         said = self._line.run([self._opening(user) for user in distinct])
         opening = dict(zip(distinct, said, strict=True))
@@ -46,7 +47,7 @@ class ServedSimulator:
         pairs = zip(turns, replies, strict=True)
         return self._line.run([self._answer(turn, reply) for turn, reply in pairs])
 
-    async def _opening(self, user: User) -> str | Fault:
+    async def _opening(self, user: User | Guest) -> str | Fault:
         request, level = prompts.opening(user, self.difficulty), self.difficulty.disclosure
         try:
             return await self._line.ask(
@@ -55,7 +56,7 @@ class ServedSimulator:
         except Fault as fault:
             return fault
 
-    def _open(self, key: ConversationKey, user: User, said: str | Fault) -> UserTurn:
+    def _open(self, key: ConversationKey, user: User | Guest, said: str | Fault) -> UserTurn:
         """A user whose opening failed keeps silent; the first reply then ends the conversation."""
         start = self.difficulty.start_emotion
         talk = Talk(key, user, start, float(start))

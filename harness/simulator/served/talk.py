@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.simulator.protocol import ConversationKey
+from harness.simulator.served.cast import Guest
 from harness.simulator.state import User
 
 USER, SUPPORTER = "user", "supporter"
@@ -15,7 +16,7 @@ class Talk:
     """One conversation so far."""
 
     key: ConversationKey
-    user: User
+    user: User | Guest
     emotion: int
     reported: float
     """Start plus reported changes, before clipping."""

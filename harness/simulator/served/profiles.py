@@ -1,0 +1,182 @@
+"""Users of one's own: a JSONL file, one user a line, checked before anything is begun.
+
+    {"id": "u1", "persona": "Jo Ferris", "facts": ["My landlord sold the house.", "I have a
+     month."], "about": "41, drives a bus, dry humour", "intention": "advice", "split": "train"}
+
+What a file says of a user is data: cleaned like the policy's words, and quoted in a prompt.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.checks import one_of
+from harness.config import INTENTIONS, TEMPERAMENTS
+from harness.errors import ConfigError, DataError
+from harness.records import plain_file
+from harness.simulator.draws import uniforms
+from harness.simulator.protocol import HELD_OUT, TRAIN
+from harness.simulator.served.quoting import plain
+
+HELD_OUT_SHARE = 0.25
+"""Of the personas whose side the file leaves open."""
+LONGEST_LINE_BYTES = 100_000
+LONGEST = {"id": 80, "persona": 80, "about": 4000, "moved_by": 4000, "facts": 1000}
+"""Characters of a field; of facts, of each."""
+MOST_FACTS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One user."""
+
+    id: str
+    """Found once in a file."""
+    persona: str
+    """Who they are. All profiles of one persona are on the same side of the split."""
+    facts: tuple[str, ...]
+    """What happened, in the order in which it is told."""
+    about: str = ""
+    """Age, work, habits, how they speak."""
+    moved_by: str = ""
+    """What helps them and what does not: for the one who appraises, never for the one who speaks"""
+    intention: str | None = None
+    """One of INTENTIONS; None leaves it to the level."""
+    temperament: str | None = None
+    """One of TEMPERAMENTS; None leaves it to the level."""
+    split: str = TRAIN
+    """train or held_out; a file may leave it out, and the persona is dealt to a side."""
+
+
+@functools.cache
+def known(path: str) -> tuple[Profile, ...]:
+    """`read` and `check`, once a process. Raises ConfigError."""
+    profiles = read(Path(path))
+    check(profiles, path)
+    return profiles
+
+
+def read(path: Path) -> tuple[Profile, ...]:
+    """The users in `path`. Raises ConfigError: file, line, rule, what was given."""
+    profiles: dict[str, Profile] = {}
+    for number, line in lines(path):
+        profile = _profile(f"{path}:{number}", line)
+        if profile.id in profiles:
+            raise ConfigError(f"{path}:{number}: id must be found once, got {profile.id!r} again")
+        profiles[profile.id] = profile
+    return tuple(profiles.values())
+
+
+def lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Number and object of each line that is not blank. Raises ConfigError."""
+    try:
+        texts = plain_file.text(path).removeprefix("\ufeff").split("\n")
+    except DataError as error:
+        raise ConfigError(str(error)) from error
+    found = [(n, _object(f"{path}:{n}", t)) for n, t in enumerate(texts, start=1) if t.strip()]
+    if not found:
+        raise ConfigError(f"{path}: must hold a user a line, got none")
+    return found
+
+
+def check(profiles: Sequence[Profile], where: str) -> None:
+    """Raises ConfigError if a persona is on both sides, or a side is empty."""
+    both = overlap(profiles)
+    if both:
+        raise ConfigError(f"{where}: {overlap_line(profiles)}; {ADVICE}")
+    for side in (TRAIN, HELD_OUT):
+        if not any(profile.split == side for profile in profiles):
+            raise ConfigError(
+                f"{where}: must hold users of both sides, got none of {side}; give `split`"
+            )
+
+
+ADVICE = "leave `split` out, and whole personas are dealt to the two sides"
+
+
+def overlap(profiles: Sequence[Profile]) -> list[str]:
+    """Personas that are on both sides, in order."""
+    sides = {s: {p.persona for p in profiles if p.split == s} for s in (TRAIN, HELD_OUT)}
+    return sorted(sides[TRAIN] & sides[HELD_OUT])
+
+
+def overlap_line(profiles: Sequence[Profile]) -> str:
+    """`54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
+    both, held_out = overlap(profiles), [p for p in profiles if p.split == HELD_OUT]
+    reused = sum(profile.persona in set(both) for profile in held_out)
+    named = f", such as {', '.join(both[:3])}" if both else ""
+    return (
+        f"{reused} of {len(held_out)} held-out users reuse a persona of train "
+        f"(personas: {len(both)}{named})"
+    )
+
+
+def dealt(persona: str) -> str:
+    """The side of a persona that was given none: the same in every file, whoever else is in it."""
+    return HELD_OUT if uniforms("split", persona)[0] < HELD_OUT_SHARE else TRAIN
+
+
+def cleaned(where: str, field: str, text: Any) -> str:
+    """One line of plain text. Raises ConfigError for what is no text, or too long."""
+    if not isinstance(text, str):
+        raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
+    if len(text) > LONGEST[field]:
+        rule = f"{field} must be at most {LONGEST[field]:,} characters"
+        raise ConfigError(f"{where}: {rule}, got {len(text):,}")
+    return plain(text)
+
+
+def _object(where: str, line: str) -> dict[str, Any]:
+    size = len(line.encode("utf-8"))
+    if size > LONGEST_LINE_BYTES:
+        rule = f"a line must be at most {LONGEST_LINE_BYTES:,} bytes"
+        raise ConfigError(f"{where}: {rule}, got {size:,}")
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: must be JSON, got {line[:40]!r}") from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"{where}: must be a JSON object, got {line[:40]!r}")
+    return found
+
+
+def _profile(where: str, values: Mapping[str, Any]) -> Profile:
+    for key in values:
+        one_of(f"{where}: a key", key, [field.name for field in dataclasses.fields(Profile)])
+    persona = _words(where, "persona", values.get("persona"))
+    facts = values.get("facts")
+    if not isinstance(facts, list) or not 1 <= len(facts) <= MOST_FACTS:
+        rule = f"facts must be a list of 1 to {MOST_FACTS} texts"
+        raise ConfigError(f"{where}: {rule}, got {facts!r:.40}")
+    return Profile(
+        id=_words(where, "id", values.get("id")),
+        persona=persona,
+        facts=tuple(_words(where, "facts", fact) for fact in facts),
+        about=cleaned(where, "about", values.get("about", "")),
+        moved_by=cleaned(where, "moved_by", values.get("moved_by", "")),
+        intention=_choice(where, "intention", values, INTENTIONS),
+        temperament=_choice(where, "temperament", values, TEMPERAMENTS),
+        split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or dealt(persona),
+    )
+
+
+def _words(where: str, field: str, text: Any) -> str:
+    found = cleaned(where, field, text)
+    if not any(character.isalnum() for character in found):
+        raise ConfigError(f"{where}: {field} must have words, got {text!r:.40}")
+    return found
+
+
+def _choice(
+    where: str, field: str, values: Mapping[str, Any], allowed: Sequence[str]
+) -> str | None:
+    given = values.get(field)
+    if given is not None:
+        one_of(f"{where}: {field}", given, allowed)
+    return given

@@ -1,0 +1,95 @@
+"""Profiles of RLVER and SAGE (arXiv 2507.03112, 2505.02847) as users of ours.
+
+A published line has a persona card (`player`), a `scene` in Markdown, one of three characters and
+one of eight hidden intentions, in Chinese. The scene tells what happened and then how the user
+reacts to which replies: that part, and what else is said of the talk to come, is for the one who
+appraises. `first_talk` is not used: an opening is asked of the model, as the level has it.
+"""
+
+# ruff: noqa: RUF001 - the full-width signs are those of the published text
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from harness.checks import one_of
+from harness.errors import ConfigError
+from harness.simulator.served.profiles import Profile, cleaned, dealt, lines
+
+INTENTION_OF = {
+    "你认为自己在事件中没有任何责任和错误，你想要对方也认同你没有错": "not_at_fault",
+    "你希望对方引导你针对事件进行自我反思，收获自我成长": "growth",
+    "你希望对方辩证地分析事件中的问题": "dialectic",
+    "你希望对方深刻共情你的感受，而不是简单的安慰": "deep_empathy",
+    "你希望对方用心倾听你的情绪宣泄": "venting",
+    "你想分析事件中其他人物这么做的原因": "motives",
+    "你想获得能真实帮助你解决当下困境的建议": "advice",
+    "你希望对方真诚地夸奖你在事件中的具体行为": "praise",
+}
+TEMPERAMENT_OF = {"负面型": "negative", "被动型": "passive", "回避型": "avoidant"}
+_NAME = re.compile(r"姓名\s*[:：]\s*\**\s*(\w+)")
+_REACTIONS = re.compile(
+    r"(?:状态|emotion|情绪|角色|可能|回复)\S{0,12}反应|emotion|隐藏主题|(?:贴合|偏离)\S{0,6}主题",
+    re.I,
+)
+_MARKUP = re.compile(r"\*+|^\s*(?:[#>*+-]+|\d+[.、])\s*")
+_SENTENCE = re.compile(r"[。！？!?…；]|.{25}")
+_OF_THE_TALK = re.compile(r"NPC|倾诉|倾听|诉说|(?:希望|渴望).{0,12}(?:有人|对方)")
+"""Such a sentence is of the talk to come, and often says what the user hopes of it."""
+
+
+def read(path: Path, split: str | None) -> list[Profile]:
+    """The users in a published file, all of one side; None deals them. Raises ConfigError."""
+    return [_profile(f"{path}:{number}", values, split) for number, values in lines(path)]
+
+
+def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profile:
+    card, scene = (_text(where, field, values) for field in ("player", "scene"))
+    one_of(f"{where}: task", _text(where, "task", values), INTENTION_OF)
+    one_of(f"{where}: main_cha", _text(where, "main_cha", values), TEMPERAMENT_OF)
+    traits = values.get("cha_group") or []
+    told, reactions = _halves(scene)
+    facts = [cleaned(where, "facts", line) for line in told]
+    if not facts:
+        raise ConfigError(f"{where}: scene must tell what happened, got {scene[:40]!r}")
+    persona = _persona(card)
+    return Profile(
+        id=cleaned(where, "id", _text(where, "id", values)),
+        persona=persona,
+        facts=tuple(facts),
+        about=cleaned(where, "about", "\n".join([card, *map(str, traits)])),
+        moved_by=cleaned(where, "moved_by", "\n".join(reactions)),
+        intention=INTENTION_OF[values["task"]],
+        temperament=TEMPERAMENT_OF[values["main_cha"]],
+        split=split or dealt(persona),
+    )
+
+
+def _persona(card: str) -> str:
+    """The name on the card with a hash of the whole card: another card is another persona."""
+    name = _NAME.search(card)
+    digest = blake2b(" ".join(card.split()).encode(errors="replace"), digest_size=4).hexdigest()
+    return f"{name[1][:20] if name else 'persona'}-{digest}"
+
+
+def _halves(scene: str) -> tuple[list[str], list[str]]:
+    """What happened, a line each, headings left out; and what the one who appraises is told."""
+    rows = scene.split("####隐藏主题")[0].split("\n")
+    cut = next((n for n, row in enumerate(rows) if _REACTIONS.search(row)), len(rows))
+    plain = [_MARKUP.sub("", row).strip() for row in rows]
+    told, of_the_talk = [], []
+    for row in plain[:cut]:
+        sentences = re.split(r"(?<=[。！？!?])", row)
+        told.append("".join(s for s in sentences if not _OF_THE_TALK.search(s)))
+        of_the_talk += [s for s in sentences if _OF_THE_TALK.search(s) and _SENTENCE.search(s)]
+    return [row for row in told if _SENTENCE.search(row)], of_the_talk + plain[cut:]
+
+
+def _text(where: str, field: str, values: Mapping[str, Any]) -> str:
+    found = values.get(field)
+    if not isinstance(found, str):
+        raise ConfigError(f"{where}: {field} must be text, got {found!r:.40}")
+    return found

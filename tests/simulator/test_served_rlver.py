@@ -1,0 +1,91 @@
+"""Profiles in the form that RLVER published, in wording of our own, as users of ours."""
+
+# ruff: noqa: RUF001
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness import profiling
+from harness.errors import ConfigError
+from harness.simulator.served import profiles, rlver
+
+CARD = "* 姓名：陈小舟\n* 年龄：29岁\n* 职业：面包师\n* 说话风格：\n慢，爱打比方。\n"
+SCENE = """\
+## 背景故事
+**事件起因：**
+上周，小舟的面包店收到了一封退租信。
+1. **三天前**：房东说合同不能再续。小舟希望有人能认真听一听。
+- 他想过搬店，但是钱不够。
+### 玩家不同状态下可能的反应
+* emotion低时：他会沉默。
+### NPC不同回复
+NPC给出具体办法时，小舟的emotion上升。
+####隐藏主题:
+***你想获得能真实帮助你解决当下困境的建议
+"""
+
+
+def published(**values):
+    task = "你想获得能真实帮助你解决当下困境的建议"
+    given = {"id": "a", "player": CARD, "scene": SCENE, "main_cha": "回避型",
+             "cha_group": ["犹豫", "冷淡", "多疑"], "task": task, "first_talk": "唉。"}  # fmt: skip
+    return given | values
+
+
+def written(path, *rows):
+    path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), "utf-8")
+    return path
+
+
+def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tmp_path):
+    (user,) = rlver.read(written(tmp_path / "p.jsonl", published()), "train")
+    assert user.facts == (
+        "上周，小舟的面包店收到了一封退租信。",
+        "三天前：房东说合同不能再续。",
+        "他想过搬店，但是钱不够。",
+    )
+    assert (user.intention, user.temperament, user.split) == ("advice", "avoidant", "train")
+    assert user.persona.startswith("陈小舟-")
+    assert user.about.endswith("慢，爱打比方。 犹豫 冷淡 多疑")
+    assert user.moved_by == (
+        "小舟希望有人能认真听一听。 玩家不同状态下可能的反应 emotion低时：他会沉默。 "
+        "NPC不同回复 NPC给出具体办法时，小舟的emotion上升。"
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"task": "你想睡觉"}, "task must be one of .*, got '你想睡觉'"),
+        ({"main_cha": "开朗型"}, "main_cha must be one of 负面型, 被动型, 回避型, got"),
+        ({"player": None}, "player must be text, got None"),
+        ({"scene": "## 背景"}, "scene must tell what happened, got '## 背景'"),
+    ],
+)
+def test_what_is_no_published_profile_is_named_by_line(tmp_path, values, told):
+    path = written(tmp_path / "p.jsonl", published(), published(**values))
+    with pytest.raises(ConfigError, match=rf"p\.jsonl:2: {told}"):
+        rlver.read(path, None)
+
+
+def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_none(
+    tmp_path, capsys
+):
+    others = [published(id=f"b{n}", player=CARD.replace("29", str(n))) for n in range(30, 70)]
+    train = written(tmp_path / "train.jsonl", published(), *others)
+    test = written(tmp_path / "test.jsonl", published(id="c"), published(id="d", player="姓名：李"))
+    out = tmp_path / "as_published.jsonl"
+    profiling.from_rlver([train], [test], out)
+    said = capsys.readouterr().out
+    assert f"{out}: 43 users, 42 personas" in said
+    assert "1 of 2 held-out users reuse a persona of train (personas: 1, such as 陈小舟-" in said
+    with pytest.raises(ConfigError, match="reuse a persona of train"):
+        profiling.check(out)
+    profiling.from_rlver([train, test], [], tmp_path / "dealt.jsonl")
+    profiling.check(tmp_path / "dealt.jsonl")
+    assert "0 of " in capsys.readouterr().out
+    assert len(profiles.known(str(tmp_path / "dealt.jsonl"))) == 43
+    with pytest.raises(ConfigError, match="must be a new file, and is there already"):
+        profiling.from_rlver([train], [], out)

@@ -1,0 +1,58 @@
+"""The user is not deaf: what helps in the grammar's words helps in anybody's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from harness.calibration import replies
+from harness.calibration.contexts import users_of
+from harness.calibration.replies import FreeReply
+from harness.config import STRATEGIES, DifficultyConfig
+from harness.policy.grammar import speak
+from harness.simulator.dynamics import GOAL_LINE
+from harness.simulator.people import EVERYONE
+from harness.simulator.protocol import SupporterReply
+from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.wants import fits
+
+MEDIUM = Path(__file__).parents[2] / "conf" / "difficulty" / "medium.yaml"
+TWINS = 6
+LEAST_SHARE = 0.8
+
+
+def twins(reply: FreeReply) -> list[str]:
+    """The grammar's sentences of the same strategy, to the same user at the same point."""
+    persona = EVERYONE[reply.person]
+    felt = (f"I feel {feeling}." for feeling in sorted(reply.told.feelings))
+    told = [f"It is about {persona.topic}.", *persona.facts[: reply.told.facts], *felt]
+    draws = np.random.default_rng(3)
+    return [speak(reply.strategy, [" ".join(told)], draws.random) for _ in range(TWINS)]
+
+
+def raised(held_out: bool) -> tuple[float, float]:
+    """P(both the reply and its twin raise) and P(the twin raises), by the same draw, summed.
+
+    Over the users whom the strategy serves: the replies of somebody who listens.
+    """
+    simulator = ScriptedSimulator(DifficultyConfig(**yaml.safe_load(MEDIUM.read_text())))
+    both = twin = 0.0
+    for reply in (r for r in replies.free() if r.held_out == held_out):
+        said, grammars = SupporterReply(reply.text), list(map(SupporterReply, twins(reply)))
+        place = STRATEGIES.index(reply.strategy)
+        for state in users_of(reply):
+            if fits(state.user.intention, state.trust)[place] >= GOAL_LINE:
+                free = simulator.rise_probability(state, said)
+                chances = [simulator.rise_probability(state, g) for g in grammars]
+                both += sum(min(free, chance) for chance in chances)
+                twin += sum(chances)
+    return both, twin
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+def test_four_in_five_raise_where_their_twin_in_the_grammars_words_does(held_out):
+    both, twin = raised(held_out)
+    assert both / twin >= LEAST_SHARE

@@ -8,6 +8,7 @@ redirects with the key in hand (both are refused here, before the body is read).
 from __future__ import annotations
 
 import asyncio
+import functools
 import importlib
 import itertools
 import json
@@ -122,15 +123,26 @@ def _errors() -> _Errors:
     import anyio
     import openai
 
-    transport = importlib.import_module(_transport(openai.DefaultAsyncHttpxClient))
+    transport = _transport()
     late = (openai.APITimeoutError, transport.TimeoutException)
     below = (transport.RequestError, ssl.SSLError, anyio.EndOfStream)
     return _Errors(openai.APIError, late, (openai.APIError, *below))
 
 
-def _transport(client: type[Any]) -> str:
-    """The module that `client` comes from: httpx, or httpx2 from version 3.0 of openai on."""
-    return next(c.__module__ for c in client.__mro__ if c.__name__ == "AsyncClient").split(".")[0]
+def _transport() -> Any:
+    """The module that the client's comes from: httpx, or httpx2 from version 3.0 of openai on."""
+    import openai
+
+    classes = openai.DefaultAsyncHttpxClient.__mro__
+    name = next(c.__module__ for c in classes if c.__name__ == "AsyncClient")
+    return importlib.import_module(name.split(".")[0])
+
+
+@functools.cache
+def _trusted(trust_env: bool) -> ssl.SSLContext:
+    """The certificates that TLS trusts; a pool of its own accord would read them all again."""
+    context: ssl.SSLContext = _transport().create_ssl_context(trust_env=trust_env)
+    return context
 
 
 def _client(config: SimulatorConfig, key: str) -> Any:
@@ -142,6 +154,7 @@ def _client(config: SimulatorConfig, key: str) -> Any:
         if fault is not None:
             raise fault
 
+    trust_env = urlsplit(config.base_url).hostname not in LOOPBACK
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=config.base_url,
@@ -150,7 +163,8 @@ def _client(config: SimulatorConfig, key: str) -> Any:
         default_headers={"Accept-Encoding": "identity"},
         http_client=openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
-            trust_env=urlsplit(config.base_url).hostname not in LOOPBACK,
+            trust_env=trust_env,
+            verify=_trusted(trust_env),
             event_hooks={"response": [look]},
         ),
     )

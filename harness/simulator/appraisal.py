@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain
 
 from harness.config import STRATEGIES
 from harness.simulator import dynamics
@@ -19,8 +18,8 @@ CONFUSION = -1.2
 """For talk of what this user never said."""
 SAID_BEFORE = -2.0
 STALE = -2.4
-"""Worth of a sentence that was said before, or is the user's own handed back, and of what is not
-language."""
+"""Worth of a sentence that was said before, is the user's own handed back or flatters, and of what
+is not language."""
 LONG_WORDS = 60
 """Words a reply may have; each time so many more tire."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
@@ -80,7 +79,7 @@ def appraise(
     return Appraisal(
         worth=STALE if puzzled else _worth(kinds, stale, state, rule),
         pick_up=_pick_up(reading, state),
-        confusion=rule.strictness * CONFUSION * min(2, _foreign(reading, state)),
+        confusion=CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
         fatigue=_mean_fatigue(frozenset(reading.strategies), state),
         form=_form(reading, cut),
@@ -90,19 +89,20 @@ def appraise(
 
 
 def _fresh(reading: Reading, state: State) -> list[Sentence]:
-    """The sentences that were not said before, here or earlier, nor are the user's own words."""
+    """The sentences that mean something: not said before, nor the user's own, nor flattery."""
     fresh = list[Sentence]()
+    before = [*state.sentences]
     for sentence in reading.said:
-        before = chain(state.sentences, (earlier.plain for earlier in fresh))
-        if not sentence.echo and not any(map(sentence.much_like, before)):
+        if not sentence.hollow and not any(map(sentence.much_like, before)):
             fresh.append(sentence)
+        before.append(sentence.plain)
     return fresh
 
 
 def _worth(kinds: frozenset[str], stale: int, state: State, rule: Acceptance) -> float:
     """Mean over the strategies and what is stale, so that no sentence can hedge another."""
     if not kinds:
-        return STALE if stale else rule.strictness * NOTHING_SAID
+        return STALE if stale else NOTHING_SAID
     wanted = fits(state.user.intention, state.trust)
     values = [dynamics.worth(wanted[_PLACE[k]], KINDNESS[k], rule) for k in sorted(kinds)]
     values += [STALE] * stale

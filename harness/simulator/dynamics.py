@@ -38,8 +38,6 @@ class Acceptance:
     """0: kindness alone; 1: only what the user came for."""
     gate: float
     """Lost, as fit, by a reply that does not serve the intention."""
-    strictness: float = 1.0
-    """Share of a slip that counts: of talk of what was never said, of saying nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ class Disclosure:
 
 
 ACCEPTANCES = {
-    "any_kindness": Acceptance(0.3, 0.0, 0.3),
+    "any_kindness": Acceptance(0.3, 0.0),
     "reasonable": Acceptance(0.65, 0.4),
     "goal_fit": Acceptance(0.9, 1.7),
 }

@@ -12,7 +12,7 @@ from functools import lru_cache
 from harness.simulator import surface
 from harness.simulator.echo import echoes
 from harness.simulator.people import EVERYONE
-from harness.simulator.recognise import dismisses, strategy_of
+from harness.simulator.recognise import dismisses, flatters, strategy_of
 from harness.simulator.words import FUNCTION_WORDS, content, sentences, stem, words
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
@@ -47,26 +47,29 @@ class Sentence:
     plain: str
     """Its words."""
     stems: frozenset[str]
+    frame: str
+    """Its words with its matter left open: `you are _ _`."""
     strategy: str | None
     told: bool
     """It speaks of a fact."""
-    echo: bool
-    """It is what a user says, not what is said to one."""
+    hollow: bool
+    """It is what a user says, not what is said to one; or praise that nobody takes for meant."""
 
     def much_like(self, other: str) -> bool:
         """Whether it says what `other`, in plain words, has said before, a word or two aside."""
         if self.plain == other:
             return True
-        if len(self.stems) < 3:
+        count = len(self.stems)
+        if count < 3:
             return False
-        if not self.told and len(self.stems) > 3 and _frame(self.plain) == _frame(other):
+        theirs, frame = _stems_and_frame(other)
+        if not self.told and count > 3 and self.frame == frame:
             return True
-        theirs = _stems(other)
         shared = len(self.stems & theirs)
-        alike = shared / len(self.stems | theirs)
+        alike = shared / (count + len(theirs) - shared)
         if self.told:
             return alike >= ALIKE_OF_FACT
-        within = shared == min(len(self.stems), len(theirs))
+        within = shared == min(count, len(theirs))
         return alike >= (ALIKE_WITHIN if within else ALIKE)
 
 
@@ -107,12 +110,13 @@ def read(text: str) -> Reading:
 @lru_cache(maxsize=65536)
 def _read_sentence(sentence: str) -> Reading:
     found = words(sentence)
-    stems = frozenset(map(stem, found))
-    plain, facts = " ".join(found), frozenset(_facts(stems))
-    echo = echoes(plain, facts)
-    strategy = None if echo else strategy_of(sentence)
+    plain = " ".join(found)
+    stems, frame = _stems_and_frame(plain)
+    facts = frozenset(_facts(stems))
+    hollow = echoes(plain, facts) or flatters(plain)
+    strategy = None if hollow else strategy_of(sentence)
     return Reading(
-        said=(Sentence(plain, stems, strategy, bool(facts), echo),),
+        said=(Sentence(plain, stems, frame, strategy, bool(facts), hollow),),
         strategies=(strategy,) if strategy else (),
         stems=stems,
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
@@ -125,14 +129,10 @@ def _read_sentence(sentence: str) -> Reading:
 
 
 @lru_cache(maxsize=65536)
-def _stems(plain: str) -> frozenset[str]:
-    return frozenset(map(stem, plain.split()))
-
-
-@lru_cache(maxsize=65536)
-def _frame(plain: str) -> str:
-    """A sentence with its matter left open: `you are _ _`."""
-    return " ".join(w if w in FUNCTION_WORDS else "_" for w in plain.split())
+def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
+    found = plain.split()
+    frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in found)
+    return frozenset(map(stem, found)), frame
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:

@@ -65,8 +65,6 @@ def strategy_of(sentence: str) -> str | None:
         return None
     tried = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(found)
-    if _FLATTERY.search(plain):
-        return None
     by_rule = next((name for name, pattern in tried if pattern.search(plain)), None)
     if by_rule is None and not asks(sentence):
         by_rule = next((name for _, _, name in _phrases(plain)), None)
@@ -77,6 +75,11 @@ def strategy_of(sentence: str) -> str | None:
 def _phrases(plain: str) -> tuple[_Stock, ...]:
     """The phrases in some words, in the order of the lexicon."""
     return _stock(plain, _PHRASES)
+
+
+def flatters(plain: str) -> bool:
+    """Whether a sentence, in plain words, praises the whole person beyond anything told."""
+    return _FLATTERY.search(plain) is not None
 
 
 @lru_cache(maxsize=65536)

@@ -83,7 +83,17 @@ PHRASES = {
         "I am here with you.",
     ),
 }
-NEUTRAL = ("I see what you mean.", "All right, I follow you.", "Okay, that is clear to me.")
+NEUTRAL = (
+    "I see what you mean.",
+    "Okay, that is clear to me.",
+    "Mm, I hear what you say.",
+    "Yes, that is how things are.",
+    "Right, I have got that.",
+    "I see, so it is like that.",
+    "Good, now I know that.",
+    "Fine, that much is clear.",
+)
+"""What answers nothing, a talk long without repeating itself."""
 DISMISSIVE = (
     "Just get over it.",
     "Other people have it worse.",

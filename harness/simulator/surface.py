@@ -66,7 +66,7 @@ _CASES = re.compile(r"[a-z][A-Z]")
 _SYMBOL = re.compile(r"[_#*\\/~^$@%+]")
 _SPEAKER = re.compile(
     r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:"
-    r"|^(?:me|you|i)\s?:",
+    r"|(?:^|[.!?])\s*\w+\s?:",
     re.IGNORECASE | re.MULTILINE,
 )
 _VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))

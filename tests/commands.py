@@ -1,6 +1,7 @@
-"""The harness command as a user runs it: a process of its own, in a folder of its own."""
+"""The harness command as a user runs it: in a folder of its own, and where it matters a process."""
 
 import contextlib
+import io
 import json
 import os
 import subprocess
@@ -9,6 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
+
+import pytest
+
+from harness import cli
 
 TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000")
 """A run that takes milliseconds a step."""
@@ -27,6 +32,31 @@ def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedP
         timeout=BUDGET_S,
         check=False,
     )
+
+
+def here(
+    *words: str, cwd: Path, said: bytes | str = b"", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """`harness WORDS` to its end in this process, `said` piped in; not for what becomes a run."""
+    given = said if isinstance(said, bytes) else said.encode()
+    streams = [io.TextIOWrapper(io.BytesIO(held), encoding="utf-8") for held in (given, b"", b"")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(cwd)
+        patch.setattr(sys, "argv", ["harness", *words])
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+            patch.setattr(sys, name, stream)
+        patch.delattr(os, "execve")  # what becomes a run would take this process with it
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    out, err = (_text(stream) for stream in streams[1:])
+    return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 @contextlib.contextmanager

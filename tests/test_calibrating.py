@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.config import LEVELS
-from tests.commands import harness
+from tests.commands import harness, here
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from tests.commands import harness
     ],
 )
 def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path):
-    done = harness("calibrate", *words, cwd=tmp_path)
+    done = here("calibrate", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert done.stderr.count("\n") == 1

@@ -14,7 +14,7 @@ from typing import Self
 
 import pytest
 
-from tests.commands import BUDGET_S, command, harness
+from tests.commands import BUDGET_S, command, here
 from tests.talks import chat, lines
 
 KIND = (
@@ -123,10 +123,10 @@ def test_nothing_a_reply_holds_reaches_the_terminal_but_as_text(tmp_path):
 
 
 def test_a_sweep_and_a_wrong_key_end_with_one_line(tmp_path):
-    done = harness("chat", "seed=1,2", cwd=tmp_path)
+    done = here("chat", "seed=1,2", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "harness: seed: chat has one user; give one value, got 2\n"
-    assert harness("chat", "sed=1", cwd=tmp_path).returncode == 2
+    assert here("chat", "sed=1", cwd=tmp_path).returncode == 2
 
 
 def test_without_any_input_it_ends_after_the_opening(tmp_path):

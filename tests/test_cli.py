@@ -2,17 +2,15 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from harness import cli
 from harness.config import RunConfig
 from harness.records import folder
 from harness.records.folder import RunFolder
-from tests.commands import TABULAR, command, harness
+from tests.commands import TABULAR, command, harness, here
 
 
 @pytest.fixture(autouse=True)
@@ -21,15 +19,12 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def run(monkeypatch, capsys):
+def run(tmp_path):
     """`harness WORDS` in this process: exit code, stdout, stderr."""
 
     def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["harness", *words])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+        done = here(*words, cwd=tmp_path)
+        return done.returncode, done.stdout, done.stderr
 
     return run
 
@@ -200,12 +195,24 @@ def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+LEFT = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.9.tmp")
+"""What a start that died leaves behind."""
+
+
 def test_a_run_and_its_law_from_the_command_line(tmp_path):
+    one = tmp_path / "d/one"
+    one.mkdir(parents=True)
+    for name in LEFT:
+        (one / name).write_text("left behind")
     trained = harness(
-        "train", *TABULAR, "trainer.steps=6", "--dir", "d/one", "--events", "jsonl", cwd=tmp_path
+        *("train", *TABULAR, "trainer.steps=6", "difficulty.turn_cap=2"),
+        *("--dir", "d/one", "--events", "jsonl"),
+        cwd=tmp_path,
     )
+    assert trained.returncode == 0, trained.stderr
+    texts = [p.read_text() for p in one.iterdir() if p.suffix in (".tmp", ".yaml")]
+    assert "left behind" not in texts
     events = [json.loads(line) for line in trained.stdout.splitlines()]
-    assert trained.returncode == 0
     assert events[0] == {"event": "start", "step": 0}
     assert [e["step"] for e in events if e["event"] == "step"] == [1, 2, 3, 4, 5, 6]
     assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
@@ -223,14 +230,3 @@ def test_a_folder_that_holds_a_run_is_refused(run):
     code, _, err = run("train", *TABULAR, "--dir", "d")
     assert code == 2
     assert "already holds a run" in err
-
-
-def test_what_a_start_that_died_left_behind_is_cleared_and_nothing_else(tmp_path):
-    left = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.9.tmp")
-    (tmp_path / "d").mkdir()
-    for name in left:
-        (tmp_path / "d" / name).write_text("left behind")
-    done = harness("train", *TABULAR, "trainer.steps=1", "--dir", "d", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    texts = [p.read_text() for p in (tmp_path / "d").iterdir() if p.suffix in (".tmp", ".yaml")]
-    assert "left behind" not in texts

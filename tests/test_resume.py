@@ -13,9 +13,10 @@ from harness.errors import ConfigError, DataError
 from harness.plans import Point
 from harness.records import folder, held
 from harness.records.folder import RunFolder, RunStatus
-from tests.commands import TABULAR, harness, only_sweep, rows, started, until
+from tests.commands import TABULAR, harness, here, only_sweep, rows, started, until
 
-SHORT = (*TABULAR, "trainer.steps=100", "trainer.checkpoint_every=1000")
+BRIEF = (*TABULAR, "difficulty.turn_cap=2")
+SHORT = (*BRIEF, "trainer.steps=100", "trainer.checkpoint_every=1000")
 
 
 def put(path: Path, status: RunStatus) -> RunFolder:
@@ -32,33 +33,27 @@ def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> 
     return Path(str(ledger.create(plans.build(points, ["seed"]), ["seed=range(3)"]).dir))
 
 
-def test_a_stopped_run_goes_on_and_then_has_nothing_to_do(tmp_path):
+def test_a_stopped_run_goes_on(tmp_path):
     with started("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "cut") > 5, "some steps")
         train.send_signal(signal.SIGINT)
         train.communicate(timeout=60)
     resumed = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
     assert (train.returncode, resumed.returncode) == (75, 0)
-    first = json.loads(resumed.stdout.splitlines()[0])
-    assert first["event"] == "resume"
-    assert 0 < first["step"] < rows(tmp_path / "cut") == 100
-
-    again = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
-    assert again.returncode == 0
-    assert [json.loads(line) for line in again.stdout.splitlines()] == [
-        {"event": "resume", "step": 100},
-        {"event": "end", "status": "done", "exit_code": 0},
-    ]
+    events = [json.loads(line) for line in resumed.stdout.splitlines()]
+    assert events[0]["event"] == "resume"
+    assert 0 < events[0]["step"] < rows(tmp_path / "cut") == 100
+    assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
 
 
 def test_a_held_folder_is_75_and_names_the_process(tmp_path):
-    with started("train", *TABULAR, "trainer.steps=100000", "--dir", "d", cwd=tmp_path) as train:
+    words = (*BRIEF, "trainer.steps=100000", "--dir", "d")
+    with started("train", *words, cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "d") > 0, "a step")
-        for words in (("resume", "d"), ("train", *TABULAR, "--dir", "d")):
-            done = harness(*words, cwd=tmp_path)
-            assert done.returncode == 75
-            assert f"held by process {train.pid} on " in done.stderr
-    assert "continue with `harness resume d`" in harness("status", "d", cwd=tmp_path).stdout
+        for refused in (harness("resume", "d", cwd=tmp_path), here("train", *words, cwd=tmp_path)):
+            assert refused.returncode == 75
+            assert f"held by process {train.pid} on " in refused.stderr
+    assert "continue with `harness resume d`" in here("status", "d", cwd=tmp_path).stdout
 
 
 def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):

@@ -49,28 +49,28 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
 
 
 def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_path):
-    words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2,3")
+    words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
-        victim = root / "1-medium-seed2"
+        victim = root / "0-medium-seed1"
         os.kill(until(lambda: holder(victim), "its process"), signal.SIGKILL)
         _, said = sweep.communicate(timeout=60)
     assert sweep.returncode == 3
-    assert [row["status"] for row in ledger(root)] == ["done", "failed", "done"]
-    assert ledger(root)[1]["reason"] == "killed by signal 9"
-    assert ledger(root)[1]["exit_code"] == 137
-    assert "1-medium-seed2: failed, killed by signal 9" in said
+    assert [row["status"] for row in ledger(root)] == ["failed", "done"]
+    assert ledger(root)[0]["reason"] == "killed by signal 9"
+    assert ledger(root)[0]["exit_code"] == 137
+    assert "0-medium-seed1: failed, killed by signal 9" in said
     assert f"harness resume {root}" in said
 
-    other = root / "0-medium-seed1" / "run.json"
+    other = root / "1-medium-seed2" / "run.json"
     before = other.stat().st_mtime_ns
     resumed = harness("resume", str(root), "--events", "jsonl", cwd=tmp_path)
     assert resumed.returncode == 0
-    assert [row["status"] for row in ledger(root)] == ["done"] * 3
+    assert [row["status"] for row in ledger(root)] == ["done"] * 2
     assert other.stat().st_mtime_ns == before
     assert json.loads((victim / "run.json").read_text())["attempts"] == 2
     assert rows(victim) == 40
-    names = ["0-medium-seed1", "1-medium-seed2", "2-medium-seed3"]
+    names = ["0-medium-seed1", "1-medium-seed2"]
     events = [json.loads(line) for line in resumed.stdout.splitlines()]
     done = {"status": "done", "exit_code": 0}
     assert events[:-1] == [{"event": "run", "name": name, **done} for name in names]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,9 +26,12 @@ from harness.config import (
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.train.__main__ import attempt
 from harness.train.conversation import Conversation, Exchange
+from harness.train.session import STOP_SIGNALS
 
 STEPS = 24
+HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
 LEVELS = LevelsConfig(
     easy=DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness"),
     medium=DifficultyConfig(),
@@ -110,6 +118,37 @@ def finish(run: RunFolder) -> tuple[int, list[dict[str, Any]], str]:
     child = start(run)
     out, err = child.communicate(timeout=120)
     return child.returncode, [json.loads(line) for line in out.splitlines()], err
+
+
+def go_on(run: RunFolder, stop_after: int | None = None) -> tuple[int, list[dict[str, Any]], str]:
+    """An attempt in this process: exit code, events, stderr; with `stop_after` a stop is asked
+    for when that row is durable.
+    """
+    events: list[dict[str, Any]] = []
+
+    def emit(event: Mapping[str, Any]) -> None:
+        events.append({key: value for key, value in event.items() if key != "values"})
+        if event["event"] == "step" and event["step"] == stop_after:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    before = {number: signal.getsignal(number) for number in HANDLED}
+    try:
+        with contextlib.redirect_stderr(io.StringIO()) as err:
+            return attempt(run, emit), events, err.getvalue()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def killed_after(run: RunFolder, step: int, later_s: float = 0) -> RunFolder:
+    """The run, its process killed `later_s` after `step` was acknowledged."""
+    child = start(run)
+    wait_for(child, "step", step)
+    time.sleep(later_s)
+    child.kill()
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    return run
 
 
 def wait_for(child: subprocess.Popen[str], event: str, step: int) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import random
-import signal
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from harness.config import RunConfig
 from harness.teaching import CurriculumConfig
-from tests.train.made import STEPS, brief, finish, make_run, start, wait_for
+from tests.train.made import STEPS, brief, go_on, killed_after, make_run
 
 
 def config(kind: str) -> RunConfig:
@@ -28,13 +27,9 @@ def config(kind: str) -> RunConfig:
 )
 def test_a_killed_run_meets_the_levels_it_would_have_met(kind: str, tmp_path: Path) -> None:
     whole, run = (make_run(tmp_path / name, config(kind)) for name in ("whole", "killed"))
-    assert finish(whole)[0] == 0
-    child = start(run)
-    wait_for(child, "step", random.Random(kind).randrange(7, STEPS - 6))
-    child.kill()
-    child.communicate()
-    assert child.returncode == -signal.SIGKILL
-    code, events, err = finish(run)
+    assert go_on(whole)[0] == 0
+    killed_after(run, random.Random(kind).randrange(7, STEPS - 6))
+    code, events, err = go_on(run)
     assert code == 0, err
     assert events[0]["event"] == "resume"
     assert events[0]["step"] >= 5

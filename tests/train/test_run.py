@@ -13,6 +13,7 @@ from tests.train.made import (
     Finished,
     brief,
     finish,
+    go_on,
     long_step,
     make_run,
     start,
@@ -39,8 +40,9 @@ def test_a_run_says_what_it_does_and_leaves_everything(finished: Finished) -> No
 
 
 def test_same_seed_same_bytes_other_seed_other_bytes(whole: RunFolder, tmp_path: Path) -> None:
+    """The whole run had a process of its own; these are done in this one."""
     again, other = make_run(tmp_path / "1", brief()), make_run(tmp_path / "2", brief(2, steps=1))
-    assert finish(again)[0] == finish(other)[0] == 0
+    assert go_on(again)[0] == go_on(other)[0] == 0
     assert again.metrics.read_bytes() == whole.metrics.read_bytes()
     assert other.metrics.read_bytes() not in whole.metrics.read_bytes()
 
@@ -56,7 +58,7 @@ def test_evaluation_and_probe_are_measured_when_due_and_null_between(whole: RunF
 
 def test_a_finished_run_is_left_alone(whole: RunFolder) -> None:
     before = {p: p.stat().st_mtime_ns for p in whole.path.rglob("*.json*")}
-    code, events, _ = finish(whole)
+    code, events, _ = go_on(whole)
     assert code == 0
     assert events == [
         {"event": "resume", "step": STEPS},

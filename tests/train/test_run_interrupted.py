@@ -12,7 +12,18 @@ import pytest
 
 from harness.records import checkpoints, folder
 from harness.records.folder import RunFolder, RunStatus
-from tests.train.made import STEPS, brief, finish, long_step, make_run, start, status, wait_for
+from tests.train.made import (
+    STEPS,
+    brief,
+    finish,
+    go_on,
+    killed_after,
+    long_step,
+    make_run,
+    start,
+    status,
+    wait_for,
+)
 
 
 @pytest.mark.parametrize(
@@ -21,13 +32,10 @@ from tests.train.made import STEPS, brief, finish, long_step, make_run, start, s
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(
     whole: RunFolder, tmp_path: Path, moment: int
 ) -> None:
-    run, chance = make_run(tmp_path, brief()), random.Random(moment)
-    child = start(run)
-    wait_for(child, "step", chance.randrange(1, STEPS // 2))
-    time.sleep(chance.random() * 0.03)
-    child.kill()
-    child.communicate()
-    assert child.returncode == -signal.SIGKILL
+    chance = random.Random(moment)
+    run = killed_after(
+        make_run(tmp_path, brief()), chance.randrange(1, STEPS // 2), chance.random() * 0.03
+    )
     code, events, _ = finish(run)
     assert code == 0
     assert events[0]["event"] == "resume"
@@ -55,7 +63,7 @@ def test_a_stop_is_resumable_and_leaves_no_trace_in_the_rows(
     assert (stopped["status"], stopped["exit_code"]) == ("stopped", 75)
     assert f"stopped by {name} after step {stopped['last_step']}" in stopped["reason"]
     assert f"harness resume {run.path}" in err
-    code, events, _ = finish(run)
+    code, events, _ = go_on(run)
     assert code == 0
     assert events[0] == {"event": "resume", "step": stopped["last_step"]}
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
@@ -69,7 +77,7 @@ def test_a_stop_before_the_first_step_is_a_stop_too(tmp_path: Path) -> None:
     child.terminate()
     child.communicate(timeout=60)
     assert child.returncode == 75
-    assert finish(run)[0] == 0
+    assert go_on(run)[0] == 0
 
 
 def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
@@ -94,40 +102,29 @@ def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
     )
 
 
-def stopped_after(run: RunFolder, step: int) -> None:
-    """Kill the run once `step` is acknowledged."""
-    child = start(run)
-    wait_for(child, "step", step)
-    child.kill()
-    child.communicate()
-
-
-def test_a_replayed_row_that_differs_ends_70(tmp_path: Path) -> None:
-    run = make_run(tmp_path, brief(checkpoint_every=10**6))
-    stopped_after(run, 3)
-    lines = run.metrics.read_text().splitlines(keepends=True)
+def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:
+    shutil.rmtree(killed.checkpoints)
+    lines = killed.metrics.read_text().splitlines(keepends=True)
     row = json.loads(lines[1])
     lines[1] = json.dumps(row | {"reward": row["reward"] + 0.01}) + "\n"
-    run.metrics.write_text("".join(lines))
-    code, events, err = finish(run)
+    killed.metrics.write_text("".join(lines))
+    code, events, err = go_on(killed)
     assert code == 70
     assert events[0] == {"event": "resume", "step": 0}
     assert events[-1] == {"event": "end", "status": "failed", "exit_code": 70}
     assert "metrics.jsonl:2: a recomputed row must equal the one on disk; reward was" in err
-    assert status(run)["status"] == "failed"
+    assert status(killed)["status"] == "failed"
 
 
-def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, tmp_path: Path) -> None:
-    run = make_run(tmp_path, brief())
-    stopped_after(run, 11)
-    found, _ = checkpoints.newest(run.checkpoints)
+def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: RunFolder) -> None:
+    found, _ = checkpoints.newest(killed.checkpoints)
     assert found is not None
     (found.path / "table.npy").write_bytes(b"broken")
-    code, events, _ = finish(run)
+    code, events, _ = go_on(killed)
     assert code == 0
     assert events[0] == {"event": "resume", "step": found.step - 5}
-    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
-    notes = [json.loads(line) for line in run.events.read_text().splitlines()]
+    assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
+    notes = [json.loads(line) for line in killed.events.read_text().splitlines()]
     assert any(n["event"] == "checkpoint_passed_over" for n in notes)
     assert [n["mismatched"] for n in notes if n["event"] == "replay_check"] == [0]
 
@@ -136,24 +133,23 @@ def test_missing_rows_are_an_error_not_a_gap(whole: RunFolder, tmp_path: Path) -
     run = RunFolder(shutil.copytree(whole.path, tmp_path / "run"))
     folder.write_status(run, RunStatus("stopped", exit_code=75))
     run.metrics.unlink()
-    code, _, err = finish(run)
+    code, _, err = go_on(run)
     assert code == 65
     assert "needs a row for each step up to it, found 0" in err
 
 
-def test_logits_that_are_not_finite_end_70(tmp_path: Path) -> None:
-    run = make_run(tmp_path, brief())
-    stopped_after(run, 11)
-    found, _ = checkpoints.newest(run.checkpoints)
+def test_logits_that_are_not_finite_end_70(killed: RunFolder) -> None:
+    found, _ = checkpoints.newest(killed.checkpoints)
     assert found is not None
 
     def broken(path: Path) -> None:
         np.save(path / "table.npy", np.full_like(np.load(found.path / "table.npy"), np.nan))
 
-    run.metrics.write_bytes(b"".join(run.metrics.read_bytes().splitlines(True)[: found.step]))
-    checkpoints.publish(run.checkpoints, found.step, broken)
-    code, _, err = finish(run)
+    rows = killed.metrics.read_bytes().splitlines(True)
+    killed.metrics.write_bytes(b"".join(rows[: found.step]))
+    checkpoints.publish(killed.checkpoints, found.step, broken)
+    code, _, err = go_on(killed)
     assert code == 70
     assert f"step {found.step + 1}: logits must be finite after an update" in err
-    last = json.loads(run.metrics.read_text().splitlines()[-1])
+    last = json.loads(killed.metrics.read_text().splitlines()[-1])
     assert (last["step"], last["entropy"]) == (found.step + 1, None)

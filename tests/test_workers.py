@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -28,16 +30,23 @@ def die_elsewhere(parent: int) -> int:
     return parent
 
 
-def test_results_come_in_the_order_of_the_pieces() -> None:
-    values = list(range(50))
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Executor | None]:
+    """One other process."""
     with workers.others(2) as pool:
-        assert workers.begin(pool, square, values).results() == [v * v for v in values]
+        yield pool
+
+
+def test_results_come_in_the_order_of_the_pieces(pool: Executor | None) -> None:
+    values = list(range(50))
+    assert workers.begin(pool, square, values).results() == [v * v for v in values]
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_this_process_takes_part_but_for_what_is_left_to_the_others(left: int) -> None:
-    with workers.others(2) as pool:
-        doers = workers.begin(pool, whose, range(40)).results(left_to_others=left * 40)
+def test_this_process_takes_part_but_for_what_is_left_to_the_others(
+    pool: Executor | None, left: int
+) -> None:
+    doers = workers.begin(pool, whose, range(40)).results(left_to_others=left * 40)
     assert (os.getpid() in doers) == (not left)
 
 
@@ -53,10 +62,10 @@ def test_what_a_killed_process_had_is_done_here() -> None:
             assert begun.results(left_to_others=3) == [os.getpid()] * 3
 
 
-def test_figures_drawn_elsewhere_have_the_same_bytes(tmp_path: Path) -> None:
+def test_figures_drawn_elsewhere_have_the_same_bytes(pool: Executor | None, tmp_path: Path) -> None:
     analysis = made.ladder(levels=1, seeds=1)
     here = write.write_results(analysis, tmp_path / "here", "auto")
-    with workers.others(2) as pool:
-        write.write(analysis, tmp_path / "there", write.begin_figures(analysis, "auto", pool))
+    begun = write.begin_figures(analysis, "auto", pool)
+    write.write(analysis, tmp_path / "there", begun)
     for path in here:
         assert path.read_bytes() == (tmp_path / "there" / path.name).read_bytes(), path.name

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,18 +67,6 @@ def test_the_numbers_beside_a_figure_are_those_it_shows(tmp_path: Path) -> None:
     assert (float(ceiling["reward"]), ceiling["identified"]) == (0.8, "true")
     (onset,) = [r for r in rows(tmp_path / "entropy_curves.csv") if r["kind"] == "terminal_fall"]
     assert [float(onset[k]) for k in ("step", "low", "high")] == [40, 35, 45]
-
-
-def test_the_same_analysis_gives_the_same_bytes_in_another_process(tmp_path: Path) -> None:
-    first = write_results(made.ladder(levels=1, seeds=1), tmp_path / "1", "auto")
-    code = (
-        "from pathlib import Path; from tests.report import made; "
-        "from harness.report.write import write_results; "
-        f"write_results(made.ladder(levels=1, seeds=1), Path({str(tmp_path / '2')!r}), 'auto')"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
-    for path in first:
-        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes(), path.name
 
 
 def test_no_figure_of_an_earlier_analysis_stays_and_nothing_else_goes(tmp_path: Path) -> None:

@@ -17,7 +17,14 @@ from harness.train.advantages import (
     group_relative_by_turn,
     permuted_within_groups,
 )
-from harness.train.conversation import MAX_TURNS, Conversation, Successor, hold, take_over
+from harness.train.conversation import (
+    MAX_TURNS,
+    Conversation,
+    InWaves,
+    Successor,
+    hold,
+    take_over,
+)
 from harness.train.curriculum import Course, lessons
 from harness.train.rewards import Earned
 from harness.train.side_by_side import SideBySide
@@ -35,7 +42,9 @@ def keys_of(config: RunConfig, step: int) -> list[ConversationKey]:
     ]
 
 
-def converse(course: Course, speaker: Successor, step: int) -> list[Conversation]:
+def converse(
+    course: Course, speaker: Successor | InWaves[Successor], step: int
+) -> list[Conversation]:
     """The conversations of step `step`, each group at the level that its lesson has."""
     config, keys = course.config, keys_of(course.config, step)
     given = lessons(course, step)
@@ -61,9 +70,14 @@ def _named(held: Conversation, level: DifficultyConfig, config: RunConfig) -> Co
     return replace(held, level=level.name, temperament=user.temperament)
 
 
-def draws_of(config: RunConfig, step: int, stream: int) -> np.random.Generator:
-    """A generator that depends on seed, step and purpose alone."""
-    return np.random.default_rng([config.seed, step, stream])
+def waves(config: RunConfig) -> int:
+    """How many speakers share a batch: users who take their time are talked with in turn."""
+    return min(2, config.trainer.conversations) if config.simulator.kind == "served" else 1
+
+
+def draws_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.random.Generator:
+    """A generator that depends on seed, step, purpose and wave alone."""
+    return np.random.default_rng([config.seed, step, stream, *([wave] if wave else [])])
 
 
 def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:

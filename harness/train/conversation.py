@@ -1,16 +1,19 @@
 """Conversations between a policy and a simulated user, for every rung of policy.
 
 A `Speaker` turns the users' words into replies; `hold` runs all conversations of a batch turn by
-turn and drops those that have ended. The rung keeps its own traces (acts, token ids, caches) and
+turn and drops those that have ended. Several speakers in waves share a batch: while the users of
+one think, another speaks. The rung keeps its own traces (acts, token ids, caches) and
 never sees emotion, intention or anything else a person could not hear.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
+from harness.simulator.asking import Answers, ask
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
 
 MAX_TURNS = 20
@@ -99,28 +102,53 @@ class Successor(Speaker, Protocol):
         ...
 
 
+S = TypeVar("S", bound=Speaker, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class InWaves(Generic[S]):
+    """Speakers who share a batch, each with so many conversations in a row; fixed by number, so
+    that what is said does not depend on how long a user thinks.
+    """
+
+    speakers: Sequence[S]
+
+    def shares(self, count: int) -> list[range]:
+        """Which of `count` conversations each has."""
+        waves = len(self.speakers)
+        return [range(count * n // waves, count * (n + 1) // waves) for n in range(waves)]
+
+
 def hold(
     simulator: UserSimulator,
-    speaker: Speaker,
+    speaker: Speaker | InWaves[Speaker],
     keys: Sequence[ConversationKey],
 ) -> list[Conversation]:
     """Hold one conversation per key to its end."""
+    waves = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
     openings = simulator.open(keys)
-    speaker.begin(len(keys))
-    return _talk(simulator, speaker, keys, openings)
+    held = []
+    for one, mine in zip(waves.speakers, waves.shares(len(keys)), strict=True):
+        one.begin(len(mine))
+        held.append(_Wave(one, [openings[i] for i in mine]))
+    return _talk(simulator, held, keys, openings)
 
 
 def take_over(
     simulator: UserSimulator,
-    speaker: Successor,
+    speaker: Successor | InWaves[Successor],
     keys: Sequence[ConversationKey],
     starts: Sequence[Start],
 ) -> list[Conversation]:
     """Go on from `starts` to the end, one conversation per key; what follows is drawn anew."""
+    waves = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
     openings = [_rekeyed(start.now, key) for start, key in zip(starts, keys, strict=True)]
-    speaker.begin(len(keys))
-    speaker.take_over(starts)
-    held = _talk(simulator, speaker, keys, openings)
+    going = []
+    for one, mine in zip(waves.speakers, waves.shares(len(keys)), strict=True):
+        one.begin(len(mine))
+        one.take_over([starts[i] for i in mine])
+        going.append(_Wave(one, [openings[i] for i in mine]))
+    held = _talk(simulator, going, keys, openings)
     return [replace(c, start=start) for c, start in zip(held, starts, strict=True)]
 
 
@@ -129,22 +157,41 @@ def _rekeyed(turn: UserTurn, key: ConversationKey) -> UserTurn:
     return replace(turn, state=replace(turn.state, key=key))
 
 
+class _Wave:
+    """The conversations of one speaker, spoken in together."""
+
+    def __init__(self, speaker: Speaker, openings: Sequence[UserTurn]) -> None:
+        self._speaker, self._current = speaker, list(openings)
+        self.exchanges: list[list[Exchange]] = [[] for _ in openings]
+        self.live = list(range(len(openings)))
+
+    def speak(self, simulator: UserSimulator) -> tuple[list[SupporterReply], Answers]:
+        """What is said in each live conversation, and the answers to come."""
+        now = [self._current[i] for i in self.live]
+        replies = self._speaker.speak(self.live, [turn.text for turn in now])
+        return replies, ask(simulator, now, replies)
+
+    def hear(self, replies: Sequence[SupporterReply], answers: Sequence[UserTurn]) -> None:
+        for i, reply, answer in zip(self.live, replies, answers, strict=True):
+            self.exchanges[i].append(Exchange(reply, answer))
+            self._current[i] = answer
+        self.live = [i for i in self.live if self._current[i].ended is None]
+
+
 def _talk(
     simulator: UserSimulator,
-    speaker: Speaker,
+    waves: Sequence[_Wave],
     keys: Sequence[ConversationKey],
     openings: Sequence[UserTurn],
 ) -> list[Conversation]:
-    current = list(openings)
-    exchanges: list[list[Exchange]] = [[] for _ in keys]
-    live = list(range(len(keys)))
-    while live:
-        replies = speaker.speak(live, [current[i].text for i in live])
-        answers = simulator.answer([current[i] for i in live], replies)
-        for i, reply, answer in zip(live, replies, answers, strict=True):
-            exchanges[i].append(Exchange(reply, answer))
-            current[i] = answer
-        live = [i for i in live if current[i].ended is None]
+    """One wave after the other speaks, and is heard again in that order."""
+    thinking = deque((wave, *wave.speak(simulator)) for wave in waves if wave.live)
+    while thinking:
+        wave, replies, answers = thinking.popleft()
+        wave.hear(replies, answers())
+        if wave.live:
+            thinking.append((wave, *wave.speak(simulator)))
+    exchanges = [said for wave in waves for said in wave.exchanges]
     return [
         Conversation(key, opening, tuple(said))
         for key, opening, said in zip(keys, openings, exchanges, strict=True)

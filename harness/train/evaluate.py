@@ -14,7 +14,7 @@ from harness.config import LEVELS, DifficultyConfig, RunConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, ConversationKey
 from harness.train.advantages import FloatArray
-from harness.train.conversation import Conversation, Speaker, hold
+from harness.train.conversation import Conversation, InWaves, Speaker, hold
 from harness.train.side_by_side import SideBySide
 
 USERS = 64
@@ -34,7 +34,12 @@ def keys(users: int = USERS) -> list[ConversationKey]:
     return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(users)]
 
 
-def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
+def draws(wave: int = 0) -> np.random.Generator:
+    """The same at every evaluation, for the speaker of each wave."""
+    return np.random.default_rng([SEED, wave] if wave else SEED)
+
+
+def evaluate(config: RunConfig, speaker: Speaker | InWaves[Speaker]) -> dict[str, float]:
     """eval/reward, its standard error, and eval/LEVEL/reward, from one batch of conversations."""
     mine, named = finals(config, speaker)
     known = mine[np.isfinite(mine)]
@@ -49,13 +54,13 @@ def evaluate(config: RunConfig, speaker: Speaker) -> dict[str, float]:
 
 
 def finals(
-    config: RunConfig, speaker: Speaker, users: int = USERS
+    config: RunConfig, speaker: Speaker | InWaves[Speaker], users: int = USERS
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Final emotion / 100 of each user, shape (users,): at the run's own level, and at each named.
 
     nan where the simulator failed.
 
-    `speaker` must draw from a generator of its own, seeded by SEED, so that an evaluation
+    `speaker` must draw from a generator of its own, `draws`, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
     """
     levels = [getattr(config.levels, name) for name in LEVELS]

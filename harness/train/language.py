@@ -19,8 +19,8 @@ from harness.policy.chat import Chat, chat_of
 from harness.policy.grammar import covers
 from harness.train import curriculum, evaluate, probe, rewards, warm_start
 from harness.train.advantages import FloatArray
-from harness.train.batch import SPEECH, advantages_of, converse, draws_of
-from harness.train.conversation import Conversation
+from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
+from harness.train.conversation import Conversation, InWaves
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
 from harness.train.measure import (
@@ -112,20 +112,28 @@ class LanguageRun:
         if evaluate.due(step, config):
             looked = look(self._model, self._chat, config, self._start)
         seen = time.monotonic()
-        draws = draws_of(config, step, SPEECH)
-        speaker = LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
-        course = self._course
-        held = converse(course, speaker, step)
+        speakers, course = self._speakers(step), self._course
+        held = converse(course, InWaves(speakers), step)
         self._course = curriculum.advanced(course, held)
         earned = rewards.earned(held, config.reward)
         advantages = advantages_of(earned, config, step)
         looked |= curriculum.metrics(course, held)
-        self._step = StepAtHand(step, held, speaker.transcripts, earned, advantages, looked)
+        transcripts = [t for speaker in speakers for t in speaker.transcripts]
+        self._step = StepAtHand(step, held, transcripts, earned, advantages, looked)
         self._step.talked_at = time.monotonic()
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
-        rows = [transcript.row for transcript in speaker.transcripts]
+        rows = [transcript.row for transcript in transcripts]
         opening = [next(n for n, turn in enumerate(row.turn) if turn) for row in rows]
         return Talk(rows, opening, earned.rewards.tolist(), advantages.tolist())
+
+    def _speakers(self, step: int) -> list[LanguageSpeaker]:
+        """One for each wave, with draws of its own."""
+        config = self._config
+        every_draws = [draws_of(config, step, SPEECH, wave) for wave in range(waves(config))]
+        return [
+            LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
+            for draws in every_draws
+        ]
 
     def scored(self, result: LossResult) -> None:
         self._step.passes.append(result)

@@ -13,6 +13,8 @@ import torch
 from harness.config import PolicyConfig, RunConfig
 from harness.policy.chat import Chat
 from harness.train import evaluate, probe
+from harness.train.batch import waves
+from harness.train.conversation import InWaves
 from harness.train.language_loss import own_entropies
 from harness.train.measure import Metrics
 from harness.train.sampler import Sampler
@@ -21,10 +23,12 @@ from harness.train.speaker import LanguageSpeaker
 
 def look(model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
     """eval/* and entropy/probe of the weights as they are."""
-    draws = np.random.default_rng(evaluate.SEED)
-    speaker = LanguageSpeaker(model, chat, config.policy, draws, start)
+    speakers = [
+        LanguageSpeaker(model, chat, config.policy, evaluate.draws(wave), start)
+        for wave in range(waves(config))
+    ]
     return {
-        **evaluate.evaluate(config, speaker),
+        **evaluate.evaluate(config, InWaves(speakers)),
         "entropy/probe": probe_entropy_nats(model, chat, config.policy),
     }
 

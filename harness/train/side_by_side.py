@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from harness.simulator.asking import Answers, ask
 from harness.simulator.protocol import (
     ConversationKey,
     SupporterReply,
@@ -32,14 +33,24 @@ class SideBySide:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Each reply answered by the simulator that its conversation belongs to."""
-        answers: list[UserTurn] = list(turns)
+        return self.ask(turns, replies)()
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
+        """The same, to be waited for: the users of all simulators think at once."""
+        asked: list[tuple[list[int], Answers]] = []
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
             plain = [replace(turns[i], state=turns[i].state[1]) for i in mine]
-            given = simulator.answer(plain, [replies[i] for i in mine])
-            for i, turn in zip(mine, given, strict=True):
-                answers[i] = _marked(number, turn)
-        return answers
+            asked.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
+
+        def wait() -> list[UserTurn]:
+            answers: list[UserTurn] = list(turns)
+            for number, (mine, given) in enumerate(asked):
+                for i, turn in zip(mine, given(), strict=True):
+                    answers[i] = _marked(number, turn)
+            return answers
+
+        return wait
 
 
 def _marked(number: int, turn: UserTurn) -> UserTurn:

@@ -1,13 +1,16 @@
 """The line to one endpoint: requests in, answers out, from the journal or asked, with retries.
 
 One process trains one run, so it has one line to each endpoint that its config names: levels,
-training and evaluation share its limits, its journal and its connections.
+training and evaluation share its limits, its journal and its connections. Calls are made in a
+thread of their own, so that the policy can speak meanwhile; all else of a line is the caller's,
+while no call is under way.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
@@ -41,20 +44,26 @@ class Line:
 
     def __init__(self, config: SimulatorConfig) -> None:
         self.config, self.journal = config, Journal()
-        self._runner, self._tally = asyncio.Runner(), Tally()
+        self._tally = Tally()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
         self._endpoint: Endpoint | None = None
         self._limits: Limits | None = None
 
-    def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-        """All at once; their answers are durable when it returns."""
+    def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Callable[[], list[T]]:
+        """Begin all at once; what comes back waits for them. Their answers are durable then."""
 
         async def together() -> list[T]:
-            return list(await asyncio.gather(*conversations))
+            try:
+                return list(await asyncio.gather(*conversations))
+            finally:
+                self.journal.flush()
 
-        try:
-            return self._runner.run(together())
-        finally:
-            self.journal.flush()
+        return asyncio.run_coroutine_threadsafe(together(), self._running()).result
+
+    def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Begin all at once and wait for them."""
+        return self.start(conversations)()
 
     async def ask(self, request: Request, read: Callable[[str], T]) -> T:
         """The answer to `request` as `read` has it; `read` raises Fault for one that is no good.
@@ -84,7 +93,7 @@ class Line:
             return (await self._try(request, read, "check"))[1]
 
         try:
-            return self._runner.run(once())
+            return self.run([once()])[0]
         except Fault as fault:
             raise EndpointError(
                 f"simulator.base_url: {self.config.base_url} must answer as "
@@ -101,12 +110,31 @@ class Line:
         return taken
 
     def close(self) -> None:
-        """Close the connections; a later `line_to` makes a new line."""
+        """Drop what is under way and close the connections; a later `line_to` makes a new line."""
         if _LINES.get(self.config) is self:
             del _LINES[self.config]
+        if self._loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+            self._thread.start()
+        return self._loop
+
+    async def _end(self) -> None:
+        mine = asyncio.current_task()
+        others = [task for task in asyncio.all_tasks() if task is not mine]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
         if self._endpoint is not None:
-            self._runner.run(self._endpoint.close())
-        self._runner.close()
+            await self._endpoint.close()
 
     async def _try(self, request: Request, read: Callable[[str], T], digest: str) -> tuple[str, T]:
         """Content and value of the first good answer."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from harness.config import DifficultyConfig
 from harness.simulator import rules
+from harness.simulator.asking import Answers
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reading import read
 from harness.simulator.served import answers, prompts, wording
@@ -39,13 +40,17 @@ class ServedSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """The user's answer to each reply. Raises ValueError for a conversation that has ended."""
+        return self.ask(turns, replies)()
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
+        """The same, to be waited for. Raises ValueError."""
         for turn in turns:
             if turn.ended is not None:
                 raise ValueError(
                     f"a conversation that has ended ({turn.ended}) can not be answered"
                 )
         pairs = zip(turns, replies, strict=True)
-        return self._line.run([self._answer(turn, reply) for turn, reply in pairs])
+        return self._line.start([self._answer(turn, reply) for turn, reply in pairs])
 
     async def _opening(self, user: User | Guest) -> str | Fault:
         request, level = prompts.opening(user, self.difficulty), self.difficulty.disclosure

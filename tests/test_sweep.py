@@ -79,7 +79,8 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_pat
 
 
 def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path):
-    with started("sweep", *TABULAR, *LONG, "seed=1,2,3", cwd=tmp_path) as sweep:
+    words = (*TABULAR, *LONG, "seed=1,2", "hydra.launcher.n_jobs=1")
+    with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         until(lambda: holder(root / "0-medium-seed1"), "a run")
         sweep.send_signal(signal.SIGTERM)
@@ -87,12 +88,12 @@ def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path):
     assert sweep.returncode == 75
     assert "stopping the runs; Ctrl-C again to end now" in said
     assert f"stopped; continue with `harness resume {root}`" in said
-    assert {row["status"] for row in ledger(root)} <= {"stopped", "planned"}
-    first = ledger(root)[0]
-    assert (first["status"], first["exit_code"]) == ("stopped", 75)
+    assert [row["status"] for row in ledger(root)] == ["stopped", "planned"]
+    assert ledger(root)[0]["exit_code"] == 75
     assert not alive(f"{root}/")
 
 
+@pytest.mark.slow
 def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_path):
     with started("sweep", *TABULAR, *LONG, "seed=1,2", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)

@@ -177,7 +177,7 @@ LINES = st.one_of(
 )
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.lists(LINES, min_size=1, max_size=6), st.sampled_from(["\n", ""]))
 def test_the_quick_reader_says_the_same_or_nothing(lines: list[str], end: str) -> None:
     data, path = ("\n".join(lines) + end).encode(), Path("m.jsonl")

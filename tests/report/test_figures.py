@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -19,8 +20,17 @@ from harness.report.visible import visible
 from tests.report import made
 
 
+@functools.cache
+def of_ladder(levels: int = 3, seeds: int = 3) -> dict[str, Drawing]:
+    """The drawings of a ladder, for tests that only look at them."""
+    return drawn(made.ladder(levels, seeds))
+
+
 def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
     return {drawing.name: drawing for drawing in figures.draw(analysis, every_run)}
+
+
+LONG = [f"{payload}/x" for payload in made.PAYLOADS[:4]]
 
 
 def titles(drawing: Drawing) -> list[str]:
@@ -51,7 +61,7 @@ def texts(figure: Figure) -> list[Text]:
 
 
 def test_the_law_figure_states_each_levels_finding() -> None:
-    law = drawn(made.ladder(seeds=1))["entropy_law"]
+    law = of_ladder(seeds=1)["entropy_law"]
     assert titles(law) == [
         "easy: ceiling 0.80 [0.79, 0.81], law holds",
         "medium: ceiling 0.80 [0.79, 0.81], law holds until the onset",
@@ -68,7 +78,7 @@ def test_a_finding_over_seeds_gives_the_pooled_ceiling_and_how_many_are_identifi
 
 
 def test_identified_laws_are_solid_and_others_dashed_and_said_so() -> None:
-    law = drawn(made.ladder())["entropy_law"]
+    law = of_ladder()["entropy_law"]
     easy, _, hard = law.figure.axes
     assert styles(easy) == ["-"] * 3
     assert styles(hard) == ["--"] * 3
@@ -79,7 +89,7 @@ def test_identified_laws_are_solid_and_others_dashed_and_said_so() -> None:
 def test_points_curve_and_ceiling_are_those_of_the_run() -> None:
     analysis = made.ladder(levels=1, seeds=1)
     (series,) = analysis.series.values()
-    (axes,) = drawn(analysis)["entropy_law"].figure.axes
+    (axes,) = of_ladder(levels=1, seeds=1)["entropy_law"].figure.axes
     points = np.asarray(axes.lines[0].get_xydata())
     assert points == pytest.approx(np.stack([series.entropy, series.reward], axis=1))
     (ceiling,) = [line for line in axes.lines if line.get_marker() == "D"]
@@ -88,7 +98,7 @@ def test_points_curve_and_ceiling_are_those_of_the_run() -> None:
 
 
 def test_an_onset_is_marked_in_both_rows_and_its_absence_is_stated() -> None:
-    curves = drawn(made.ladder(seeds=1))["entropy_curves"]
+    curves = of_ladder(seeds=1)["entropy_curves"]
     assert titles(curves) == [
         "easy: no onset", "medium: collapse from step 40 [35, 45]", "hard: no onset"
     ]  # fmt: skip
@@ -104,7 +114,7 @@ def test_several_onsets_are_counted_and_those_without_too() -> None:
 
 
 def test_axes_are_shared_and_labelled_with_units() -> None:
-    found = drawn(made.ladder())
+    found = of_ladder()
     for drawing in found.values():
         rows = [drawing.figure.axes] if drawing.name == "entropy_law" else [
             drawing.figure.axes[:3], drawing.figure.axes[3:]
@@ -138,13 +148,12 @@ def test_data_far_from_no_entropy_are_not_squeezed_to_show_it() -> None:
 
 
 def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
-    analysis = made.ladder(seeds=11)
-    medians = drawn(analysis)
+    medians = of_ladder(seeds=11)
     assert set(medians) == {"entropy_law", "entropy_curves", "residuals"}
     assert all("medians over runs" in d.figure.get_suptitle() for d in medians.values())
     law = medians["entropy_law"].figure.axes
     assert [len(styles(axes)) for axes in law] == [1, 1, 0]
-    every = drawn(analysis, every_run=True)
+    every = drawn(made.ladder(seeds=11), every_run=True)
     assert [name for name in every if name.startswith("entropy_law")] == [
         "entropy_law", "entropy_law_1", "entropy_law_2"
     ]  # fmt: skip
@@ -165,17 +174,17 @@ def test_nothing_readable_still_gives_a_picture_that_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "analysis",
+    "found",
     [
-        made.ladder(levels=1, seeds=1),
-        made.ladder(),
-        made.ladder(seeds=10),
-        made.analysis([made.fitted(f"{p}/x", level=p, seed=None) for p in made.PAYLOADS[:4]]),
+        lambda: of_ladder(levels=1, seeds=1),
+        of_ladder,
+        lambda: of_ladder(seeds=11),
+        lambda: drawn(made.analysis([made.fitted(p, level=p, seed=None) for p in LONG])),
     ],
-    ids=["one run", "three by three", "thirty", "long names"],
+    ids=["one run", "three by three", "thirty-three", "long names"],
 )
-def test_no_text_lies_on_another_or_outside(analysis: Analysis) -> None:
-    for drawing in figures.draw(analysis, every_run=False):
+def test_no_text_lies_on_another_or_outside(found: Callable[[], dict[str, Drawing]]) -> None:
+    for drawing in found().values():
         drawing.figure.canvas.draw()
         boxes = [(t.get_text(), t.get_window_extent()) for t in texts(drawing.figure)]
         width, height = drawing.figure.canvas.get_width_height()
@@ -190,18 +199,20 @@ def test_no_text_lies_on_another_or_outside(analysis: Analysis) -> None:
 def test_hostile_names_are_drawn_as_they_stand() -> None:
     level = "".join(made.PAYLOADS[9:20])
     runs = [made.fitted(p, level=level, seed=None) for p in made.PAYLOADS]
-    for drawing in drawn(made.analysis(runs)).values():
+    drawings = drawn(made.analysis(runs))
+    for drawing in drawings.values():
         found = texts(drawing.figure)
         assert not any(text.get_parse_math() for text in found)
         assert all(visible(line) == line for t in found for line in t.get_text().split("\n"))
-        svg = canvas.image(drawing.figure, "svg").decode()
-        assert all(visible(line) == line for line in svg.splitlines())
+    svg = canvas.image(drawings["entropy_law"].figure, "svg").decode()
+    assert all(visible(line) == line for line in svg.splitlines())
 
 
 def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     import matplotlib as mpl
 
-    plain = canvas.image(drawn(made.ladder(seeds=1))["entropy_law"].figure, "svg")
+    one = made.ladder(levels=1, seeds=1)
+    plain = canvas.image(drawn(one)["entropy_law"].figure, "svg")
     with mpl.rc_context({"font.size": 30, "svg.fonttype": "none", "axes.grid": False}):
-        assert canvas.image(drawn(made.ladder(seeds=1))["entropy_law"].figure, "svg") == plain
+        assert canvas.image(drawn(one)["entropy_law"].figure, "svg") == plain
         assert mpl.rcParams["font.size"] == 30

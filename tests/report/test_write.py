@@ -24,11 +24,17 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_every_file_is_there_whole_and_listed(tmp_path: Path) -> None:
-    out = tmp_path / "deep" / "law"
-    written = write_results(made.ladder(levels=1), out, "auto")
-    assert {path.name for path in written} == {"law.json", "law.csv", *FIGURES}
-    assert set(written) == set(out.iterdir())
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
+    """A folder two below what was there, and what was written to it."""
+    out = tmp_path_factory.mktemp("results") / "deep" / "law"
+    return out, list(write_results(made.ladder(levels=2, seeds=1), out, "auto"))
+
+
+def test_every_file_is_there_whole_and_listed(written: tuple[Path, list[Path]]) -> None:
+    out, files = written
+    assert {path.name for path in files} == {"law.json", "law.csv", *FIGURES}
+    assert set(files) == set(out.iterdir())
     assert (out / "entropy_law.png").read_bytes().startswith(b"\x89PNG")
     assert (out / "entropy_law.svg").read_text().endswith("</svg>\n")
 
@@ -56,16 +62,15 @@ def test_law_csv_has_a_row_a_run_with_flat_intervals(tmp_path: Path) -> None:
     assert (failed["status"], failed["error"], failed["a"]) == ("error", "missing_file", "")
 
 
-def test_the_numbers_beside_a_figure_are_those_it_shows(tmp_path: Path) -> None:
-    analysis = made.ladder(levels=2, seeds=1)
-    write_results(analysis, tmp_path, "auto")
-    law = rows(tmp_path / "entropy_law.csv")
+def test_the_numbers_beside_a_figure_are_those_it_shows(written: tuple[Path, list[Path]]) -> None:
+    analysis, (out, _) = made.ladder(levels=2, seeds=1), written
+    law = rows(out / "entropy_law.csv")
     easy = [row for row in law if row["level"] == "easy"]
     points = [float(row["reward"]) for row in easy if row["kind"] == "point"]
     assert points == analysis.series["runs/1-easy-seed1"].reward.tolist()
     (ceiling,) = [row for row in easy if row["kind"] == "ceiling"]
     assert (float(ceiling["reward"]), ceiling["identified"]) == (0.8, "true")
-    (onset,) = [r for r in rows(tmp_path / "entropy_curves.csv") if r["kind"] == "terminal_fall"]
+    (onset,) = [r for r in rows(out / "entropy_curves.csv") if r["kind"] == "terminal_fall"]
     assert [float(onset[k]) for k in ("step", "low", "high")] == [40, 35, 45]
 
 

@@ -10,10 +10,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from harness.config import (
     AlgorithmConfig,
@@ -26,6 +29,7 @@ from harness.config import (
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.train import evaluate
 from harness.train.__main__ import attempt
 from harness.train.conversation import Conversation, Exchange
 from harness.train.session import STOP_SIGNALS
@@ -138,6 +142,14 @@ def go_on(run: RunFolder, stop_after: int | None = None) -> tuple[int, list[dict
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextlib.contextmanager
+def few_held_out_users() -> Iterator[None]:
+    """Runs of this process are evaluated on 8 users a level: for tests that ask nothing of it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate, "finals", partial(evaluate.finals, users=8))
+        yield
 
 
 def killed_after(run: RunFolder, step: int, later_s: float = 0) -> RunFolder:

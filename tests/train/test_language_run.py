@@ -4,7 +4,6 @@ import gc
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,15 @@ import torch
 from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.folder import RunFolder
 from harness.teaching import CurriculumConfig, RewardConfig
-from harness.train import evaluate
-from tests.train.made import finish, go_on, killed_after, make_run, short, status
+from tests.train.made import (
+    few_held_out_users,
+    finish,
+    go_on,
+    killed_after,
+    make_run,
+    short,
+    status,
+)
 
 SMOKE = PolicyConfig(
     name="tiny_smoke", hidden_size=48, layers=2, attention_heads=2, vocabulary=1200,
@@ -69,8 +75,7 @@ def quicker() -> Iterator[None]:
     import harness.train.language  # noqa: F401
 
     gc.freeze()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluate, "finals", partial(evaluate.finals, users=8))
+    with few_held_out_users():
         yield
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,25 +30,41 @@ def digest(folder: Path) -> str:
     return hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest()
 
 
-def test_it_is_built_once_and_the_same_bytes_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The cache in which the start model of QUICK is built once, before the first test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield warm_start.ensure(QUICK)
+
+
+def test_it_is_there_whole_and_not_built_again(
+    built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = []
-    for name in ("one", "two"):
-        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / name))
-        torch.manual_seed(len(name))
-        found.append(warm_start.ensure(QUICK))
+    assert warm_start.ensure(QUICK) == built
+    assert capsys.readouterr().err == ""
+    card = json.loads((built / "card.json").read_text())
+    assert card["parameters"] == sum(p.numel() for p in tiny.load_model(built).parameters())
+    assert sum(card["strategies"].values()) == pytest.approx(1) or card["recognised"] == 0
+    assert [p.name for p in built.parent.glob(".*")] == []
+
+
+@pytest.mark.slow
+def test_another_build_says_what_it_does_and_is_the_same_bytes(
+    built: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    torch.manual_seed(7)
+    again = warm_start.ensure(QUICK)
     said = capsys.readouterr().err
-    assert said.count("building the start model") == 2
+    assert said.count("building the start model") == 1
     assert "nats a token" in said
     assert "recognised" in said
-    assert digest(found[0]) == digest(found[1])
-    assert warm_start.ensure(QUICK) == found[1]
-    assert capsys.readouterr().err == ""
-    card = json.loads((found[0] / "card.json").read_text())
-    assert card["parameters"] == sum(p.numel() for p in tiny.load_model(found[0]).parameters())
-    assert sum(card["strategies"].values()) == pytest.approx(1) or card["recognised"] == 0
-    assert [p.name for p in found[0].parent.glob(".*")] == []
+    assert again != built
+    assert digest(again) == digest(built)
 
 
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:

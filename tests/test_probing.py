@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
-from tests.commands import harness
+from tests.commands import here
 from tests.simulator.endpoint import completion, purpose, serving
 
 
 def probe(endpoint, cwd, *words):
     told = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
-    return harness("probe-simulator", *told, *words, cwd=cwd)
+    return here("probe-simulator", *told, *words, cwd=cwd)
 
 
 def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
@@ -29,7 +27,6 @@ def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
 def test_it_tells_a_schema_that_binds(tmp_path):
     def binds(number, body):
         return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
@@ -41,7 +38,6 @@ def test_it_tells_a_schema_that_binds(tmp_path):
     )
 
 
-@pytest.mark.slow
 def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
     def silent(number, body):
         return completion('{"say": ""}') if purpose(body) == "reply" else None
@@ -53,27 +49,26 @@ def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
     assert "given_up {'empty': 1}" in done.stdout
 
 
-@pytest.mark.slow
 def test_what_cannot_be_probed_is_one_line(tmp_path):
     with serving() as endpoint:
         pass
     done = probe(endpoint, tmp_path, "simulator.retries=0")
     assert done.returncode == 69
     assert f"harness: simulator.base_url: {endpoint.url} must answer as 'm'" in done.stderr
-    done = harness("probe-simulator", "simulator=scripted", cwd=tmp_path)
+    done = here("probe-simulator", "simulator=scripted", cwd=tmp_path)
     assert done.returncode == 2
     assert "probe-simulator needs served, got scripted" in done.stderr
-    done = harness("probe-simulator", "simulator.api_key_env=sk-123", cwd=tmp_path)
+    done = here("probe-simulator", "simulator.api_key_env=sk-123", cwd=tmp_path)
     assert done.returncode == 2
     assert "never a key; got 6 characters" in done.stderr
     assert "sk-123" not in done.stderr
-    done = harness("probe-simulator", "simulator.api_key_env=NO_SUCH", cwd=tmp_path)
+    done = here("probe-simulator", "simulator.api_key_env=NO_SUCH", cwd=tmp_path)
     assert done.returncode == 2
     assert "the variable NO_SUCH must hold the key" in done.stderr
 
 
 def test_a_served_user_cannot_be_calibrated(tmp_path):
-    done = harness("calibrate", "simulator=served", cwd=tmp_path)
+    done = here("calibrate", "simulator=served", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind: calibrate measures the scripted user, got served" in done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -16,7 +16,7 @@ from harness.config import RunConfig
 from harness.records.folder import RunFolder
 from tests.simulator.endpoint import completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
-from tests.train.made import finish, make_run, short, status, tabular
+from tests.train.made import finish, go_on, make_run, short, status, tabular
 
 STEPS = 4
 
@@ -50,7 +50,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder,
 
     with serving(script) as endpoint:
         run = a_run(tmp_path_factory.mktemp("served") / "run", endpoint.url, retries=0)
-        code, _, err = finish(run)
+        code, _, err = go_on(run)
         assert code == 0, err
         yield run, endpoint
 
@@ -106,7 +106,7 @@ def test_a_resumed_run_is_answered_from_the_journal_and_equals_the_uninterrupted
     journal.write_text("".join(kept) + '{"id": "torn')
     endpoint.script, before = other, endpoint.script
     try:
-        code, said, err = finish(again)
+        code, said, err = go_on(again)
     finally:
         endpoint.script = before
     assert code == 0, err
@@ -152,7 +152,7 @@ def test_an_endpoint_that_was_never_there_ends_the_run_before_its_first_step(
     with serving() as endpoint:
         url = endpoint.url
     run = a_run(tmp_path / "run", url)
-    code, said, err = finish(run)
+    code, said, err = go_on(run)
     assert code == 69
     assert f"simulator.base_url: {url} must answer as 'm', got connection" in err
     assert (status(run)["status"], rows(run) if run.metrics.exists() else []) == ("stopped", [])

@@ -38,8 +38,7 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     interrupted. Raises ConfigError for a sweep, and for what a served user needs.
     """
     config = _only(overrides)
-    if config.simulator.kind == "served":
-        needs.check_served(config)
+    needs.check_users(config)
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from harness import places
-from harness.config import LEVELS, RunConfig
+from harness.config import LEVELS, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
+from harness.policy import fetch
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -19,13 +20,23 @@ def check(configs: Iterable[RunConfig]) -> None:
     known = list(configs)
     _check_policies(known)
     for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
-        if config.simulator.kind == "served":
-            check_served(config)
+        check_users(config)
 
 
-def check_served(config: RunConfig) -> None:
-    """Raise ConfigError if a served user lacks the client or the key, or nobody fits the level."""
-    simulator = config.simulator
+def check_users(config: RunConfig) -> None:
+    """Raise ConfigError if a served user lacks the client or the key, or of simulator.profiles
+    nobody fits a level.
+    """
+    if config.simulator.kind == "served":
+        _check_served(config.simulator)
+    if config.simulator.profiles:
+        from harness.simulator.served import cast
+
+        for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
+            cast.check(level, config.simulator)
+
+
+def _check_served(simulator: SimulatorConfig) -> None:
     absent = missing(FOR_SERVED_USERS)
     if absent:
         raise ConfigError(
@@ -34,14 +45,9 @@ def check_served(config: RunConfig) -> None:
     name = simulator.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
-    if simulator.profiles:
-        from harness.simulator.served import cast
-
-        for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
-            cast.check(level, simulator)
 
 
-def _check_policies(configs: Iterable[RunConfig]) -> None:
+def _check_policies(configs: Sequence[RunConfig]) -> None:
     kinds = {config.policy.kind for config in configs} - {"tabular"}
     absent = missing(FOR_LANGUAGE_MODELS)
     if kinds and absent:
@@ -49,6 +55,8 @@ def _check_policies(configs: Iterable[RunConfig]) -> None:
             f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
             f"{places.install_command('train')}, or choose policy=tabular, which needs neither"
         )
+    for config in configs:
+        fetch.check(config.policy)
 
 
 def missing(modules: Iterable[str]) -> list[str]:

@@ -28,7 +28,7 @@ def probe(overrides: Sequence[str]) -> int:
     Raises ConfigError for a sweep, EndpointError if the endpoint does not answer.
     """
     config = _config(overrides)
-    needs.check_served(config)
+    needs.check_users(config)
     line = line_to(config.simulator)
     try:
         reach(line)

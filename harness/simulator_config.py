@@ -58,11 +58,6 @@ class SimulatorConfig:
 
     def __post_init__(self) -> None:
         one_of("simulator.kind", self.kind, ("scripted", "served"))
-        if self.profiles and self.kind != "served":
-            raise ConfigError(
-                "simulator.profiles needs simulator=served, got scripted, who speaks for people "
-                "of ours only; what profiles ask for can be set by difficulty.intentions"
-            )
         _check_url(self.base_url)
         if not self.model.strip():
             raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")

@@ -13,6 +13,10 @@ def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimula
         from harness.simulator.served.simulator import ServedSimulator
 
         return ServedSimulator(difficulty, line_to(simulator))
+    if simulator.profiles:
+        from harness.simulator.served.cast import ScriptedGuests
+
+        return ScriptedGuests(difficulty, simulator)
     from harness.simulator.scripted import ScriptedSimulator
 
     return ScriptedSimulator(difficulty)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 
 import pytest
 
@@ -12,6 +11,8 @@ from harness.config import DifficultyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.records import folder
 from harness.records.folder import RunFolder
+from harness.simulator.factory import make
+from harness.simulator.people import PEOPLE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.served import cast, profiles
 from tests.simulator.contract import hold
@@ -134,6 +135,18 @@ def test_a_run_keeps_the_users_it_was_planned_with(tmp_path):
     assert cast.who(ConversationKey(1, 1, 0, 0), BRIEF, own).profile.split == TRAIN
 
 
-def test_the_scripted_user_has_people_of_its_own():
-    with pytest.raises(ConfigError, match=r"simulator\.profiles needs simulator=served"):
-        replace(SimulatorConfig(), profiles="mine.jsonl")
+def test_scripted_users_come_for_what_profiles_say_with_words_of_our_own(tmp_path):
+    asks = ({"intention": "advice", "temperament": "negative"}, {"intention": "praise"})
+    sides = (TRAIN, HELD_OUT)
+    rows = [row(2 * n + m, split=sides[m], **asks[n]) for n in (0, 1) for m in (0, 1)]
+    simulator = SimulatorConfig(profiles=str(written(tmp_path / "mine.jsonl", *rows)))
+    keys = [ConversationKey(1, 1, n, 0) for n in range(60)]
+    guests = make(simulator, BRIEF)
+    came = [turn.state.user for turn in guests.open(keys)]
+    assert came == [cast.who(key, BRIEF, simulator) for key in keys]
+    assert {(user.intention, user.temperament) for user in came} == {
+        ("advice", "negative"), ("praise", "negative"), ("praise", "passive"),
+        ("praise", "avoidant"),
+    }  # fmt: skip
+    assert {user.persona.name for user in came} <= {person.name for person in PEOPLE[TRAIN]}
+    assert hold(guests, keys[0])[-1].ended == "cap"

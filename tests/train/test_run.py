@@ -14,7 +14,6 @@ from tests.train.made import (
     brief,
     finish,
     go_on,
-    long_step,
     make_run,
     start,
     status,
@@ -65,17 +64,6 @@ def test_a_finished_run_is_left_alone(whole: RunFolder) -> None:
         {"event": "end", "status": "done", "exit_code": 0},
     ]
     assert {p: p.stat().st_mtime_ns for p in whole.path.rglob("*.json*")} == before
-
-
-def test_a_folder_in_use_is_refused(tmp_path: Path) -> None:
-    run, child = long_step(tmp_path)
-    try:
-        code, events, err = finish(run)
-        assert (code, events) == (75, [])
-        assert f"held by process {child.pid} on" in err
-    finally:
-        child.kill()
-        child.communicate()
 
 
 def test_a_folder_that_is_no_run_is_refused_and_not_made(tmp_path: Path) -> None:

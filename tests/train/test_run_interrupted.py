@@ -26,25 +26,31 @@ from tests.train.made import (
 )
 
 
-@pytest.mark.parametrize(
-    "moment", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 9))]
-)
 def test_a_killed_run_goes_on_as_if_nothing_had_happened(
-    whole: RunFolder, tmp_path: Path, moment: int
+    whole: RunFolder, killed: RunFolder
 ) -> None:
-    chance = random.Random(moment)
-    run = killed_after(
-        make_run(tmp_path, brief()), chance.randrange(1, STEPS // 2), chance.random() * 0.03
-    )
-    code, events, _ = finish(run)
+    code, events, _ = go_on(killed)
     assert code == 0
     assert events[0]["event"] == "resume"
     assert events[0]["step"] % 5 == 0
     assert [e["step"] for e in events if e["event"] == "step"] == list(
         range(events[0]["step"] + 1, STEPS + 1)
     )
+    assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
+    assert status(killed)["attempts"] == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", range(9))
+def test_so_does_one_that_is_killed_at_any_moment(
+    whole: RunFolder, tmp_path: Path, moment: int
+) -> None:
+    chance = random.Random(moment)
+    run = killed_after(
+        make_run(tmp_path, brief()), chance.randrange(1, STEPS // 2), chance.random() * 0.03
+    )
+    assert finish(run)[0] == 0
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
-    assert status(run)["attempts"] == 2
 
 
 @pytest.mark.parametrize(

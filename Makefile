@@ -28,11 +28,14 @@ sweep: setup  ## the study in small: three difficulties, then the law and its pi
 	$(BIN)/harness fit-entropy-law runs/ || test $$? -eq 3
 	@echo "The pictures: $$(ls runs/law/*.png | tr '\n' ' ')"
 
-test: setup  ## the default tests, on every core
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto
+# the tests start many processes, each of which would compile what it imports were no bytecode kept
+TESTING := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n auto
 
-test-slow: setup  ## the tests that take minutes
-	$(BIN)/python -m pytest -q -m slow
+test: setup  ## the default tests, on every core
+	$(TESTING)
+
+test-slow: setup  ## the tests that take minutes, on every core
+	$(TESTING) -m slow
 
 test-gpu: setup  ## the tests that need a CUDA device
 	$(BIN)/python -m pytest -q -m gpu

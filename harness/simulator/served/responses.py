@@ -1,0 +1,84 @@
+"""What an endpoint's response holds, or the Fault that it is; read before its body is."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from harness.simulator.served.faults import Fault, of_status
+
+LARGEST_BYTES = 1_000_000
+LONGEST_ERROR_BYTES = 2_000
+NO_KEY = "none"
+"""Sent where the endpoint needs no key; the client must have one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What came back of a call that succeeded."""
+
+    content: str
+    tokens: int | None
+    """Of prompt and answer, as the endpoint counts them."""
+
+
+async def refused(response: Any, key: str) -> Fault | None:
+    """What is wrong with a response by its head; of an error, the start of its body too."""
+    if response.status_code != 200:
+        detail = await _start(response, key)
+        return of_status(response.status_code, detail, retry_after_s(response.headers))
+    if response.headers.get("content-encoding", "identity") != "identity":
+        return Fault("malformed", "a compressed body, which was not asked for")
+    length = response.headers.get("content-length", "")
+    if length.isdigit() and int(length) > LARGEST_BYTES:
+        return Fault("oversized", f"a body of {length:.20} bytes")
+    return None
+
+
+async def _start(response: Any, key: str) -> str:
+    """The first words of an error's body, for a person to read; never the key."""
+    data = bytearray()
+    if response.headers.get("content-encoding", "identity") == "identity":
+        async for piece in response.aiter_bytes():
+            data += piece
+            if len(data) >= LONGEST_ERROR_BYTES:
+                break
+    text = " ".join(data[:LONGEST_ERROR_BYTES].decode(errors="replace").split())
+    return (text if key == NO_KEY else text.replace(key, "KEY"))[:200]
+
+
+def retry_after_s(headers: Any) -> float | None:
+    """Seconds that Retry-After asks for, given as such or as a date; None without it."""
+    text = headers.get("retry-after")
+    if text is None:
+        return None
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def completion(data: bytes) -> Completion:
+    """Raises Fault malformed for a body that is no chat completion, or one that was cut."""
+    try:
+        found = json.loads(data)
+        choice = found["choices"][0]
+        content = choice["message"]["content"]
+        usage = found.get("usage") or {}
+        tokens = usage.get("total_tokens")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise Fault("malformed", f"no chat completion: {data[:60]!r}") from error
+    if choice.get("finish_reason") == "length":
+        raise Fault("malformed", "cut at simulator.max_tokens")
+    if content is None or content == "":
+        raise Fault("empty", "no content")
+    if not isinstance(content, str):
+        raise Fault("malformed", f"content must be text, got {content!r:.40}")
+    return Completion(content, tokens if type(tokens) is int else None)

@@ -2,6 +2,10 @@
 
 import gc
 
+from hypothesis import settings
+
+settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
+settings.load_profile("any machine")
 gc.disable()  # collecting imports torch and pandas, whose objects stay and would be walked again
 
 

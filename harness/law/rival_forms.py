@@ -8,9 +8,13 @@ one between the neighbours of its best. No start values, no iteration that may f
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
+from harness.law import numbers
 from harness.law.results import Floats
 
 DURATIONS = np.geomspace(0.01, 10.0, 60)
@@ -18,6 +22,8 @@ DURATIONS = np.geomspace(0.01, 10.0, 60)
 MIDPOINTS = np.geomspace(0.01, 10.0, 40)
 """Where the sigmoid is half way, in lengths of the run."""
 STEEPNESSES = np.geomspace(0.5, 12.0, 8)
+SWEEPS = 16
+"""Sets of steps whose coarse grids are kept: the runs of a sweep have the same."""
 FINER = 9
 """Points of the finer grid between two neighbours of the coarse one, along each axis."""
 
@@ -33,22 +39,45 @@ FINER_MIDPOINTS = _between_neighbours(MIDPOINTS)
 FINER_STEEPNESSES = _between_neighbours(STEEPNESSES)
 
 
+@dataclass(frozen=True)
+class _Curves:
+    """One curve a shape, and what fitting the first `fitted` points by any of them takes."""
+
+    columns: Floats
+    """Shape (C, K)."""
+    fitted: int
+    flat: NDArray[np.bool_]
+    """Which curves do not move on those points. Shape (C,)."""
+    power: Floats
+    """Sum of squares of those points around their mean; 1 where flat. Shape (C,)."""
+
+
 def saturating(time: Floats, reward: Floats, fitted: int) -> Floats:
     """1 - exp(-t/tau), tau the best for the first `fitted` points; shapes (K,), time above 0."""
-    at = _best(_exponentials(time, DURATIONS), reward, fitted)
-    return _chosen(_exponentials(time, FINER_DURATIONS[at]), reward, fitted)
+    at = _best(_coarse_exponentials(time.tobytes(), fitted), reward)
+    return _chosen(_curves(_exponentials(time, FINER_DURATIONS[at]), fitted), reward)
 
 
 def sigmoid(time: Floats, reward: Floats, fitted: int) -> Floats:
     """1 / (1 + (m/t)^B), as saturating(); in compute: arXiv 2510.13786, equation 1."""
-    coarse = _sigmoids(time, MIDPOINTS, STEEPNESSES)
-    at, steep = divmod(_best(coarse, reward, fitted), len(STEEPNESSES))
-    columns = _sigmoids(time, FINER_MIDPOINTS[at], FINER_STEEPNESSES[steep])
-    return _chosen(columns, reward, fitted)
+    coarse = _coarse_sigmoids(time.tobytes(), fitted)
+    at, steep = divmod(_best(coarse, reward), len(STEEPNESSES))
+    finer = _sigmoids(time, FINER_MIDPOINTS[at], FINER_STEEPNESSES[steep])
+    return _chosen(_curves(finer, fitted), reward)
 
 
 StepForm = Callable[[Floats, Floats, int], Floats]
 STEP_FORMS: dict[str, StepForm] = {"saturating": saturating, "sigmoid": sigmoid}
+
+
+@lru_cache(maxsize=SWEEPS)
+def _coarse_exponentials(time: bytes, fitted: int) -> _Curves:
+    return _curves(_exponentials(np.frombuffer(time), DURATIONS), fitted)
+
+
+@lru_cache(maxsize=SWEEPS)
+def _coarse_sigmoids(time: bytes, fitted: int) -> _Curves:
+    return _curves(_sigmoids(np.frombuffer(time), MIDPOINTS, STEEPNESSES), fitted)
 
 
 def _exponentials(time: Floats, durations: Floats) -> Floats:
@@ -63,15 +92,19 @@ def _sigmoids(time: Floats, midpoints: Floats, steepnesses: Floats) -> Floats:
     return columns.reshape(-1, len(time))
 
 
-def _chosen(columns: Floats, reward: Floats, fitted: int) -> Floats:
-    chosen: Floats = columns[_best(columns, reward, fitted)]
+def _curves(columns: Floats, fitted: int) -> _Curves:
+    seen = columns[:, :fitted]
+    power = np.einsum("ck,ck->c", seen, seen) - fitted * seen.mean(axis=1) ** 2
+    flat = power <= 1e-12 * fitted
+    return _Curves(columns, fitted, flat, np.where(flat, 1.0, power))
+
+
+def _chosen(curves: _Curves, reward: Floats) -> Floats:
+    chosen: Floats = curves.columns[_best(curves, reward)]
     return chosen
 
 
-def _best(columns: Floats, reward: Floats, fitted: int) -> int:
-    """Which column explains most of the first `fitted` rewards, with a level of its own."""
-    seen = columns[:, :fitted]
-    moved = reward[:fitted] - reward[:fitted].mean()
-    power = np.einsum("ck,ck->c", seen, seen) - fitted * seen.mean(axis=1) ** 2
-    flat = power <= 1e-12 * fitted
-    return int(np.argmax(np.where(flat, 0.0, (seen @ moved) ** 2 / np.where(flat, 1.0, power))))
+def _best(curves: _Curves, reward: Floats) -> int:
+    """Which curve explains most of the fitted rewards, with a level of its own."""
+    along = curves.columns[:, : curves.fitted] @ numbers.centred(reward[: curves.fitted])
+    return int(np.argmax(np.where(curves.flat, 0.0, along**2 / curves.power)))

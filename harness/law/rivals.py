@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
 
-from harness.law import binning, estimate
+from harness.law import binning, estimate, numbers
 from harness.law.clean import Points
 from harness.law.results import Floats
 from harness.law.rival_forms import STEP_FORMS
@@ -51,7 +52,7 @@ def compare(points: Points) -> dict[str, dict[str, float]] | None:
         name: {
             "aicc": score,
             "delta_aicc": score - scores["law"],
-            "out_of_time_rmse": float(np.sqrt(np.mean(late[name][2 * bins // 3 :] ** 2))),
+            "out_of_time_rmse": math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
         }
         for name, score in scores.items()
     }
@@ -93,13 +94,13 @@ def _left(
     by_step = {name: form(time, reward, fitted) for name, form in STEP_FORMS.items()}
     forms = {**by_entropy, **by_step}
     left = dict(zip(forms, _residuals(np.stack(list(forms.values())), reward, fitted), strict=True))
-    level = reward.mean() if fitted == len(reward) else reward[fitted - 1]
+    level = numbers.mean(reward) if fitted == len(reward) else reward[fitted - 1]
     return {**left, "last_value": reward - level}
 
 
 def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
     """Of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
-    level, middle = reward[:fitted].mean(), forms[:, :fitted].mean(axis=1, keepdims=True)
+    level, middle = numbers.mean(reward[:fitted]), forms[:, :fitted].mean(axis=1, keepdims=True)
     centred = forms - middle
     seen = centred[:, :fitted]
     power = np.einsum("fk,fk->f", seen, seen)

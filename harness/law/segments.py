@@ -2,7 +2,7 @@
 
 With hinge columns h_k = (t - k)+ residualised on [1, t], A = H'MH and C = y'MH, one knot lowers
 the sum of squares by C_k^2 / A_kk and two by (C_i^2 A_jj - 2 C_i C_j A_ij + C_j^2 A_ii) /
-(A_ii A_jj - A_ij^2).
+(A_ii A_jj - A_ij^2). At its knots the slope changes by A^-1 C.
 """
 
 from __future__ import annotations
@@ -34,43 +34,60 @@ class Knots:
     """(1 + rho) / (1 - rho) of the residuals."""
 
 
+@dataclass(frozen=True)
+class _Basis:
+    """What fits to K equal bins share."""
+
+    line: Floats
+    """Orthonormal basis of the straight lines. Shape (K, 2)."""
+    hinges: Floats
+    """(t - k)+ of a knot at each bin k, without the straight line in it. Shape (K, K)."""
+    slopes: Floats
+    """Of those straight lines. Shape (K,)."""
+    products: Floats
+    """A. Shape (K, K)."""
+    determinants: Floats
+    """Of A of each two knots, inf where they are hardly two. Shape (K, K)."""
+
+
 @lru_cache(maxsize=128)
-def _basis(bins: int) -> tuple[Floats, Floats, Floats]:
-    """Time in [0, 1], the hinges residualised on a line (K, K), and their products (K, K)."""
+def _basis(bins: int) -> _Basis:
     t = (np.arange(bins) + 0.5) / bins
     line, _ = np.linalg.qr(np.stack([np.ones(bins), t], axis=1))
-    hinges = np.maximum(t[:, None] - t[None, :], 0.0)
-    hinges -= line @ (line.T @ hinges)
-    return t, hinges, hinges.T @ hinges
+    hinges, slopes = _straightened(np.maximum(t[:, None] - t[None, :], 0.0), line)
+    products = hinges.T @ hinges
+    diagonal = np.diag(products)
+    determinants = diagonal[:, None] * diagonal[None, :] - products**2
+    determinants = np.where(determinants > 1e-15, determinants, np.inf)
+    return _Basis(line, hinges, slopes, products, determinants)
 
 
 def one_knot(y: Floats) -> Knots:
     """y of shape (K,), K >= 8."""
-    t, hinges, products = _basis(len(y))
+    basis = _basis(len(y))
     gain = np.full(len(y), -np.inf)
-    inner = np.arange(EDGE, len(y) - EDGE)
-    gain[inner] = (y @ hinges)[inner] ** 2 / np.diag(products)[inner]
-    return _knots(y, t, (int(np.argmax(gain)),), gain)
+    inner = slice(EDGE, len(y) - EDGE)
+    gain[inner] = (y @ basis.hinges)[inner] ** 2 / np.diag(basis.products)[inner]
+    return _knots(y, (int(np.argmax(gain)),), gain)
 
 
 def two_knots(y: Floats) -> Knots:
     """y of shape (K,), K >= 8."""
-    t, hinges, products = _basis(len(y))
-    c, diagonal = y @ hinges, np.diag(products)
+    basis = _basis(len(y))
+    c, diagonal = y @ basis.hinges, np.diag(basis.products)
     above = (
         c[:, None] ** 2 * diagonal[None, :]
-        - 2 * c[:, None] * c[None, :] * products
+        - 2 * c[:, None] * c[None, :] * basis.products
         + c[None, :] ** 2 * diagonal[:, None]
     )
-    below = diagonal[:, None] * diagonal[None, :] - products**2
-    gain = np.where(_allowed(len(y)), above / np.where(below > 1e-15, below, np.inf), -np.inf)
+    gain = np.where(_allowed(len(y)), above / basis.determinants, -np.inf)
     first, second = np.unravel_index(int(np.argmax(gain)), gain.shape)
-    return _knots(y, t, (int(first), int(second)), gain.max(axis=1))
+    return _knots(y, (int(first), int(second)), gain.max(axis=1))
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
     """Of the broken line through y with its knot at that bin: before and after, per run."""
-    _, slopes = _broken(y, _basis(len(y))[0], (knot,))
+    _, slopes = _broken(y, (knot,))
     return slopes[0], slopes[1]
 
 
@@ -82,29 +99,31 @@ def _allowed(bins: int) -> np.ndarray:
     return inner[:, None] & inner[None, :] & apart
 
 
-def _straight_ssr(y: Floats, t: Floats) -> float:
-    design = np.stack([np.ones_like(t), t], axis=1)
-    left = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
-    return float(left @ left)
-
-
-def _knots(y: Floats, t: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
+def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
     """`gain`: what the first knot at each bin takes off the SSR of the straight line."""
-    left, slopes = _broken(y, t, at)
+    left, slopes = _broken(y, at)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
     parameters = 2 * len(at)
     freedom = max(len(y) - 2 - parameters, 1)
     ssr = max(float(left @ left), 1e-300)
-    straight = _straight_ssr(y, t)
+    unbent, _ = _straightened(y, _basis(len(y)).line)
+    straight = float(unbent @ unbent)
     f = (straight - ssr) / parameters / (ssr / freedom) / tau
     return Knots(at, slopes, max(f, 0.0), np.maximum(straight - gain, ssr), tau)
 
 
-def _broken(y: Floats, t: Floats, at: tuple[int, ...]) -> tuple[Floats, tuple[float, ...]]:
+def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, tuple[float, ...]]:
     """Least squares with those knots: what it leaves, and the slope of each piece."""
-    columns = [np.ones_like(t), t, *(np.maximum(t - t[k], 0.0) for k in at)]
-    design = np.stack(columns, axis=1)
-    weights = np.linalg.lstsq(design, y, rcond=None)[0]
-    slopes = tuple(float(s) for s in np.cumsum(weights[1:]))
-    return y - design @ weights, slopes
+    basis, knots = _basis(len(y)), list(at)
+    hinges = basis.hinges[:, knots]
+    changes = np.linalg.solve(basis.products[knots][:, knots], y @ hinges)
+    left, slope = _straightened(y, basis.line)
+    first = slope - basis.slopes[knots] @ changes
+    return left - hinges @ changes, (float(first), *(first + np.cumsum(changes)).tolist())
+
+
+def _straightened(y: Floats, line: Floats) -> tuple[Floats, Floats]:
+    """What a straight line leaves of y (of each of its columns), and its slope per run."""
+    fit = line @ (line.T @ y)
+    return y - fit, (fit[-1] - fit[0]) * len(y) / (len(y) - 1)

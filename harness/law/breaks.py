@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.law import binning, estimate, interval, numbers, segments, trend
 from harness.law.clean import Points
@@ -15,6 +16,7 @@ from harness.law.gates import Fitted
 from harness.law.results import Floats
 from harness.law.segments import Knots
 
+Places = NDArray[np.intp]
 BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
 """F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
@@ -65,14 +67,14 @@ class Shortfall:
 
 
 def binned(points: Points) -> Binned:
-    """At least 16 points."""
+    """At least 16 points, without spikes."""
     bins = binning.onset_bins(len(points))
     label = binning.labels(len(points), bins)
     return Binned(
         binning.means(points.steps, label),
         (np.arange(bins) + 0.5) / bins,
-        binning.means(np.exp(binning.without_spikes(points.entropy)), label),
-        binning.means(binning.without_spikes(points.reward), label),
+        binning.means(points.x, label),
+        binning.means(points.reward, label),
     )
 
 
@@ -85,21 +87,27 @@ def matters(unexplained: float, line: Line) -> bool:
 def law_break(run: Binned) -> Break:
     """The best k of R = b - a*x_min(t,k) + d*(t - k)+ against the law over the whole run."""
     bins = len(run.time)
-    knots = np.arange(segments.EDGE, bins - segments.EDGE)
-    index = np.arange(bins)
-    held = run.x[np.minimum(index[None, :], knots[:, None])]
-    after = np.maximum(run.time[None, :] - run.time[knots][:, None], 0.0)
+    until, after = _breaks(bins)
+    held = run.x[until]
+    held -= held.mean(axis=1, keepdims=True)
     slopes, ssr = _two_regressors(held, after, run.reward)
     best = int(np.argmin(ssr))
-    k, (on_x, on_time) = int(knots[best]), slopes[best]
-    left = (
-        numbers.centred(run.reward)
-        - on_x * numbers.centred(held[best])
-        - on_time * numbers.centred(after[best])
-    )
+    k, (on_x, on_time) = best + segments.EDGE, slopes[best]
+    left = numbers.centred(run.reward) - on_x * held[best] - on_time * after[best]
     end = max(1, bins // 20)
     moved = on_time * (1 - run.time[k]) - on_x * (run.x[-end:].mean() - run.x[k])
     return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
+
+
+@lru_cache(maxsize=32)
+def _breaks(bins: int) -> tuple[Places, Floats]:
+    """Of a law that ends at each bin but those at the edges: min(t, k), and (t - k)+ minus its
+    mean. Shape (breaks, bins).
+    """
+    time = (np.arange(bins) + 0.5) / bins
+    knots = np.arange(segments.EDGE, bins - segments.EDGE)[:, None]
+    after = np.maximum(time - time[knots], 0.0)
+    return np.minimum(np.arange(bins), knots), after - after.mean(axis=1, keepdims=True)
 
 
 def shortfall(law: Fitted, after: Points) -> Shortfall | None:
@@ -140,10 +148,11 @@ def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
 
 
 def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Least squares of y on [1, first, second] for many pairs at once: slopes (m, 2), SSR (m,)."""
-    u, v = (m - m.mean(axis=1, keepdims=True) for m in (first, second))
-    centred = numbers.centred(y)
-    uu, vv, uv = (u * u).sum(1), (v * v).sum(1), (u * v).sum(1)
+    """Least squares of y on [1, first, second] for many pairs of centred rows at once: slopes
+    (m, 2), SSR (m,).
+    """
+    u, v, centred = first, second, numbers.centred(y)
+    uu, vv, uv = (np.einsum("mk,mk->m", *pair) for pair in ((u, u), (v, v), (u, v)))
     uy, vy = u @ centred, v @ centred
     determinant = uu * vv - uv**2
     usable = determinant > 1e-12 * np.maximum(uu * vv, 1e-300)

@@ -61,12 +61,11 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
     """The law through n points in order of their steps; None if exp(H) does not vary or n < 3."""
     if len(entropy) < 3:
         return None
-    h, r = binning.without_spikes(entropy), binning.without_spikes(reward)
-    line = through(np.exp(h), r)
+    line = through(np.exp(entropy), reward)
     if line is None:
         return None
-    x = noise_bias.taken_off(h, line.x, _noise_share(line))
-    return _by_instrument(x, r, line.z, line.first_stage_f)
+    x = noise_bias.taken_off(entropy, line.x, _noise_share(line))
+    return _by_instrument(x, reward, line.z, line.first_stage_f)
 
 
 def through(x: Floats, reward: Floats) -> Line | None:

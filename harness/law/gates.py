@@ -23,15 +23,18 @@ class Fitted:
     """The law fitted to one reward column. None where no number can be computed."""
 
     points: Points
+    calm: Points
+    """Those without spikes."""
     line: Line | None
     spread: Spread | None
     ols: LeastSquares | None
 
 
 def fit(points: Points) -> Fitted:
-    line = estimate.fit(points.entropy, points.reward)
+    calm = points.without_spikes()
+    line = estimate.fit(calm.entropy, calm.reward)
     spread = interval.spread(line) if line is not None else None
-    return Fitted(points, line, spread, estimate.least_squares(points.x, points.reward))
+    return Fitted(points, calm, line, spread, estimate.least_squares(points.x, points.reward))
 
 
 def enough(fitted: Fitted) -> bool:

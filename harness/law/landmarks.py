@@ -43,7 +43,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     """
     if len(points) < FEWEST_POINTS:
         return None
-    shape = shape or breaks.binned(points)
+    shape = shape or breaks.binned(points.without_spikes())
     knot = shape.reward_knot
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before

@@ -26,7 +26,7 @@ from harness.law import (
 )
 from harness.law import choice as choices
 from harness.law.choice import EVALUATION, Choice
-from harness.law.clean import Cleaned, Points
+from harness.law.clean import Cleaned
 from harness.law.discover import Found
 from harness.law.estimate import LeastSquares, Line
 from harness.law.gates import Fitted
@@ -94,9 +94,9 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
-    shape = breaks.binned(points) if len(points) >= gates.FEWEST_POINTS else None
+    shape = breaks.binned(fitted.calm) if len(points) >= gates.FEWEST_POINTS else None
     judged = verdict.judge(fitted, found, course, who.intervened, shape)
-    before = _until_onset(points, found, judged)
+    before = judged.before if judged.word == "holds_until_onset" else None
     won = regime.gain(points)
     plateau = landmarks.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
@@ -185,12 +185,6 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
             same_batch = column == log.training
             fits[column] = {"n_valid": len(points), **numbers, "same_batch": same_batch}
     return fits
-
-
-def _until_onset(points: Points, found: Onset | None, judged: Verdict) -> Fitted | None:
-    if found is None or judged.word != "holds_until_onset":
-        return None
-    return gates.fit(points.where(points.steps < found.step))
 
 
 def _law_of(before: Fitted) -> dict[str, Any]:

@@ -7,6 +7,7 @@ is (exp(H_t) - 1) / (exp(H_0) - 1): a and b cancel. So "10% left" is a threshold
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +30,18 @@ LOWEST_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
+class Rise:
+    """How far a run's H ends (last tenth) above its trough (smoothed over five bins)."""
+
+    over_trough: float
+    """In log H."""
+    over_start: float
+    """In log H, above the first bins; negative where H ends below them."""
+    headroom: float
+    """In shares of the initial headroom: a doubling of next to nothing is no rise."""
+
+
+@dataclass(frozen=True)
 class Course:
     """The course of H in time bins. All arrays have shape (K,)."""
 
@@ -42,6 +55,17 @@ class Course:
     """Share of the initial exp(H) - 1 that is left."""
     width: float
     """Steps of one bin."""
+
+    @cached_property
+    def rise(self) -> Rise:
+        """At the end."""
+        last = slice(-max(1, len(self.log_h) // 10), None)
+        end, regained = numbers.median(self.log_h[last]), numbers.median(self.headroom[last])
+        return Rise(
+            end - float(_smooth(self.log_h).min()),
+            end - self.log_start,
+            regained - float(_smooth(self.headroom).min()),
+        )
 
 
 def course(steps: Floats, entropy: Floats) -> Course | None:
@@ -145,28 +169,6 @@ def settles(steps: Floats, values: Floats, limit: float) -> float | None:
     return float(steps[k] + share * (steps[k + 1] - steps[k]))
 
 
-@dataclass(frozen=True)
-class Rise:
-    """How far a run's H ends (last tenth) above its trough (smoothed over five bins)."""
-
-    over_trough: float
-    """In log H."""
-    over_start: float
-    """In log H, above the first bins; negative where H ends below them."""
-    headroom: float
-    """In shares of the initial headroom: a doubling of next to nothing is no rise."""
-
-
-def rise(run: Course) -> Rise:
-    last = slice(-max(1, len(run.log_h) // 10), None)
-    end, regained = numbers.median(run.log_h[last]), numbers.median(run.headroom[last])
-    return Rise(
-        end - float(_smooth(run.log_h).min()),
-        end - run.log_start,
-        regained - float(_smooth(run.headroom).min()),
-    )
-
-
 def _smooth(values: Floats) -> Floats:
     padded = np.concatenate((values[:1], values[:1], values, values[-1:], values[-1:]))
     return numbers.running_median(padded, 5)
@@ -174,7 +176,7 @@ def _smooth(values: Floats) -> Floats:
 
 def _explosion(run: Course) -> Onset | None:
     """H ends at twice its trough or well above trough and start, by a share that counts."""
-    end = rise(run)
+    end = run.rise
     doubled = end.over_trough > 0.7 or (end.over_trough > 0.4 and end.over_start > 0.4)
     if not doubled or end.headroom < 0.2:
         return None

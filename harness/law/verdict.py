@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from harness.law import breaks, gates, interval, onset, skill
+from harness.law import breaks, gates, interval, skill
 from harness.law.clean import Points
 from harness.law.gates import FEWEST_POINTS, Fitted
 from harness.law.onset import Course
@@ -52,11 +53,35 @@ class Verdict:
     law_break: float | None = None
     skill: float | None = None
     """Out of time: 1 - squared error of the law / of the last value (skill.py)."""
+    before: Fitted | None = None
+    """The law before the onset, where it holds until then."""
 
     def because(self, word: str, reason: str) -> Verdict:
         """Another word, for a reason that makes the excuses void."""
         kept = tuple(r for r in self.reasons if r not in EXCUSES)
         return replace(self, word=word, reasons=(*kept, reason))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A run before its onset and from it on."""
+
+    fitted: Fitted
+    """The whole."""
+    onset: float
+    """Its step; infinite where there is none."""
+
+    @cached_property
+    def before(self) -> Fitted:
+        """Fitted where it is asked for: an explosion or a spent budget without a break do not."""
+        points = self.fitted.points
+        if self.onset == np.inf:
+            return self.fitted
+        return gates.fit(points.where(points.steps < self.onset))
+
+    @property
+    def after(self) -> Points:
+        return self.fitted.points.where(self.fitted.points.steps >= self.onset)
 
 
 def judge(
@@ -75,7 +100,7 @@ def judge(
     verdict = _by_interval(fitted)
     many = len(fitted.points) >= FEWEST_POINTS
     if many and fitted.line is not None:
-        shape = shape or breaks.binned(fitted.points)
+        shape = shape or breaks.binned(fitted.calm)
         verdict = _by_break(verdict, fitted, shape, found)
         turns = breaks.falls_after_rise(shape, collapsed=found is not None)
         if turns and verdict.word != "holds_until_onset":
@@ -112,44 +137,37 @@ def _by_break(
     """What a break of the law changes; before a collapse the law may have held."""
     assert fitted.line is not None
     fall = found if found is not None and found.kind == "terminal_fall" else None
-    before, after = _around(fitted, found)
+    parts = _Parts(fitted, np.inf if found is None else found.step)
     best = breaks.law_break(shape)
     broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
     step = best.step
     if fall is not None and not broken:
-        short = breaks.shortfall(before, after)
+        short = breaks.shortfall(parts.before, parts.after)
         broken = short is not None and short.z > SHORT_Z
         broken = broken and short is not None and breaks.matters(short.reward, fitted.line)
         step = fall.step
     if broken:
-        return replace(_broken(verdict, found, before), law_break=step)
-    whole = breaks.shortfall(fitted, after) if fall is not None else None
+        return replace(_broken(verdict, found, parts), law_break=step)
+    whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
     if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
         return verdict.because("undetermined", "law_break")
     return verdict
 
 
-def _broken(verdict: Verdict, found: Onset | None, before: Fitted) -> Verdict:
-    if found is None or found.kind == "explosion" or before.spread is None:
+def _broken(verdict: Verdict, found: Onset | None, parts: _Parts) -> Verdict:
+    if found is None or found.kind == "explosion" or parts.before.spread is None:
         return verdict.because("fails", "law_break")
-    if before.spread.a.low > 0:
-        return verdict.because("holds_until_onset", "law_break")
-    if found.kind == "terminal_fall" and before.spread.a.high > 0:
+    a = parts.before.spread.a
+    if a.low > 0:
+        return replace(verdict.because("holds_until_onset", "law_break"), before=parts.before)
+    if found.kind == "terminal_fall" and a.high > 0:
         undecided = verdict.because("undetermined", "law_break")
         return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
     return verdict.because("fails", "law_break")
 
 
-def _around(fitted: Fitted, found: Onset | None) -> tuple[Fitted, Points]:
-    """The law before the onset, and the points from it on; all and none where there is none."""
-    points = fitted.points
-    at = np.inf if found is None else found.step
-    before = fitted if found is None else gates.fit(points.where(points.steps < at))
-    return before, points.where(points.steps >= at)
-
-
 def _by_rise(verdict: Verdict, run: Course) -> Verdict:
-    end = onset.rise(run)
+    end = run.rise
     if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
         return verdict
     if end.over_start > 0 or end.over_trough > RISES_FAR:

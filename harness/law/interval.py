@@ -82,7 +82,7 @@ def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     """Covariance of (a, b) if the errors of R are an AR(1) with lag-1 correlation rho."""
     n, z = len(line.x), numbers.centred(line.z)
     weight_a = -z / (z @ line.x)
-    weight_b = 1 / n + weight_a * line.x.mean()
+    weight_b = 1 / n + weight_a * numbers.mean(line.x)
     left = line.residuals
     inflation = max(1 - 2 * tau / n, 0.2)
     variance = float(left @ left) / (n - 2) / inflation

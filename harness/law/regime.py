@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law import trend
+from harness.law import numbers, trend
 from harness.law.beside import Trace
 from harness.law.clean import Points
 from harness.law.onset import Course
@@ -29,7 +29,7 @@ def gain(points: Points) -> Interval | None:
     if n < FEWEST_POINTS:
         return None
     edge = max(3, n // 10)
-    value = float(points.reward[-edge:].mean() - points.reward[:edge].mean())
+    value = numbers.mean(points.reward[-edge:]) - numbers.mean(points.reward[:edge])
     half = trend.wobble(points.reward).half_width(edge) * 2**0.5
     return Interval(value, value - half, value + half)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning, estimate
+from harness.law import binning, estimate, numbers
 from harness.law.results import Floats
 
 FEWEST_POINTS = 16
@@ -45,6 +45,6 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
     label = binning.labels(rest, max(FEWEST_BINS, binning.fit_bins(len(x)) * rest // len(x)))
     truth = binning.means(reward[split:], label)
     predicted = line.b - line.a * binning.means(x[split:], label)
-    last = reward[split - max(1, round(LAST * split)) : split].mean()
+    last = numbers.mean(reward[split - max(1, round(LAST * split)) : split])
     against = float(((truth - last) ** 2).sum())
     return 1 - float(((truth - predicted) ** 2).sum()) / against if against > 0 else None

@@ -28,10 +28,10 @@ def move(steps: Floats, values: Floats) -> Move | None:
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
-    time = (steps - steps.mean()) / float(steps[-1] - steps[0])
+    time = numbers.centred(steps) / float(steps[-1] - steps[0])
     power = float(time @ time)
     slope = float(time @ values) / power
-    left = values - values.mean() - slope * time
+    left = numbers.centred(values) - slope * time
     rho = estimate.lag1(left)
     variance = float(left @ left) / (n - 2) / power * (1 + rho) / (1 - rho)
     return Move(slope, variance**0.5)

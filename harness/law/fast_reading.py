@@ -56,7 +56,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     names = _names(data[: data.index(b"\n")])
     if names is None:
         return None
-    return _columns(_json_table(data, wanted, names), wanted, data.count(b"\n"), names)
+    return _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
@@ -64,23 +64,27 @@ def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     if not _plain(data) or b"\r" in data:
         return None
     header = data[: data.index(b"\n")]
-    body = data[len(header) :]
-    if any(_holds(body, odd) for odd in (b"inf", b"Inf", b"INF")):
+    if any(_holds(data, odd, len(header)) for odd in (b'"', b"inf", b"Inf", b"INF")):
         return None
     names = tuple(csv_text.fields(header) or ())
-    if len(set(names)) < len(names) or data.count(b'"') > header.count(b'"'):
+    if len(set(names)) < len(names):
         return None
     read = _csv_table(data, [name for name in wanted if name in names], names)
-    return _columns(read, wanted, data.count(b"\n") - 1, names)
+    return _columns(read, wanted, _lines(data) - 1, names)
 
 
 def _plain(data: bytes) -> bool:
     return data.endswith(b"\n") and data.isascii() and b"\0" not in data
 
 
-def _holds(data: bytes, word: bytes) -> bool:
+def _holds(data: bytes, word: bytes, start: int = 0) -> bool:
     """A search for a word takes ten times that for its first letter, which few logs hold."""
-    return word[:1] in data and word in data
+    return data.find(word[:1], start) >= 0 and data.find(word, start) >= 0
+
+
+def _lines(data: bytes) -> int:
+    """How many; bytes.count takes five times as long."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
 def _columns(

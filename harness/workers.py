@@ -6,6 +6,7 @@ The others are spawned, since a fork of a process that has threads may hang.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -22,22 +23,45 @@ MOST_PROCESSES = 4
 """More do not pay: what is done with all runs at the end is done by one."""
 FEWEST_RUNS = 100
 """Fewer are fitted sooner than a second process starts."""
+RARELY = (100_000, 5, 5)
+"""Of Python's cyclic garbage collector, which by default (700, 10, 10) takes a twentieth of an
+analysis to find next to nothing: what is read and fitted is kept until the end.
+"""
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 
 @contextlib.contextmanager
 def others(processes: int) -> Iterator[Executor | None]:
-    """All of `processes` but this one, None if there are none; they start with the first work."""
+    """All of `processes` but this one, None if there are none; they start with the first work.
+
+    Until the end all of them look for garbage more rarely.
+    """
     count = min(processes, MOST_PROCESSES) - 1
-    if count < 1:
-        yield None
-        return
-    pool = ProcessPoolExecutor(count, get_context("spawn"), process.die_with, (os.getpid(),))
+    with _rarely_collecting():
+        if count < 1:
+            yield None
+            return
+        pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(parent_pid: int) -> None:
+    process.die_with(parent_pid)
+    gc.set_threshold(*RARELY)
+
+
+@contextlib.contextmanager
+def _rarely_collecting() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(*RARELY)
     try:
-        yield pool
+        yield
     finally:
-        pool.shutdown(cancel_futures=True)
+        gc.set_threshold(*before)
 
 
 def prepare(pool: Executor | None, module: str) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from harness import places, process, run, stops
+from harness import places, process, run, said, stops
 from harness.config import SCHEMA, RunConfig
 from harness.records import atomic, cache, folder, sweep
 from harness.records.folder import RunFolder
@@ -49,7 +49,7 @@ def made_beside(root: Path) -> Iterator[None]:
         yield
         code = run.wait(child, lambda: stops.stop_runs(root), grace_s=0)
         if code and not stops.stop_runs(root):
-            print(f"harness: {root / FILE} was not made; the runs are whole", file=sys.stderr)
+            said.say(f"{root / FILE} was not made; the runs are whole")
     finally:
         child.kill()
         child.wait()

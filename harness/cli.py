@@ -91,17 +91,9 @@ def train(
 
     harness train difficulty=hard --dir runs/one
     """
-    from harness import devices, launch, needs, run
-    from harness.records import folder as folders
-    from harness.records.folder import RunFolder
+    from harness import foreground
 
-    config = launch.point(overrides or []).config
-    where = RunFolder(folder.resolve())
-    run.refuse_if_held(where)
-    needs.check([config])
-    devices.check([config])
-    folders.create(where, config)
-    run.become(where, config, events)
+    foreground.begin(folder, overrides or [], events)
 
 
 @app.command()
@@ -125,14 +117,14 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Say how a run or a sweep stands."""
-    from harness import listing
+    from harness import listing, said
     from harness import resume as resuming
 
     stands = resuming.status(folder)
     if as_json:
         _print_json(stands)
     for line in [] if as_json else listing.standing(folder):
-        typer.echo(line)
+        typer.echo(said.visible(line))
 
 
 @app.command("fit-entropy-law")
@@ -237,11 +229,12 @@ def _print_json(value: Any) -> None:
 
 def main() -> None:
     """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
-    from harness import endings
+    from harness import endings, process
 
     words = sys.argv[1:]
     endings.prepare_streams()
     try:
+        process.keep_private()
         code = app(args=[word for word in words if word != "--debug"], standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:

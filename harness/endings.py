@@ -9,23 +9,19 @@ from typing import Any
 
 import typer
 
+from harness import process
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, StorageError
+from harness.said import say as say
 
 STDOUT = 1
 
 
 def prepare_streams() -> None:
-    """Let no character that the terminal cannot show end a command."""
+    """Let neither a closed stream nor a character that the terminal cannot show end a command."""
+    process.open_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-
-
-def say(text: str) -> None:
-    """One line on stderr; a character that a terminal would obey is shown instead."""
-    line = " ".join(text.split())
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
-    print(f"harness: {shown}", file=sys.stderr)
 
 
 def explain(error: BaseException, traceback: bool) -> int:

@@ -177,9 +177,10 @@ def _execute(
     dirs: Sequence[str], launcher_pid: int, stop_on_failure: bool, _: DictConfig
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
+    process.keep_private()
     if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
         process.die_with(launcher_pid)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in process.STOP_SIGNALS:
             signal.signal(number, lambda *_: None)
     path = Path(dirs[HydraConfig.get().job.num])
     outcome = run.execute(path)

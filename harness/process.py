@@ -1,4 +1,4 @@
-"""What a process owes to the one that started it."""
+"""What a process owes to its user, to the one that started it, and to the files it writes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,55 @@ import sys
 import threading
 import time
 
+from harness.errors import ConfigError
+
 POLL_S = 0.2
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+UMASK = "HARNESS_UMASK"
+PRIVATE = "077"
+
+
+def open_descriptors() -> None:
+    """Open 0, 1 and 2 on nothing where they are closed.
+
+    The next file opened would get such a number, and what is said on stderr would land in it.
+    """
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest that is free
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
+
+
+def keep_private() -> None:
+    """What this process and its children make is their user's alone: 0600, folders 0700.
+
+    $HARNESS_UMASK, as in 027, opens it to others. Raises ConfigError for another value.
+    """
+    given = os.environ.get(UMASK, PRIVATE)
+    try:
+        os.umask(int(given, 8) & 0o777)
+    except ValueError as error:
+        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {given!r}") from error
+
+
+def defer_stops() -> None:
+    """Keep stop requests back, over an exec too, until `admit_stops`; a hangup stops nothing."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def admit_stops() -> None:
+    """Let those through that were kept back."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def stop_is_due() -> bool:
+    """Whether one is kept back just now."""
+    return not signal.sigpending().isdisjoint(STOP_SIGNALS)
 
 
 def die_with(parent_pid: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import needs, run
+from harness import foreground, needs, process
 from harness.errors import DataError
 from harness.records import folder, held, sweep
 from harness.records.folder import RunFolder
@@ -31,7 +31,8 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
     config = folder.read_config(where)
     if folder.read_status(where).status != "done":
         needs.check([config])
-    run.become(where, config, events)
+    process.defer_stops()
+    foreground.become(where, config, events, folder.take(where))
 
 
 def status(path: Path) -> dict[str, Any]:

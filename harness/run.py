@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import NoReturn
 
 from harness import devices, stops
 from harness.config import RunConfig
@@ -62,24 +61,12 @@ def refuse_if_held(run: RunFolder) -> None:
         raise StoppedError(f"{run.path}: held by process {by}")
 
 
-def become(run: RunFolder, config: RunConfig, events: str | None) -> NoReturn:
-    """Replace this process by the run's: its signals and its exit code are then the run's own."""
-    gpu = ""
-    if config.trainer.gpus and folder.read_status(run).status != "done":
-        gpu, lock = devices.acquire()
-        os.set_inheritable(lock.fileno(), True)  # held until the run's process ends
-    arguments = ["--events", events] if events else []
-    command = _command(run.path, arguments)
-    sys.stdout.flush()
-    os.execve(command[0], command, environment(config, gpu))
-
-
 def _supervise(run: RunFolder, config: RunConfig, gpu: str) -> int:
     """The exit code of the child; -N if signal N ended it."""
-    command = _command(run.path, ["--die-with-parent", str(os.getpid())])
+    words = command(run.path, ["--die-with-parent", str(os.getpid())])
     with run.log.open("ab") as log:
         child = subprocess.Popen(
-            command,
+            words,
             env=environment(config, gpu),
             stdin=subprocess.DEVNULL,
             stdout=log,
@@ -145,7 +132,8 @@ def _last_line(run: RunFolder) -> str:
     return lines[-1][:500] if lines else "ended without a word"
 
 
-def _command(run_dir: Path, arguments: list[str]) -> list[str]:
+def command(run_dir: Path, arguments: list[str]) -> list[str]:
+    """What starts the process of a run."""
     # -P: the current folder may hold a folder named harness, or a module that hides a library's
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments]
 

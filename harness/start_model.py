@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import run, stops
+from harness import run, said, stops
 from harness.config import RunConfig
 
 
@@ -27,7 +28,7 @@ def _is_tiny(config: RunConfig) -> bool:
 
 
 def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
-    command = [sys.executable, "-P", "-m", "harness.train.warm_start", policy]
+    command = [sys.executable, "-P", "-m", "harness.train.warm_start", policy, str(os.getpid())]
     child = subprocess.Popen(
         command,
         env=run.environment(config, gpu=""),
@@ -37,5 +38,5 @@ def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
     )
     code = run.wait(child, lambda: stops.stop_runs(sweep), grace_s=0)
     if code and not stops.stop_runs(sweep):
-        print(f"harness: the start model was not built: exit code {code}", file=sys.stderr)
+        said.say(f"the start model was not built: exit code {code}")
     return code == 0

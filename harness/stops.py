@@ -9,12 +9,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
+from harness import process, said
 from harness.errors import EXIT_INTERRUPTED_TWICE
 from harness.records import held
 from harness.records.folder import RunFolder
@@ -49,16 +49,16 @@ def clear(sweep: Path) -> None:
 
 @contextlib.contextmanager
 def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[None]:
-    """Let the first SIGINT or SIGTERM stop the sweep in order, and a second SIGINT at once."""
+    """Let the first stop request stop the sweep in order, and a second SIGINT at once."""
 
     def obey(number: int, _frame: FrameType | None) -> None:
         if not stop_runs(sweep):
             request(sweep, STOP_RUNS)
-            print("harness: stopping the runs; Ctrl-C again to end now", file=sys.stderr)
+            said.say("stopping the runs; Ctrl-C again to end now")
         elif number == signal.SIGINT:
             _end_at_once(runs)
 
-    numbers = (signal.SIGINT, signal.SIGTERM)
+    numbers = process.STOP_SIGNALS
     before = [signal.signal(number, obey) for number in numbers]
     hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal ends no sweep
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import cards, devices, launch, ledger, needs, progress, start_model, stops
+from harness import cards, devices, launch, ledger, needs, progress, said, start_model, stops
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
 from harness.records import folder
@@ -68,7 +67,7 @@ def _launch(
     except HarnessError:
         raise
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        print(f"harness: the launcher failed: {' '.join(str(error).split())}", file=sys.stderr)
+        said.say(f"the launcher failed: {error}")
 
 
 @contextlib.contextmanager

@@ -18,7 +18,8 @@ def storage(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"{path}: {error.strerror or error}") from error
+        why = error.strerror or f"{error}; is the disk full?"  # as numpy and pyarrow leave it open
+        raise StorageError(f"{path}: {why}") from error
 
 
 def write_text(path: Path, text: str) -> None:
@@ -44,6 +45,21 @@ def write_bytes(path: Path, data: bytes) -> None:
 def write_json(path: Path, value: Any) -> None:
     """Replace `path` by `value` as indented JSON. Raises ValueError on NaN: missing is null."""
     write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def open_to_append(path: Path) -> int:
+    """Descriptor of `path`, made if need be. Raises OSError, also where it is a link or a pipe
+    that nobody reads: a folder from somebody else must not say where we write.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+    return os.open(path, flags, 0o666)
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write every byte: one call may write fewer, as it does where the disk fills up."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.records import atomic
+from harness.errors import DataError
+from harness.records import atomic, plain_file
 
 KEEP = 2
 MANIFEST = "manifest.json"
@@ -34,13 +35,15 @@ def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
     target = root / f"step-{step:05d}"
     scratch = root / f".step-{step:05d}.{os.getpid()}.tmp"
     with atomic.storage(target):
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        fill(scratch)
-        atomic.write_json(scratch / MANIFEST, {"step": step, "files": _describe(scratch)})
-        if target.exists():
-            shutil.rmtree(target)
-        scratch.rename(target)
+        root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
+        try:
+            _write(scratch, step, fill)
+            if target.exists():
+                shutil.rmtree(target)
+            scratch.rename(target)
+        except Exception:
+            shutil.rmtree(scratch, ignore_errors=True)  # on a full disk it stands in the way
+            raise
         atomic.sync_folder(root)
         _prune(root, step)
     return Checkpoint(step, target)
@@ -49,19 +52,38 @@ def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
 def newest(root: Path) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint that verifies, and why newer ones were passed over."""
     problems: list[str] = []
-    for path in reversed(_all(root)):
-        problem = _problem(path)
-        if problem is None:
-            return Checkpoint(_step(path), path), problems
-        problems.append(f"{path}: {problem}")
+    with atomic.storage(root):
+        for path in reversed(_all(root)):
+            problem = _problem(path)
+            if problem is None:
+                return Checkpoint(_step(path), path), problems
+            problems.append(f"{path}: {problem}")
     return None, problems
+
+
+def clear(root: Path) -> int:
+    """Remove what killed saves have left; how many there were. Only its holder may, of a run."""
+    found = list(root.glob(".step-*.tmp"))
+    for scratch in found:
+        shutil.rmtree(scratch, ignore_errors=True)
+    return len(found)
+
+
+def _write(scratch: Path, step: int, fill: Callable[[Path], None]) -> None:
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir()
+    fill(scratch)
+    described = _describe(scratch)
+    for folder in (path for path in scratch.rglob("*") if path.is_dir()):
+        atomic.sync_folder(folder)
+    atomic.write_json(scratch / MANIFEST, {"step": step, "files": described})
 
 
 def _all(root: Path) -> list[Path]:
     if not root.is_dir():
         return []
-    found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,}", p.name) and p.is_dir())
-    return sorted(found, key=_step)
+    found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,18}", p.name))
+    return sorted((p for p in found if p.is_dir() and not p.is_symlink()), key=_step)
 
 
 def _step(path: Path) -> int:
@@ -72,23 +94,28 @@ def _describe(folder: Path) -> dict[str, dict[str, int | str]]:
     files: dict[str, dict[str, int | str]] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file():
-            data = path.read_bytes()
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-            digest = hashlib.sha256(data).hexdigest()
-            files[path.relative_to(folder).as_posix()] = {"size": len(data), "sha256": digest}
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+                size = file.tell()
+            files[path.relative_to(folder).as_posix()] = {"size": size, "sha256": digest}
     return files
 
 
 def _problem(folder: Path) -> str | None:
     try:
-        wanted = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        wanted = json.loads(plain_file.text(folder / MANIFEST))["files"]
+        names = set(wanted)
+    except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
         return f"no readable {MANIFEST} ({type(error).__name__})"
+    if any(path.is_symlink() for path in folder.rglob("*")):
+        return "must hold no link, and does"
     found = {name: v for name, v in _describe(folder).items() if name != MANIFEST}
     if found == wanted:
         return None
-    changed = sorted(n for n in wanted.keys() | found.keys() if wanted.get(n) != found.get(n))
+    if not isinstance(wanted, dict):
+        return f"no readable {MANIFEST} (files must be a mapping)"
+    changed = sorted(n for n in names | found.keys() if wanted.get(n) != found.get(n))
     return f"{changed[0]} differs from its manifest"
 
 
@@ -98,5 +125,4 @@ def _prune(root: Path, step: int) -> None:
     kept = [p for p in found if _step(p) <= step][-KEEP:]
     for path in set(found) - set(kept):
         shutil.rmtree(path, ignore_errors=True)
-    for scratch in root.glob(".step-*.tmp"):
-        shutil.rmtree(scratch, ignore_errors=True)
+    clear(root)

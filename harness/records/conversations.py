@@ -51,6 +51,9 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
     table = pa.Table.from_pylist([asdict(t) for t in turns], pa.schema(types))
     with atomic.storage(target):
         folder.mkdir(exist_ok=True)
-        pq.write_table(table, scratch)
-        scratch.replace(target)
+        try:
+            pq.write_table(table, scratch)
+            scratch.replace(target)
+        finally:
+            scratch.unlink(missing_ok=True)
     return target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -18,5 +19,10 @@ class EventLog:
 
     def append(self, event: str, **values: Any) -> None:
         record = {"time_unix_s": round(time.time(), 3), "event": event, **values}
-        with atomic.storage(self._path), self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record, allow_nan=False) + "\n")
+        line = (json.dumps(record, allow_nan=False) + "\n").encode()
+        with atomic.storage(self._path):
+            descriptor = atomic.open_to_append(self._path)
+            try:
+                atomic.write_all(descriptor, line)
+            finally:
+                os.close(descriptor)

@@ -18,19 +18,16 @@ import json
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import yaml
-from filelock import FileLock, Timeout
 
 from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, plain_file, shape
+from harness.records import atomic, config_file, lock, plain_file, shape, versions
 
 STATUSES = ("planned", "running", "done", "failed", "stopped")
 
@@ -99,8 +96,8 @@ class RunFolder:
         return self.path / "train.log"
 
     @property
-    def lock(self) -> Path:
-        return self.path / ".lock"
+    def holder(self) -> Path:
+        return self.path / ".holder"
 
     def is_run(self) -> bool:
         return self.status.is_file()
@@ -119,16 +116,12 @@ def create(folder: RunFolder, config: RunConfig) -> None:
     Raises ConfigError if it already holds a run or somebody's files, FolderError if it cannot
     be made, DataError if simulator.profiles cannot be read.
     """
-    if folder.is_run():
-        raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
-    names = sorted(_names(folder.path))
-    foreign = [name for name in names if not OWN_LEFTOVER.fullmatch(name)]
-    if foreign:
-        raise ConfigError(f"{folder.path}: a run needs an empty folder, found {foreign[0]!r}")
+    names = refuse_others(folder)
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         for name in names:
-            (folder.path / name).unlink()
+            if name not in (lock.NAME, folder.holder.name):  # ours, if it is we who hold them
+                (folder.path / name).unlink()
         text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
         if config.simulator.profiles:
@@ -138,9 +131,22 @@ def create(folder: RunFolder, config: RunConfig) -> None:
     write_status(
         folder,
         RunStatus(
-            config_hash=config_file.config_hash(config), versions=_versions(), git=_git_revision()
+            config_hash=config_file.config_hash(config),
+            versions=versions.installed(),
+            git=versions.git_revision(),
         ),
     )
+
+
+def refuse_others(folder: RunFolder) -> list[str]:
+    """What a start that died has left. Raises ConfigError for a run, or for somebody's files."""
+    if folder.is_run():
+        raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
+    names = sorted(_names(folder.path))
+    foreign = [name for name in names if not OWN_LEFTOVER.fullmatch(name)]
+    if foreign:
+        raise ConfigError(f"{folder.path}: a run needs an empty folder, found {foreign[0]!r}")
+    return names
 
 
 def read_config(folder: RunFolder) -> RunConfig:
@@ -181,28 +187,44 @@ def write_status(folder: RunFolder, status: RunStatus) -> None:
     atomic.write_json(folder.status, status.to_json())
 
 
-@contextlib.contextmanager
-def hold(folder: RunFolder) -> Iterator[None]:
-    """Be the folder's only writer. The kernel frees the lock with the process, however it ends.
+def take(folder: RunFolder) -> int:
+    """Become the folder's only writer: the descriptor of its lock, which may be handed on.
 
-    Raises StoppedError, naming the holder, if a live process holds it.
+    Raises StoppedError, naming the holder, if a live process holds it, StorageError.
     """
-    lock = FileLock(folder.lock)
-    holder = folder.path / ".holder"
+    with atomic.storage(folder.path / lock.NAME):
+        descriptor = lock.acquire(folder.path, wait_s=0.2)  # somebody may just be asking
+    if descriptor is not None:
+        atomic.write_text(folder.holder, f"{os.getpid()} on {platform.node()}\n")
+        return descriptor
+    with contextlib.suppress(DataError):
+        by = plain_file.text(folder.holder).strip()
+        raise StoppedError(f"{folder.path}: held by process {by}")
+    raise StoppedError(f"{folder.path}: held by another process")
+
+
+@contextlib.contextmanager
+def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
+    """Be the folder's only writer meanwhile; `taken`: by the lock of that descriptor.
+
+    The kernel frees the lock with the process, however it ends. Raises what `take` raises.
+    """
+    descriptor = take(folder) if taken is None else taken
     try:
-        lock.acquire(timeout=0.2)  # somebody may just be asking whether it is held
-    except Timeout as error:
-        with contextlib.suppress(OSError):
-            raise StoppedError(
-                f"{folder.path}: held by process {holder.read_text().strip()}"
-            ) from error
-        raise StoppedError(f"{folder.path}: held by another process") from error
-    try:
-        atomic.write_text(holder, f"{os.getpid()} on {platform.node()}\n")
         yield
     finally:
-        holder.unlink(missing_ok=True)
-        lock.release()
+        with contextlib.suppress(OSError):  # who died holding it leaves as much
+            folder.holder.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def refuse_links(folder: RunFolder) -> None:
+    """Raise DataError for a link among what a run writes: others' files may be behind it."""
+    written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
+    for path in (*written, folder.simulator, folder.log):
+        if path.is_symlink():
+            rule = "a run writes to files and folders of its own only"
+            raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")
 
 
 def _names(path: Path) -> list[str]:
@@ -212,23 +234,3 @@ def _names(path: Path) -> list[str]:
         return []
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror or error}") from error
-
-
-def _versions() -> dict[str, str]:
-    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
-    found = {"python": platform.python_version()}
-    for name in wanted:
-        with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
-
-
-def _git_revision() -> str:
-    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout."""
-    here = Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

@@ -7,26 +7,25 @@ import os
 import platform
 import signal
 
-from filelock import FileLock, Timeout
-
+from harness.errors import DataError
+from harness.records import lock, plain_file
 from harness.records.folder import RunFolder
 
 
 def holder(run: RunFolder) -> str | None:
     """`PID on NODE` of the live process that holds the folder; None if it is free."""
     path = run.path / ".holder"
-    if not path.exists() or not run.lock.exists():
+    if not path.exists():
         return None
-    lock = FileLock(run.lock)
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        with contextlib.suppress(OSError):
-            return path.read_text(encoding="utf-8").strip()
-        return None
+        descriptor = lock.acquire(run.path, make=False)
     except OSError:  # a folder that we may only read
         return None
-    lock.release()
+    if descriptor is None:
+        with contextlib.suppress(DataError):
+            return plain_file.text(path).strip()
+        return None
+    os.close(descriptor)
     return None
 
 
@@ -34,5 +33,5 @@ def kill(run: RunFolder) -> None:
     """End the process that holds the folder, with its process group, if it is on this machine."""
     pid, _, node = (holder(run) or "").partition(" on ")
     if node == platform.node():
-        with contextlib.suppress(ProcessLookupError, PermissionError):
+        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
             os.killpg(int(pid), signal.SIGKILL)

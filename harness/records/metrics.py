@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import stat
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,23 +90,30 @@ def _finite(value: float | None) -> float | None:
 
 
 class MetricsLog:
-    """Appends rows; after a resume, checks recomputed rows against those on disk."""
+    """Appends rows; after a resume, checks recomputed rows against those on disk.
+
+    Of the rows only their ends are remembered: a run of any length takes no more memory.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open `path`, cutting a torn last line (the mark of a killed run).
 
-        Raises DataError if a line is not the row of its step.
+        Raises DataError if a line is not the row of its step, or the file is not a regular one.
         """
         with atomic.storage(path):
             self._path = path
-            self._lines = _whole_lines(path)
-            self._file = path.open("ab")
-            self._file.truncate(sum(map(len, self._lines)))
+            self._descriptor = atomic.open_to_append(path)
+            try:
+                self._ends = _ends_of_rows(path, self._descriptor)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+            os.ftruncate(self._descriptor, self._ends[-1])
 
     @property
     def last_step(self) -> int:
         """Step of the last row on disk; 0 if there is none. Row N is line N."""
-        return len(self._lines)
+        return len(self._ends) - 1
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
         """Make row `step` durable; True if it was new, False if recomputed and found equal.
@@ -118,29 +127,38 @@ class MetricsLog:
         if step != self.last_step + 1:
             raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
         with atomic.storage(self._path):
-            self._file.write(line)
-            self._file.flush()
-            os.fsync(self._file.fileno())
-        self._lines.append(line)
+            try:
+                atomic.write_all(self._descriptor, line)
+                os.fsync(self._descriptor)
+            except OSError:
+                os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
+                raise
+        self._ends.append(self._ends[-1] + len(line))
         return True
 
     def supersede(self, step: int) -> None:
         """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
-        kept, old = self._lines[: step - 1], self._lines[step - 1 :]
+        kept = self._ends[:step]
         with atomic.storage(self._path):
-            aside = self._path.with_name("metrics.superseded.jsonl")
-            with aside.open("ab") as file:
-                file.writelines(old)
-                file.flush()
-                os.fsync(file.fileno())
-            self._file.truncate(sum(map(len, kept)))
-            os.fsync(self._file.fileno())
-        self._lines = kept
+            aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
+            try:
+                atomic.write_all(aside, self._on_disk(kept[-1], self._ends[-1]))
+                os.fsync(aside)
+            finally:
+                os.close(aside)
+            os.ftruncate(self._descriptor, kept[-1])
+            os.fsync(self._descriptor)
+        self._ends = kept
+
+    def _on_disk(self, start: int, end: int) -> bytes:
+        return os.pread(self._descriptor, end - start, start)
 
     def _compare(self, step: int, line: bytes) -> None:
-        if self._lines[step - 1] == line:
+        with atomic.storage(self._path):
+            found = self._on_disk(self._ends[step - 1], self._ends[step])
+        if found == line:
             return
-        old, new = json.loads(self._lines[step - 1]), json.loads(line)
+        old, new = json.loads(found), json.loads(line)
         key = next((k for k in new if new[k] != old.get(k)), "its bytes")
         raise DivergedError(
             f"{self._path}:{step}: a recomputed row must equal the one on disk; "
@@ -148,16 +166,23 @@ class MetricsLog:
         )
 
     def close(self) -> None:
-        self._file.close()
+        """Closed twice is closed."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
 
-def _whole_lines(path: Path) -> list[bytes]:
-    if not path.exists():
-        return []
-    lines = path.read_bytes().splitlines(keepends=True)
-    whole = lines[:-1] if lines and not lines[-1].endswith(b"\n") else lines
-    for step, line in enumerate(whole, start=1):
-        if not line.startswith(f'{{"step": {step}, '.encode()):
-            given = line[:20].decode(errors="replace").rstrip()
-            raise DataError(f"{path}:{step}: row {step} must be of step {step}, got {given!r}")
-    return whole
+def _ends_of_rows(path: Path, descriptor: int) -> array[int]:
+    """Where row N ends, in bytes, at N; 0 before the first."""
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise DataError(f"{path}: must be a regular file, and is not")
+    ends = array("q", [0])
+    with path.open("rb") as file:
+        for step, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                break
+            if not line.startswith(f'{{"step": {step}, '.encode()):
+                given = line[:20].decode(errors="replace").rstrip()
+                raise DataError(f"{path}:{step}: row {step} must be of step {step}, got {given!r}")
+            ends.append(ends[-1] + len(line))
+    return ends

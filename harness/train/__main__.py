@@ -7,6 +7,7 @@ ends with the exit code that is also in run.json.
 from __future__ import annotations
 
 import argparse
+import re
 import signal
 import sys
 import traceback
@@ -16,32 +17,50 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import process
+from harness import process, said
 from harness.config import RunConfig
-from harness.errors import DataError, DeviceError, EndpointError, HarnessError, StoppedError
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.errors import (
+    ConfigError,
+    DataError,
+    DeviceError,
+    EndpointError,
+    HarnessError,
+    StoppedError,
+    StorageError,
+)
+from harness.records import config_file, folder
+from harness.records.folder import RunFolder, RunStatus
 from harness.train import session as sessions
 from harness.train.session import Emit, Session
 from harness.train.talk import talker
 
+OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
+NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
+LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
+
 
 def main() -> int:
+    process.open_descriptors()
+    process.defer_stops()
+    for number in process.STOP_SIGNALS:
+        signal.signal(number, _stop_before_start)
     arguments = _parser().parse_args()
     if arguments.die_with_parent is not None:
         process.die_with(arguments.die_with_parent)
-    for number in sessions.STOP_SIGNALS:
-        signal.signal(number, _stop_before_start)
     run = RunFolder(arguments.run_dir)
     emit = _both(sessions.jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
     try:
+        process.keep_private()
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
-        with folder.hold(run):
+        with folder.hold(run, arguments.lock):
             return attempt(run, emit)
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        said.say(str(error))
         return error.exit_code
+    except OSError as error:  # a folder that we may not even look into
+        said.say(f"{error.filename or run.path}: {error.strerror or error}")
+        return StorageError.exit_code
 
 
 def attempt(run: RunFolder, emit: Emit) -> int:
@@ -52,34 +71,61 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
+    _refuse_changed(run, status)
     running = replace(status, status="running", attempts=status.attempts + 1)
     folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
-    ended = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
-    folder.write_status(run, ended)
+    try:
+        ended = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
+        folder.write_status(run, ended)
+    except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
+        said.say(str(error))
+        name, code = "failed", code or StorageError.exit_code
     emit({"event": "end", "status": name, "exit_code": code})
     return code
+
+
+def _refuse_changed(run: RunFolder, status: RunStatus) -> None:
+    """Rows of two configs in one file would pass for one run's."""
+    now = config_file.config_hash(folder.read_config(run))
+    if status.config_hash not in ("", now):
+        raise ConfigError(
+            f"{run.config}: must be as it was when the run was planned (hash {status.config_hash}, "
+            f"got {now}); put it back, or make another run with `harness train --dir`"
+        )
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:
     """Status, reason and exit code."""
     try:
+        process.admit_stops()
         with sessions.opened(run, config, emit) as session:
             session.reach_users()
             _train(session)
     except (StoppedError, EndpointError) as error:
-        print(f"harness: {error}", file=sys.stderr)
+        said.say(str(error))
         return "stopped", str(error), error.exit_code
     except HarnessError as error:
-        print(f"harness: {error}", file=sys.stderr)
+        said.say(str(error))
         return "failed", str(error), error.exit_code
-    except MemoryError:
-        print(f"harness: {run.path}: out of memory", file=sys.stderr)
-        return "failed", "out of memory", DeviceError.exit_code
     except Exception as error:
-        traceback.print_exc()
-        return "failed", f"{type(error).__name__}: {error}", 1
+        problem = shortage(error)
+        if problem is None:
+            traceback.print_exc()
+            return "failed", f"{type(error).__name__}: {error}", 1
+        said.say(f"{run.path}: {problem}")
+        return "failed", problem, DeviceError.exit_code
     return "done", None, 0
+
+
+def shortage(error: Exception) -> str | None:
+    """What the machine lacks, if that is what a library has raised `error` for."""
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
+        return f"out of memory; {LESS_MEMORY} ({said.shown(text)[:200]})"
+    if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
+        return f"the GPU cannot be used; see `harness doctor` ({said.shown(text)[:200]})"
+    return None
 
 
 def _train(session: Session) -> None:
@@ -88,6 +134,10 @@ def _train(session: Session) -> None:
 
         tabular.train(session)
     else:
+        from harness.policy import fetch
+
+        if session.config.policy.kind == "hf":
+            fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
         from harness.train import language
 
         language.train(session)
@@ -111,6 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--events", choices=["jsonl"])
     parser.add_argument("--die-with-parent", type=int, metavar="PID")
+    parser.add_argument("--lock", type=int, metavar="FD", help="open, and holding the folder")
     return parser
 
 

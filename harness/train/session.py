@@ -18,18 +18,26 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from harness import said
 from harness.config import RunConfig
-from harness.errors import EXIT_INTERRUPTED_TWICE, DataError, DivergedError, StoppedError
+from harness.errors import (
+    EXIT_INTERRUPTED_TWICE,
+    DataError,
+    DivergedError,
+    HarnessError,
+    StoppedError,
+    StorageError,
+)
+from harness.process import STOP_SIGNALS
 from harness.records import checkpoints, conversations, folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
-from harness.records.folder import RunFolder
+from harness.records.folder import RunFolder, RunStatus
 from harness.records.metrics import MetricsLog
 
 if TYPE_CHECKING:
     from harness.train.served_users import ServedUsers
 
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 STDOUT, STDERR = 1, 2
 Emit = Callable[[Mapping[str, Any]], None]
 
@@ -40,6 +48,8 @@ class Session:
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
         """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
         self.run, self.config = run, config
+        folder.refuse_links(run)
+        cleared = checkpoints.clear(run.checkpoints)
         self.checkpoint, problems = checkpoints.newest(run.checkpoints)
         self._emit = emit
         self._metrics = MetricsLog(run.metrics)
@@ -48,8 +58,11 @@ class Session:
         self._replayed = 0
         self._superseded = 0
         self._served = _served_users(run, config)
+        if cleared:
+            self.note("scratch_cleared", folders=cleared)
         for problem in problems:
             self.note("checkpoint_passed_over", problem=problem)
+            said.say(f"{problem}; continuing from step {self.start}")
         if self.last_step < self.start:
             self._metrics.close()
             raise DataError(
@@ -74,8 +87,7 @@ class Session:
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
-        status = folder.read_status(self.run)
-        folder.write_status(self.run, replace(status, measurement=measurement))
+        status = self._write_status(measurement=measurement)
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
@@ -121,7 +133,7 @@ class Session:
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
             checkpoints.publish(self.run.checkpoints, step, fill)
-            self._write_last_step()
+            self._write_status(last_step=self.last_step)
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
         if stopping:
@@ -136,13 +148,14 @@ class Session:
 
     def close(self) -> None:
         """Leave the folder as the next attempt expects it."""
-        if self._replayed or self._superseded:
-            compared = self._replayed + self._superseded
-            self.note("replay_check", compared=compared, mismatched=self._superseded)
-        self._write_last_step()
+        signal.setitimer(signal.ITIMER_REAL, 0)
         self._metrics.close()
         if self._served is not None:
             self._served.close()
+        if self._replayed or self._superseded:
+            compared = self._replayed + self._superseded
+            self.note("replay_check", compared=compared, mismatched=self._superseded)
+        self._write_status(last_step=self.last_step)
 
     def on_signal(self, number: int, _frame: FrameType | None) -> None:
         """First: stop at the end of the step. Second SIGINT: end at once."""
@@ -163,8 +176,7 @@ class Session:
         reason = f"ended within step {self.last_step + 1}, {why}"
         ended = {"status": "stopped", "exit_code": exit_code}
         try:
-            status = replace(folder.read_status(self.run), reason=reason, **ended)  # type: ignore[arg-type]
-            folder.write_status(self.run, replace(status, last_step=self.last_step))
+            self._write_status(reason=reason, last_step=self.last_step, **ended)
             self._emit({"event": "end", **ended})
             _say(f"harness: {self.run.path}: {reason}\n")
         finally:
@@ -182,9 +194,15 @@ class Session:
             self._metrics.supersede(step)
             return self._metrics.append(step, values)
 
-    def _write_last_step(self) -> None:
-        status = folder.read_status(self.run)
-        folder.write_status(self.run, replace(status, last_step=self.last_step))
+    def _write_status(self, **values: Any) -> RunStatus:
+        """Set these in run.json. Raises StorageError, also where the folder has been removed."""
+        try:
+            status = folder.read_status(self.run)
+        except DataError as error:
+            raise StorageError(str(error)) from error
+        now = replace(status, **values)
+        folder.write_status(self.run, now)
+        return now
 
 
 def _served_users(run: RunFolder, config: RunConfig) -> ServedUsers | None:
@@ -202,12 +220,13 @@ def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     for number in STOP_SIGNALS:
         signal.signal(number, session.on_signal)
     signal.signal(signal.SIGALRM, session.on_grace_over)
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         yield session
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        session.close()
+    except BaseException:
+        with contextlib.suppress(HarnessError):  # what ended the run says more
+            session.close()
+        raise
+    session.close()
 
 
 def jsonl_emitter(enabled: bool) -> Emit:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from harness import simulator
+from harness import process, simulator
 from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError
 from harness.records import atomic, cache
@@ -172,7 +172,13 @@ class Progress:
 
 
 def main() -> int:
-    """Build the start model of the policy given as JSON (default: the default policy)."""
+    """Build the start model of the policy given as JSON (default: the default policy).
+
+    A second word is the process with which this one is to end.
+    """
+    process.keep_private()
+    if len(sys.argv) > 2:
+        process.die_with(int(sys.argv[2]))
     given = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     fields = {f.name for f in dataclasses.fields(PolicyConfig)}
     if not isinstance(given, dict) or given.keys() - fields:

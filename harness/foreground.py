@@ -1,0 +1,55 @@
+"""One run in the foreground: this process becomes the run's, with its signals and its exit code.
+
+The folder's lock is taken before the run is made and handed over, so that of several starts in one
+folder one wins and the others do nothing. A stop request is kept back until the run's own process
+can obey it: before there is a step to finish, it leaves a run that can be resumed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from harness import devices, launch, needs, process, run
+from harness.config import RunConfig
+from harness.errors import FolderError
+from harness.records import folder
+from harness.records.folder import RunFolder
+
+
+def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
+    """Make the run that `overrides` describe in `path`, and become it.
+
+    Raises ConfigError for wrong words and for a folder that holds a run or somebody's files,
+    StoppedError where a live process holds it, FolderError, DeviceError.
+    """
+    process.defer_stops()
+    config = launch.point(overrides).config
+    where = RunFolder(path.resolve())
+    run.refuse_if_held(where)
+    needs.check([config])
+    devices.check([config])
+    folder.refuse_others(where)
+    try:
+        where.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{where.path}: {error.strerror or error}") from error
+    lock = folder.take(where)
+    folder.create(where, config)
+    become(where, config, events, lock)
+
+
+def become(where: RunFolder, config: RunConfig, events: str | None, lock: int) -> NoReturn:
+    """Replace this process by the run's, which holds the folder by `lock` from its first moment."""
+    gpu = ""
+    os.set_inheritable(lock, True)
+    if config.trainer.gpus and folder.read_status(where).status != "done":
+        gpu, lease = devices.acquire(process.stop_is_due)
+        os.set_inheritable(lease.fileno(), True)  # held until the run's process ends
+    arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
+    command = run.command(where.path, arguments)
+    sys.stdout.flush()
+    os.execve(command[0], command, run.environment(config, gpu))

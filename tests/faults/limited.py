@@ -1,0 +1,55 @@
+"""Runs under a kernel's limits, and the uninterrupted run that each of them must end equal to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.records.folder import RunFolder
+from tests.train.made import brief, finish, make_run
+
+RUN = (sys.executable, "-P", "-m", "harness.train")
+UNDER = (
+    "import os, resource as r, sys; r.setrlimit({}, ({}, {})); os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+def quick(**trainer: Any) -> Any:
+    """24 steps of 8 short conversations, a checkpoint every 5, evaluated at both ends."""
+    return brief(conversations=8, eval_every=1000, **trainer)
+
+
+def train(run: RunFolder, limit: str = "", most: int = 0) -> subprocess.CompletedProcess[str]:
+    """The run's own process to its end, with `limit`, as in RLIMIT_FSIZE, at `most`."""
+    words = [*RUN, str(run.path), "--events", "jsonl"]
+    if limit:
+        words = [sys.executable, "-c", UNDER.format(f"r.{limit}", most, most), *words]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+
+
+def events(text: str) -> list[Mapping[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def acknowledged(text: str) -> int:
+    """The last step that stdout speaks of."""
+    return max((e["step"] for e in events(text) if e["event"] == "step"), default=0)
+
+
+def whole_rows(path: Path) -> bytes:
+    """metrics.jsonl of the quick run that nothing happened to."""
+    run = make_run(path, quick())
+    code, _, err = finish(run)
+    assert code == 0, err
+    return run.metrics.read_bytes()
+
+
+def modes(root: Path) -> dict[str, str]:
+    """Permissions of everything below `root`, octal, by relative path."""
+    found = [Path(at) / name for at, folders, files in os.walk(root) for name in folders + files]
+    return {str(p.relative_to(root)): oct(p.lstat().st_mode & 0o777)[2:] for p in found}

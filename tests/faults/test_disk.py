@@ -1,0 +1,133 @@
+"""No room, no handles, no folder: one line, exit code 74, and the same numbers afterwards."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from harness.records import folder
+from tests.faults.limited import acknowledged, events, quick, train
+from tests.train.made import finish, make_run, start, status, wait_for
+
+
+@pytest.mark.parametrize(
+    "most",
+    [500, 20_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (2_000, 9_000, 60_000))],
+)
+def test_a_file_that_may_not_grow_is_74_and_the_run_goes_on_to_the_same_rows(
+    whole: bytes, tmp_path: Path, most: int
+) -> None:
+    run = make_run(tmp_path / "run", quick())
+    cut = train(run, "RLIMIT_FSIZE", most)
+    assert cut.returncode == 74, cut.stderr
+    assert "File too large" in cut.stderr or "is the disk full?" in cut.stderr
+    assert "Traceback" not in cut.stderr
+    on_disk = run.metrics.read_bytes() if run.metrics.exists() else b""
+    assert acknowledged(cut.stdout) <= on_disk.count(b"\n")
+    assert whole.startswith(on_disk), "half a row, or another one"
+    code, said, err = finish(run)
+    assert code == 0, err
+    assert run.metrics.read_bytes() == whole
+    assert said[-1] == {"event": "end", "status": "done", "exit_code": 0}
+
+
+@pytest.mark.parametrize(
+    "most", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (7, 9, 10, 11, 14, 17))]
+)
+def test_too_few_file_handles_are_said_in_a_line(whole: bytes, tmp_path: Path, most: int) -> None:
+    run = make_run(tmp_path / "run", quick())
+    cut = train(run, "RLIMIT_NOFILE", most)
+    assert cut.returncode in (0, 71, 74), cut.stderr
+    assert "Traceback" not in cut.stderr
+    assert finish(run)[0] == 0
+    assert run.metrics.read_bytes() == whole
+
+
+def test_a_folder_that_is_removed_is_74_and_not_made_anew(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", quick(steps=100_000))
+    child = start(run)
+    wait_for(child, "step", 3)
+    shutil.rmtree(run.path, ignore_errors=True)
+    shutil.rmtree(run.path, ignore_errors=True)  # a file may have come while it was emptied
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 74, err
+    assert "No such file or directory" in err
+    assert "Traceback" not in err
+    assert events(out)[-1] == {"event": "end", "status": "failed", "exit_code": 74}
+    assert not run.path.exists()
+
+
+def test_a_folder_that_is_moved_stops_the_run_which_goes_on_where_it_is(
+    whole: bytes, tmp_path: Path
+) -> None:
+    run = make_run(tmp_path / "run", quick())
+    child = start(run)
+    wait_for(child, "step", 3)
+    moved = folder.RunFolder(run.path.rename(tmp_path / "elsewhere"))
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 74, err
+    code, _, err = finish(moved)
+    assert code == 0, err
+    assert moved.metrics.read_bytes() == whole
+
+
+def test_half_a_row_is_taken_back(tmp_path: Path) -> None:
+    code = """
+import resource, sys
+from pathlib import Path
+from harness.errors import StorageError
+from harness.records.metrics import MetricsLog
+path = Path(sys.argv[1])
+log = MetricsLog(path)
+log.append(1, {"reward": 0.5})
+whole = path.stat().st_size
+resource.setrlimit(resource.RLIMIT_FSIZE, (whole + 100, resource.RLIM_INFINITY))
+try:
+    log.append(2, {"reward": 0.25})
+except StorageError as error:
+    print(error)
+assert path.stat().st_size == whole
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+assert log.append(2, {"reward": 0.25})
+"""
+    path = tmp_path / "metrics.jsonl"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{path}: File too large\n"
+
+
+OTHER = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
+
+
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="only root can be two")
+@pytest.mark.parametrize(("mode", "file"), [(0o755, ".lock"), (0o700, "run.json")])
+def test_a_folder_of_somebody_else_is_said_to_be_in_a_line(mode: int, file: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        run = make_run(Path(folder) / "run", quick())
+        run.path.chmod(mode)
+        words = [*OTHER, sys.executable, "-P", "-m", "harness.train", str(run.path)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if "No module named" in done.stderr:
+            pytest.skip("this Python is its owner's alone")
+        assert done.returncode == 74, done.stderr
+        assert done.stderr == f"harness: {run.path / file}: Permission denied\n"
+        assert status(run)["status"] == "planned"
+
+
+def test_who_is_asleep_for_long_goes_on(whole: bytes, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", quick())
+    child = start(run)
+    wait_for(child, "step", 2)
+    child.send_signal(signal.SIGSTOP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        child.wait(0.5)
+    child.send_signal(signal.SIGCONT)
+    _, err = child.communicate(timeout=60)
+    assert child.returncode == 0, err
+    assert run.metrics.read_bytes() == whole

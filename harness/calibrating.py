@@ -41,6 +41,11 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
 def _refuse_served(config: RunConfig) -> None:
     if config.simulator.kind == "served":
         raise ConfigError("simulator.kind: calibrate measures the scripted user, got served")
+    if config.simulator.profiles:
+        raise ConfigError(
+            "simulator.profiles: calibrate measures a level with the users it draws itself, "
+            f"got {config.simulator.profiles}"
+        )
 
 
 def _with_levels(overrides: Sequence[str]) -> list[str]:

@@ -67,8 +67,11 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
     assert "the variable NO_SUCH must hold the key" in done.stderr
 
 
-def test_a_served_user_cannot_be_calibrated(tmp_path):
+def test_neither_a_served_user_nor_one_of_ones_own_can_be_calibrated(tmp_path):
     done = here("calibrate", "simulator=served", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind: calibrate measures the scripted user, got served" in done.stderr
+    done = here("calibrate", "simulator.profiles=mine.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "with the users it draws itself, got mine.jsonl" in done.stderr
     assert list(tmp_path.iterdir()) == []

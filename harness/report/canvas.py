@@ -17,6 +17,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -37,6 +38,7 @@ LINE_HEIGHT = 0.19
 """Inches of a line of text."""
 CHARACTERS_AN_INCH = 13.5
 DOTS_PER_INCH = 150
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "harness",
@@ -93,11 +95,15 @@ def styled() -> Iterator[None]:
 
 
 def image(figure: Figure, kind: str) -> bytes:
-    """The figure as png or svg, without dates or versions: the same bytes every time."""
+    """The figure as png or svg, without dates or versions: the same bytes every time.
+
+    Those of figure.savefig, which draws a figure once more than this, to lay it out.
+    """
     file = io.BytesIO()
     silent = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
     with styled():
-        figure.savefig(file, format=kind, dpi=DOTS_PER_INCH, metadata=silent[kind])
+        figure.set_dpi(DOTS_PER_INCH)
+        getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=silent[kind])
     return file.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -216,3 +217,13 @@ def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatc
     with mpl.rc_context({"font.size": 30, "svg.fonttype": "none", "axes.grid": False}):
         assert canvas.image(drawn(one)["entropy_law"].figure, "svg") == plain
         assert mpl.rcParams["font.size"] == 30
+
+
+@pytest.mark.parametrize("kind", ["png", "svg"])
+def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) -> None:
+    one, file = made.ladder(levels=2, seeds=1), io.BytesIO()
+    metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
+    with canvas.styled():
+        figure = drawn(one)["entropy_law"].figure
+        figure.savefig(file, format=kind, dpi=canvas.DOTS_PER_INCH, metadata=metadata)
+    assert canvas.image(drawn(one)["entropy_law"].figure, kind) == file.getvalue()

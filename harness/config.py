@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from harness.checks import all_of, in_range, one_of
 from harness.errors import ConfigError
+from harness.policy_config import PolicyConfig as PolicyConfig
 from harness.simulator_config import SimulatorConfig as SimulatorConfig
 from harness.teaching import CurriculumConfig as CurriculumConfig
 from harness.teaching import RewardConfig as RewardConfig
@@ -44,7 +45,6 @@ EMOTIONAL_INTENTIONS = INTENTIONS[:4]
 TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
-POLICY_KINDS = ("tabular", "tiny")
 LEVELS = ("easy", "medium", "hard")
 
 
@@ -111,45 +111,6 @@ class LevelsConfig:
     easy: DifficultyConfig = field(default_factory=DifficultyConfig)
     medium: DifficultyConfig = field(default_factory=DifficultyConfig)
     hard: DifficultyConfig = field(default_factory=DifficultyConfig)
-
-
-@dataclass(frozen=True)
-class PolicyConfig:
-    """What speaks to the user."""
-
-    name: str = "tiny"
-    kind: str = "tiny"
-    """tabular (softmax over strategies, numpy) or tiny (a small transformer, built here)."""
-    temperature: float = 1.0
-    max_turn_tokens: int = 32
-    """Tokens the policy may say in one turn; a language model's only."""
-    hidden_size: int = 64
-    layers: int = 2
-    attention_heads: int = 2
-    vocabulary: int = 1200
-    """Size of the byte-pair vocabulary trained on the project's own dialogues."""
-    warm_start_copy_steps: int = 500
-    """Supervised steps on random tokens said again, before any dialogue: it learns to copy."""
-    warm_start_steps: int = 1300
-    """Supervised steps on generated dialogues before any reinforcement learning."""
-    warm_start_learning_rate: float = 1.0e-2
-
-    def __post_init__(self) -> None:
-        one_of("policy.kind", self.kind, POLICY_KINDS)
-        in_range("policy.temperature", self.temperature, 0.05, 10)
-        in_range("policy.max_turn_tokens", self.max_turn_tokens, 4, 4096)
-        in_range("policy.hidden_size", self.hidden_size, 16, 1024)
-        in_range("policy.layers", self.layers, 1, 32)
-        in_range("policy.attention_heads", self.attention_heads, 1, 32)
-        if self.hidden_size % (2 * self.attention_heads):
-            raise ConfigError(
-                f"policy.hidden_size must be a multiple of 2 * policy.attention_heads "
-                f"({2 * self.attention_heads}), got {self.hidden_size}"
-            )
-        in_range("policy.vocabulary", self.vocabulary, 400, 32000)
-        in_range("policy.warm_start_copy_steps", self.warm_start_copy_steps, 0, 100_000)
-        in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
-        in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ BROKEN = {
     "bad_entry": (b"# @package _global_\ndefaults: [foo]\n", "/GROUP: NAME`, got 'foo'"),
     "bad_option": (
         b"# @package _global_\ndefaults: [{override /policy: tabulr}]\n",
-        "policy must be one of tabular, tiny",
+        "policy must be one of hf, llama3_2_1b",
     ),
     "bombs": (
         b"# @package _global_\na: &a [1]\nb: [" + b", ".join([b"*a"] * 11) + b"]\n",

@@ -10,8 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jinja2.exceptions import TemplateError
+
+from harness.errors import ConfigError
+
 _HERE, _THERE = "\x02", "\x03"
 """Stand for the policy's and the user's words while the template is taken apart."""
+_SAID = "It is about my exam. I failed it twice."
+_DATE = "1 Jan 2026"
+"""Some templates name the day, and a run that goes on tomorrow must read what it read today."""
+_WHERE = "policy.model: chat template"
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,8 @@ class Chat:
     """Ids before and after the user's words at the opening, up to where the policy speaks."""
     later: tuple[tuple[int, ...], tuple[int, ...]]
     """The same after a policy turn and its end token."""
+    thought: int | None = None
+    """Id of the token that ends thinking; None for a policy that does not think."""
 
     def opening(self, text: str) -> list[int]:
         """Ids of the user's first words."""
@@ -53,43 +63,101 @@ class Chat:
         return ids
 
     def text(self, ids: Sequence[int]) -> str:
-        """What the policy said, without special tokens."""
-        said: str = self.tokenizer.decode(ids, skip_special_tokens=True)
+        """What the policy said, without special tokens and without what it only thought."""
+        said: str = self.tokenizer.decode(self.reply(ids), skip_special_tokens=True)
         return said.strip()
 
+    def reply(self, ids: Sequence[int]) -> Sequence[int]:
+        """The ids behind the last end of thinking; none where thinking did not come to an end."""
+        if self.thought is None:
+            return ids
+        ends = [n for n, token in enumerate(ids) if token == self.thought]
+        return ids[ends[-1] + 1 :] if ends else []
 
-def chat_of(tokenizer: Any) -> Chat:
-    """Take a tokenizer's chat template apart.
 
-    Raises ValueError if the template does not end a policy turn by the tokenizer's end token.
+def chat_of(tokenizer: Any, system: str = "", thinking: bool = False) -> Chat:
+    """Take a tokenizer's chat template apart; `system` stands before every conversation.
+
+    Raises ConfigError if a conversation framed piece by piece is not what the template makes of the
+    whole: the policy would be trained on ids that it never meets elsewhere.
     """
+    frame = _Template(tokenizer, system, thinking)
     ask = {"role": "user", "content": _THERE}
     answer = {"role": "assistant", "content": _HERE}
-    first = _render(tokenizer, [ask])
-    both = _render(tokenizer, [ask, answer, ask])
-    after = both[both.index(_HERE) + len(_HERE) :]
-    if not after.startswith(tokenizer.eos_token):
-        raise ValueError(
-            f"chat template: a policy turn must end with {tokenizer.eos_token!r}, "
-            f"got {after[:20]!r}"
+    first = frame.render([ask])
+    both = frame.render([ask, answer, ask])
+    if both.count(_HERE) != 1 or both.count(_THERE) != 2:
+        raise ConfigError(f"{_WHERE}: what is said must appear in it once, got {both[:200]!r}")
+    before, after = both.split(_HERE)
+    if not first.startswith(before):
+        raise ConfigError(
+            f"{_WHERE}: what stands before a policy turn must not change once the turn is over, "
+            f"got {first[-40:]!r} and then {before[-40:]!r}"
         )
-    return Chat(
+    if not after.startswith(tokenizer.eos_token):
+        raise ConfigError(
+            f"{_WHERE}: a policy turn must end with {tokenizer.eos_token!r}, got {after[:20]!r}"
+        )
+    chat = Chat(
         tokenizer,
         end=tokenizer.eos_token_id,
         pad=tokenizer.pad_token_id,
-        first=_sides(tokenizer, first),
-        later=_sides(tokenizer, after.removeprefix(tokenizer.eos_token)),
+        first=frame.sides(first),
+        later=frame.sides(after.removeprefix(tokenizer.eos_token)),
+        thought=_end_of_thinking(tokenizer) if thinking else None,
     )
+    _check_joints(frame, chat)
+    return chat
 
 
-def _render(tokenizer: Any, messages: list[dict[str, str]]) -> str:
-    text: str = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-    return text
+@dataclass(frozen=True)
+class _Template:
+    tokenizer: Any
+    system: str
+    thinking: bool
+
+    def render(self, messages: list[dict[str, str]]) -> str:
+        before = [{"role": "system", "content": self.system}] if self.system else []
+        try:
+            text: str = self.tokenizer.apply_chat_template(
+                [*before, *messages],
+                tokenize=False,
+                add_generation_prompt=True,
+                enable_thinking=self.thinking,
+                date_string=_DATE,
+            )
+        except TemplateError as error:
+            raise ConfigError(
+                f"{_WHERE}: must take a {'system message, then ' * bool(before)}user and assistant "
+                f"turns, got {error}"
+            ) from error
+        return text
+
+    def sides(self, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        before, after = text.split(_THERE)
+        return tuple(self.ids(before)), tuple(self.ids(after))
+
+    def ids(self, text: str) -> list[int]:
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids
 
 
-def _sides(tokenizer: Any, text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    before, after = text.split(_THERE)
-    return (
-        tuple(tokenizer.encode(before, add_special_tokens=False)),
-        tuple(tokenizer.encode(after, add_special_tokens=False)),
-    )
+def _check_joints(frame: _Template, chat: Chat) -> None:
+    """The pieces' ids, one after the other, are those of the whole text."""
+    whole = frame.ids(frame.render([{"role": "user", "content": _SAID}]))
+    pieces = chat.opening(_SAID)
+    if whole != pieces:
+        at = next((n for n, (a, b) in enumerate(zip(whole, pieces, strict=False)) if a != b), -1)
+        raise ConfigError(
+            f"{_WHERE}: the user's words must be cut into the same tokens inside the template and "
+            f"alone, got token {at} different"
+        )
+
+
+def _end_of_thinking(tokenizer: Any) -> int:
+    ids: list[int] = tokenizer.encode("</think>", add_special_tokens=False)
+    if len(ids) != 1:
+        raise ConfigError(
+            f"policy.thinking: the tokenizer must have one token for '</think>', got {len(ids)}"
+        )
+    return ids[0]

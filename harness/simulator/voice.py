@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from harness.config import EMOTIONAL_INTENTIONS
-from harness.simulator import lines
+from harness.simulator import lines, need_lines
 from harness.simulator.draws import pick
 from harness.simulator.lines import Lines
 from harness.simulator.state import User
@@ -80,9 +80,9 @@ def need(shown: str, intention: str, emotion: int, said: frozenset[str], u: floa
     met = emotion >= MET
     if shown == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
-        pool = lines.OBLIQUE[kind]["met" if met else "heavy"]
+        pool = need_lines.OBLIQUE[kind]["met" if met else "heavy"]
     else:
-        pool = lines.NEED["met" if met else shown][intention]
+        pool = need_lines.NEED["met" if met else shown][intention]
     return pick(tuple(line for line in pool if line not in said) or pool, u)
 
 
@@ -108,7 +108,7 @@ def _all(tables: Sequence[dict[str, Lines]]) -> Lines:
     return tuple(line for table in tables for some in table.values() for line in some)
 
 
-NEED_LINES = _all([*lines.NEED.values(), *lines.OBLIQUE.values()])
+NEED_LINES = _all([*need_lines.NEED.values(), *need_lines.OBLIQUE.values()])
 _UNREADABLE = tuple(
     manner(line, voice)
     for line in (*lines.FLAT, *lines.FLAT_AFTER_A_QUESTION, *lines.PUZZLED)

@@ -14,10 +14,10 @@ import torch
 
 from harness.config import RunConfig
 from harness.errors import DivergedError
-from harness.policy import tiny
-from harness.policy.chat import Chat, chat_of
+from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train import curriculum, evaluate, probe, rewards, warm_start
+from harness.train import curriculum, evaluate, probe, rewards
+from harness.train import start as starts
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
 from harness.train.conversation import Conversation, InWaves
@@ -40,18 +40,16 @@ def train(session: Session) -> None:
     """Run every step that is left."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
-    started = warm_start.ensure(config.policy)
     device = "cuda" if config.trainer.gpus else "cpu"
-    tokenizer = tiny.load_tokenizer(started)
-    model, start = tiny.load_model(started, device), tiny.load_model(started, device)
-    learner = LanguageRun(session, model, start.requires_grad_(False), chat_of(tokenizer))
-    trainer = make_trainer(model, tokenizer, config, learner, session.run.path / ".scratch")
-    learner.trainer = trainer
-    session.begin(measurement_card(config, started))
-    trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
+    start = starts.load(config, device)
+    learner = LanguageRun(session, start.learner, start.judge, start.chat)
+    scratch = session.run.path / ".scratch"
+    learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
+    session.begin(measurement_card(config, start.name))
+    learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 
-def measurement_card(config: RunConfig, started: Path) -> dict[str, Any]:
+def measurement_card(config: RunConfig, start: str) -> dict[str, Any]:
     """Over what, how and when H and R of this rung are measured."""
     return {
         "entropy": {
@@ -72,7 +70,7 @@ def measurement_card(config: RunConfig, started: Path) -> dict[str, Any]:
         },
         "probe": f"one reply to each of {probe.OPENERS} openers and "
         f"{probe.MID_CONVERSATION} prefixes in mid-conversation",
-        "start": started.name,
+        "start": start,
     }
 
 
@@ -107,6 +105,11 @@ class LanguageRun:
 
     def talk(self, step: int) -> Talk:
         """Hold the conversations of `step`; evaluate first where it is due."""
+        self._model.eval()  # where memory is saved in training, no keys and values would be kept
+        with starts.precision(self._config.policy, self._model.device.type):
+            return self._talk(step)
+
+    def _talk(self, step: int) -> Talk:
         config, began = self._config, time.monotonic()
         looked: Metrics = {}
         if evaluate.due(step, config):
@@ -164,7 +167,7 @@ class LanguageRun:
             **_update_metrics(at.passes),
             "grad_norm": at.grad_norm,
             "kl": _divergence(at.transcripts),
-            "text/grammatical": _grammatical(at.held),
+            "text/grammatical": self._grammatical(at.held),
         }
         learnt = time.monotonic() - at.talked_at
         self._session.record(
@@ -174,6 +177,12 @@ class LanguageRun:
             **at.seconds,
             learn=learnt,
         )
+
+    def _grammatical(self, held: Sequence[Conversation]) -> float | None:
+        """Share of replies in the phrase grammar's words; of a model that has learnt it only."""
+        if self._config.policy.kind != "tiny":
+            return None
+        return float(np.mean([covers(e.reply.text) for c in held for e in c.exchanges]))
 
     def _diverged(self, what: str) -> None:
         self._record()
@@ -220,10 +229,6 @@ def _divergence(transcripts: Sequence[Transcript]) -> float | None:
     own = np.concatenate([t.logp for t in transcripts])
     start = np.concatenate([t.start_logp for t in transcripts])
     return float((own - start).mean()) if len(start) == len(own) else None
-
-
-def _grammatical(held: Sequence[Conversation]) -> float:
-    return float(np.mean([covers(e.reply.text) for c in held for e in c.exchanges]))
 
 
 def _checkpoint(session: Session) -> Path | None:

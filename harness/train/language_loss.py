@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 
 from harness.train.scoring import (
+    chunks,
     drawn,
     entropies,
+    head_logits,
     log_distribution,
     log_probabilities,
-    own_logits,
+    own_states,
 )
 from harness.train.token_rows import by_length, padded
 
@@ -60,12 +62,29 @@ class LossResult:
     high_share: float
 
 
-def accumulate_gradient(
-    model: Any, batch: LossBatch, clip_low: float, clip_high: float, temperature: float
-) -> LossResult:
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """The clipped ratio's bounds, and the temperature at which the tokens were drawn."""
+
+    low: float
+    high: float
+    temperature: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Some own tokens of a batch, all of shape (tokens,)."""
+
+    tokens: Tensor
+    advantage: Tensor
+    old: Tensor | None
+
+
+def accumulate_gradient(model: Any, batch: LossBatch, clip: Clip) -> LossResult:
     """Loss over all own tokens of the batch, every token weighing the same; adds its gradient.
 
-    Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are held at once.
+    Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are held at once,
+    and through the head piece by piece, so that few logits are.
     """
     total = sum(sum(row) for row in batch.own)
     scored: list[Scored | None] = [None] * len(batch.ids)
@@ -73,22 +92,48 @@ def accumulate_gradient(
     for part in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
         ids = padded([batch.ids[i] for i in part], fill=0).to(model.device)
         own = padded([batch.own[i] for i in part], fill=0).bool().to(model.device)
-        logits = own_logits(model, ids, own)
-        log_p = log_distribution(logits, temperature)
-        logp = drawn(log_p, ids[:, 1:][own[:, 1:]])
+        found, part_loss, clipped_low, clipped_high = _learn(
+            model, own_states(model, ids, own), _piece(batch, part, ids, own), clip, total
+        )
+        value, low, high = value + part_loss, low + clipped_low, high + clipped_high
         sizes = [sum(batch.own[i]) for i in part]
-        advantage = logp.new_tensor([a for i in part for a in batch.advantage[i]])
-        old = logp.detach() if batch.old_logp is None else _join(batch.old_logp, part, logp)
-        loss, clipped_low, clipped_high = _clipped(logp, old, advantage, clip_low, clip_high)
+        for i, *row in zip(part, *_by_size(found, sizes), strict=True):
+            scored[i] = Scored(*row)
+    rows = [row for row in scored if row is not None]
+    return LossResult(value, rows, low / total, high / total)
+
+
+def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor) -> _Piece:
+    tokens = ids[:, 1:][own[:, 1:]]
+    advantage = torch.tensor([a for i in part for a in batch.advantage[i]], device=ids.device)
+    old = None if batch.old_logp is None else torch.cat([batch.old_logp[i] for i in part])
+    return _Piece(tokens, advantage, None if old is None else old.to(ids.device))
+
+
+def _learn(
+    model: Any, states: Tensor, said: _Piece, clip: Clip, total: int
+) -> tuple[tuple[Tensor, Tensor, Tensor], float, int, int]:
+    """(logp, H, H at T = 1) of the tokens, their share of the loss, and how many were clipped."""
+    head = model.get_output_embeddings()
+    held = states.detach().requires_grad_()
+    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    value, low, high = 0.0, 0, 0
+    for at in chunks(held, head):
+        logits = head_logits(head, held[at])
+        log_p = log_distribution(logits, clip.temperature)
+        logp = drawn(log_p, said.tokens[at])
+        old = logp.detach() if said.old is None else said.old[at]
+        loss, clipped_low, clipped_high = _clipped(logp, old, said.advantage[at], clip)
         torch.autograd.backward(loss / total)
         value += loss.item() / total
         low, high = low + clipped_low, high + clipped_high
         hot = entropies(log_p.detach())
-        cold = hot if temperature == 1 else entropies(log_distribution(logits.detach(), 1.0))
-        for i, *row in zip(part, *_by_size((logp.detach(), hot, cold), sizes), strict=True):
-            scored[i] = Scored(*row)
-    found = [row for row in scored if row is not None]
-    return LossResult(value, found, low / total, high / total)
+        same = clip.temperature == 1
+        cold = hot if same else entropies(log_distribution(logits.detach(), 1.0))
+        found.append((logp.detach(), hot, cold))
+    torch.autograd.backward(states, held.grad)
+    logps, hots, colds = zip(*found, strict=True)
+    return (torch.cat(logps), torch.cat(hots), torch.cat(colds)), value, low, high
 
 
 @torch.no_grad()
@@ -118,27 +163,25 @@ def _by_row(
     for part in by_length([len(row) for row in ids], ROWS_AT_ONCE):
         x = padded([ids[i] for i in part], fill=0).to(model.device)
         mask = padded([own[i] for i in part], fill=0).bool().to(model.device)
-        values = measure(own_logits(model, x, mask), x[:, 1:][mask[:, 1:]])
+        states, tokens = own_states(model, x, mask), x[:, 1:][mask[:, 1:]]
+        head = model.get_output_embeddings()
+        values = torch.cat(
+            [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
+        )
         found.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
     return [found[i] for i in range(len(ids))]
 
 
-def _clipped(
-    logp: Tensor, old: Tensor, advantage: Tensor, clip_low: float, clip_high: float
-) -> tuple[Tensor, int, int]:
+def _clipped(logp: Tensor, old: Tensor, advantage: Tensor, clip: Clip) -> tuple[Tensor, int, int]:
     """Summed loss, and how many tokens were clipped from below and from above."""
     ratio = (logp - old).exp()
-    kept = ratio.clamp(1 - clip_low, 1 + clip_high)
+    kept = ratio.clamp(1 - clip.low, 1 + clip.high)
     loss = -torch.minimum(ratio * advantage, kept * advantage).sum()
-    low = ((advantage < 0) & (ratio < 1 - clip_low)).sum()
-    high = ((advantage > 0) & (ratio > 1 + clip_high)).sum()
+    low = ((advantage < 0) & (ratio < 1 - clip.low)).sum()
+    high = ((advantage > 0) & (ratio > 1 + clip.high)).sum()
     return loss, int(low), int(high)
 
 
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:
     """Each column cut into the tokens of each conversation."""
     return [torch.split(column, sizes) for column in columns]
-
-
-def _join(rows: Sequence[Tensor], part: Sequence[int], like: Tensor) -> Tensor:
-    return torch.cat([rows[i] for i in part]).to(like)

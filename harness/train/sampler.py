@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from harness.train.ragged_cache import RaggedCache
+from harness.train.scoring import head_logits
 from harness.train.token_rows import padded
 
 
@@ -61,8 +62,7 @@ class Reader:
     @torch.no_grad()
     def logits(self, states: Tensor) -> Tensor:
         """fp32 logits of the next token."""
-        logits: Tensor = self._head(states).float()
-        return logits
+        return head_logits(self._head, states)
 
     def _states(self, ids: Tensor) -> Tensor:
         slots = self._cache.slots

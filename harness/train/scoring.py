@@ -2,23 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn.functional import linear
+
+LOGITS_AT_ONCE = 2**26
+"""256 MB of fp32: memory does not grow with the vocabulary."""
+
+
+def own_states(model: Any, ids: Tensor, own: Tensor) -> Tensor:
+    """Hidden states from which each own token was drawn, shape (own tokens, hidden).
+
+    `ids`, `own`: shape (rows, longest), padded on the right; in a causal model what is to the
+    right of a token does not reach it, so no attention mask is needed. Only the policy's own
+    positions are kept, in the order of `own.nonzero()`.
+    """
+    hidden = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
+    states: Tensor = hidden[:, :-1][own[:, 1:]]
+    return states
 
 
 def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
-    """fp32 logits at which each own token was drawn, shape (own tokens, vocabulary).
+    """fp32 logits at which each own token was drawn, shape (own tokens, vocabulary)."""
+    return head_logits(model.get_output_embeddings(), own_states(model, ids, own))
 
-    `ids`, `own`: shape (rows, longest), padded on the right; in a causal model what is to the
-    right of a token does not reach it, so no attention mask is needed. The head is applied to
-    the policy's own positions only, in the order of `own.nonzero()`.
+
+def chunks(states: Tensor, head: Any) -> Sequence[slice]:
+    """Places of `states` in pieces of at most LOGITS_AT_ONCE logits."""
+    size = max(1, LOGITS_AT_ONCE // head.weight.shape[0])
+    return [slice(n, n + size) for n in range(0, len(states), size)]
+
+
+def head_logits(head: Any, hidden: Tensor) -> Tensor:
+    """fp32 logits of hidden states, shape (..., vocabulary), whatever the precision around them.
+
+    Logits of bfloat16 have 8 bits: over a large vocabulary that biases entropy and log-ratios.
     """
-    hidden = model.get_decoder()(input_ids=ids, use_cache=False).last_hidden_state
-    before = own[:, 1:]
-    logits: Tensor = model.get_output_embeddings()(hidden[:, :-1][before])
-    return logits.float()
+    with torch.autocast(hidden.device.type, enabled=False):
+        bias = None if head.bias is None else head.bias.float()
+        return linear(hidden.float(), head.weight.float(), bias)
 
 
 def log_distribution(logits: Tensor, temperature: float) -> Tensor:

@@ -14,7 +14,6 @@ buffer of 537 MB on a CPU (its caller is overridden).
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +30,15 @@ from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from harness.config import RunConfig
+from harness.policy import huggingface
 from harness.train.language_loss import (
+    Clip,
     LossBatch,
     LossResult,
     accumulate_gradient,
     own_log_probabilities,
 )
+from harness.train.start import precision
 from harness.train.token_rows import TokenRow
 
 CHECKPOINT = "trainer"
@@ -124,13 +126,9 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """The gradient is accumulated here; what TRL gets to call backward on has none."""
         algorithm = self._config.algorithm
-        result = accumulate_gradient(
-            model,
-            _loss_batch(inputs, self._talk.rows),
-            algorithm.clip_low,
-            algorithm.clip_high,
-            self._config.policy.temperature,
-        )
+        clip = Clip(algorithm.clip_low, algorithm.clip_high, self._config.policy.temperature)
+        with precision(self._config.policy, model.device.type):
+            result = accumulate_gradient(model, _loss_batch(inputs, self._talk.rows), clip)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 
@@ -142,7 +140,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
         own = [[turn > 0 for turn in row.turn] for row in self._talk.rows]
-        found = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+        with precision(self._config.policy, model.device.type):
+            found = own_log_probabilities(model, ids, own, self._config.policy.temperature)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
         for number, (row, logp) in enumerate(zip(self._talk.rows, found, strict=True)):
             places = [n for n, turn in enumerate(row.turn[self._talk.opening[number] :]) if turn]
@@ -173,8 +172,7 @@ def make_trainer(
     model: Any, tokenizer: Any, config: RunConfig, learner: Learner, scratch: Path
 ) -> ConversationTrainer:
     """A trainer for the whole run; `scratch` is only written to by `save`."""
-    # TRL still reads this property by its older name, and the library warns at every reading.
-    warnings.filterwarnings("ignore", message="`is_gradient_checkpointing` is deprecated")
+    huggingface.quiet()
     return ConversationTrainer(
         learner,
         config,

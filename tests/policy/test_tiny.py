@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
 from harness.config import PolicyConfig
+from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 
@@ -53,7 +54,7 @@ def test_a_template_that_ends_a_turn_otherwise_is_refused(
 ) -> None:
     other = tiny.build_tokenizer(TEXTS, SMALL.vocabulary)
     other.chat_template = tiny.CHAT_TEMPLATE.replace(tiny.END, tiny.PAD)
-    with pytest.raises(ValueError, match="a policy turn must end with") as raised:
+    with pytest.raises(ConfigError, match="a policy turn must end with") as raised:
         chat_of(other)
     assert "'<|end|>', got '<|pad|>" in str(raised.value)
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from harness.config import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
-from harness.simulator import lines
+from harness.simulator import need_lines
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.served.leaks import leak
 from harness.simulator.served.quoting import quoted
@@ -143,10 +143,14 @@ def test_a_user_leaves_below_the_stop_and_ends_at_zero(line):
 
 @pytest.mark.parametrize("intention", INTENTIONS)
 def test_a_hope_put_into_plain_words_is_a_leak_unless_it_may_be(intention):
-    for line in lines.NEED["free"][intention]:
+    for line in need_lines.NEED["free"][intention]:
         assert leak(line, intention, "hint"), line
         assert leak(line, intention, "free") is None
-    for line in (*lines.NEED["hint"][intention], "My boss shouted at me.", "I feel worse now."):
+    for line in (
+        *need_lines.NEED["hint"][intention],
+        "My boss shouted at me.",
+        "I feel worse now.",
+    ):
         assert leak(line, intention, "never") is None, line
 
 

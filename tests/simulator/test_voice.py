@@ -10,7 +10,7 @@ import pytest
 
 from harness.config import DifficultyConfig
 from harness.policy.listening import listen as policy_listens
-from harness.simulator import lines, reference, voice
+from harness.simulator import lines, need_lines, reference, voice
 from harness.simulator.listening import direction, listen
 from harness.simulator.people import EVERYONE
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
@@ -61,9 +61,9 @@ def test_talk_of_the_talk_is_no_fact_to_the_policy(manner):
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-@pytest.mark.parametrize("shown", lines.NEED)
+@pytest.mark.parametrize("shown", need_lines.NEED)
 def test_a_need_is_heard_as_what_it_is(shown, manner):
-    for intention, said in lines.NEED[shown].items():
+    for intention, said in need_lines.NEED[shown].items():
         for line in said:
             text = f"Hm. {voice.manner(line, manner)}"
             assert listen([text]).need == intention, line
@@ -71,7 +71,7 @@ def test_a_need_is_heard_as_what_it_is(shown, manner):
 
 
 def test_what_is_never_said_shows_its_kind_only():
-    for kind, tables in lines.OBLIQUE.items():
+    for kind, tables in need_lines.OBLIQUE.items():
         for line in flat(tables):
             heard = listen([f"Hm. {line}"])
             assert (heard.kind, heard.need) == (kind, None), line
@@ -98,7 +98,7 @@ def test_no_need_is_said_twice_while_there_are_other_lines():
     for talk in talks(DifficultyConfig(disclosure="free", stop_below=0)):
         said = [line for turn in talk for line in voice.NEED_LINES
                 if line in sentences(voice.opened(turn.text))]  # fmt: skip
-        heavy = [line for line in said if line in flat(lines.NEED["free"])]
+        heavy = [line for line in said if line in flat(need_lines.NEED["free"])]
         assert max(Counter(heavy[:4]).values(), default=1) == 1
 
 
@@ -107,7 +107,7 @@ def test_a_need_weighs_less_once_the_user_feels_better():
         for turn in talk[1:]:
             if turn.emotion >= voice.MET and voice.speaks_of_need(turn.text):
                 assert listen([voice.opened(turn.text)]).need == turn.state.user.intention
-                assert not any(line in turn.text for line in flat(lines.NEED["free"]))
+                assert not any(line in turn.text for line in flat(need_lines.NEED["free"]))
 
 
 def test_a_question_is_answered_with_something_of_the_matter():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.train.language_loss import (
+    Clip,
     LossBatch,
     accumulate_gradient,
     own_entropies,
@@ -66,10 +67,13 @@ def test_padding_and_order_do_not_change_a_log_probability(model: Any, temperatu
     torch.testing.assert_close(torch.cat(found), torch.cat(wanted).detach(), atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("old", [False, True])
-def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(model: Any, old: bool) -> None:
+@pytest.mark.parametrize(("old", "at_once"), [(False, 2**26), (True, 2**26), (True, 3 * WORDS)])
+def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
+    model: Any, old: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", at_once)
     given_batch = batch(old)
-    result = accumulate_gradient(model, given_batch, 0.2, 0.3, 1.6)
+    result = accumulate_gradient(model, given_batch, Clip(0.2, 0.3, 1.6))
     found = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     logp = torch.cat(alone(model, given_batch, 1.6))
@@ -89,7 +93,7 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(model: Any, 
 
 def test_scores_come_back_in_the_order_of_the_conversations(model: Any) -> None:
     given_batch = batch()
-    result = accumulate_gradient(model, given_batch, 0.2, 0.2, 1.6)
+    result = accumulate_gradient(model, given_batch, Clip(0.2, 0.2, 1.6))
     for row, logp in zip(result.scored, alone(model, given_batch, 1.6), strict=True):
         torch.testing.assert_close(row.logp, logp.detach(), atol=1e-5, rtol=0)
     hot = own_entropies(model, given_batch.ids, given_batch.own, 1.6)

@@ -1,0 +1,79 @@
+"""How much of a GPU a Hugging Face policy takes, by part, before anything is loaded.
+
+Activations after Korthikanti et al. (arXiv 2205.05198, section 4.1) without the attention scores,
+which are not kept: 34 bytes a token, layer and hidden unit; 2 where they are computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from harness.config import RunConfig
+from harness.errors import DeviceError
+from harness.policy import huggingface
+from harness.train.language_loss import ROWS_AT_ONCE
+from harness.train.scoring import LOGITS_AT_ONCE
+
+USER_TOKENS = 64
+"""What a user's turn and the template around it take, as a rule."""
+LOGIT_COPIES = 4
+"""Logits, their distribution, its gradient and the exponentials of the entropy."""
+ACTIVATION_BYTES, RECOMPUTED_BYTES = 34, 2
+FULL_BYTES = 4
+
+
+def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
+    """By part; `folder` with the model's files, None for random weights of policy's shape."""
+    policy, trainer = config.policy, config.trainer
+    model = huggingface.without_weights(policy, folder)
+    shape, count = model.config, sum(p.numel() for p in model.parameters())
+    kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
+    learning = _adapters(model, policy.lora_rank) if policy.lora_rank else count
+    tokens = config.difficulty.turn_cap * (policy.max_turn_tokens + USER_TOKENS)
+    heads = shape.num_key_value_heads * shape.head_dim
+    state_bytes = getattr(torch, policy.dtype).itemsize
+    a_unit = RECOMPUTED_BYTES if policy.gradient_checkpointing else ACTIVATION_BYTES
+    per_token = shape.num_hidden_layers * shape.hidden_size * a_unit
+    return {
+        "weights": count * kept_bytes + (learning * FULL_BYTES if policy.lora_rank else 0),
+        "start model": count * kept_bytes,
+        "gradients": learning * FULL_BYTES,
+        "optimiser": learning * 2 * FULL_BYTES,
+        "keys and values": 2 * 2 * shape.num_hidden_layers * heads * state_bytes
+        * trainer.conversations * tokens,
+        "activations": ROWS_AT_ONCE * tokens * per_token,
+        "logits": LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES,
+    }  # fmt: skip
+
+
+def check(parts: Mapping[str, int], free_bytes: int) -> None:
+    """Raise DeviceError if the parts do not fit into what a GPU has left."""
+    needed = sum(parts.values())
+    if needed > free_bytes:
+        listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
+        raise DeviceError(
+            f"trainer.gpus: the run needs about {_gb(needed)} ({listed}), "
+            f"and the GPU has {_gb(free_bytes)} free; policy.lora_rank=32, "
+            "policy.gradient_checkpointing=true or fewer trainer.conversations need less"
+        )
+
+
+def told(parts: Mapping[str, int]) -> str:
+    """One line."""
+    listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
+    return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
+
+
+def _adapters(model: Any, rank: int) -> int:
+    """Weights of adapters on every linear layer but the head."""
+    head = model.get_output_embeddings()
+    linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m is not head]
+    return sum(rank * (m.in_features + m.out_features) for m in linear)
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:.1f} GB"

@@ -1,0 +1,76 @@
+"""What a run of a language model starts from: who learns, and the frozen copy that judges."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from harness.config import PolicyConfig, RunConfig
+from harness.policy import fetch, huggingface, tiny
+from harness.policy.chat import Chat, chat_of
+from harness.train import memory, warm_start
+
+
+@dataclass(frozen=True)
+class Start:
+    """The models of a run."""
+
+    name: str
+    tokenizer: Any
+    chat: Chat
+    learner: Any
+    judge: Any
+    """The same weights, frozen: what a reply's likelihood is taken under."""
+
+
+def load(config: RunConfig, device: str) -> Start:
+    """Load, download or build the policy's models.
+
+    Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
+    if it does not fit on the GPU.
+    """
+    if config.policy.kind == "tiny":
+        return _tiny(config.policy, device)
+    return _hugging_face(config, device)
+
+
+def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
+    """Forward passes within compute in `policy.dtype`."""
+    dtype = getattr(torch, policy.dtype)
+    return torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32)
+
+
+def _tiny(policy: PolicyConfig, device: str) -> Start:
+    folder = warm_start.ensure(policy)
+    tokenizer = tiny.load_tokenizer(folder)
+    model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
+    return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge.requires_grad_(False))
+
+
+def _hugging_face(config: RunConfig, device: str) -> Start:
+    policy = config.policy
+    folder = fetch.ensure(policy)
+    tokenizer = huggingface.load_tokenizer(policy, folder)
+    chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
+    if device == "cuda":
+        parts = memory.estimate_bytes(config, folder)
+        print(memory.told(parts), file=sys.stderr)
+        memory.check(parts, torch.cuda.mem_get_info()[0])
+    judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
+    model = huggingface.load_model(policy, folder, device)
+    if policy.lora_rank:
+        model = huggingface.with_adapters(policy, model)
+    if policy.gradient_checkpointing:
+        huggingface.quiet()
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+    return Start(_name(policy), tokenizer, chat, model, judge)
+
+
+def _name(policy: PolicyConfig) -> str:
+    if policy.init == "random":
+        return f"random {policy.architecture} of {policy.layers} layers of {policy.hidden_size}"
+    return f"{policy.model}@{policy.revision}" if policy.revision else policy.model

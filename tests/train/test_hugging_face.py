@@ -1,0 +1,164 @@
+"""Hugging Face policies on a CPU: shapes with random weights, a folder, adapters, precision."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from harness import launch
+from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.errors import DeviceError
+from harness.policy import huggingface
+from harness.records.folder import RunFolder
+from harness.train import memory, start
+from harness.train.scoring import entropies, head_logits, log_distribution
+from tests.train.made import few_held_out_users, go_on, make_run, short, status
+
+SHORT = short(2)
+NOISY = replace(SHORT.easy, reward_noise=20.0)
+"""Users understand nothing of random tokens: without noise there is nothing to learn from."""
+SMALL = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=32, layers=2, attention_heads=4,
+    key_value_heads=2, head_size=8, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
+)  # fmt: skip
+LISTED = {
+    "qwen2_5_0_5b": 0.494, "qwen2_5_1_5b": 1.544, "qwen2_5_7b": 7.616, "qwen3_0_6b": 0.596,
+    "qwen3_1_7b": 1.721, "qwen3_4b": 4.022, "llama3_2_1b": 1.236,
+}  # fmt: skip
+"""Billions of weights, as their cards have them."""
+
+
+def config(policy: PolicyConfig, **trainer: int) -> RunConfig:
+    return RunConfig(
+        difficulty=NOISY,
+        levels=SHORT,
+        policy=policy,
+        algorithm=AlgorithmConfig(group_size=4, learning_rate=1e-3),
+        trainer=TrainerConfig(
+            **(
+                {"steps": 2, "conversations": 8, "eval_every": 1000, "checkpoint_every": 1}
+                | trainer
+            )
+        ),
+    )
+
+
+def rows(run: RunFolder) -> list[dict[str, float]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def finish(run: RunFolder, stop_after: int | None = None) -> int:
+    with few_held_out_users():
+        code, _, said = go_on(run, stop_after)
+    assert "Traceback" not in said, said
+    return code
+
+
+def folder_with_a_model(path: Path) -> Path:
+    huggingface.load_model(SMALL, None, "cpu").save_pretrained(path)
+    huggingface.made_up_tokenizer(SMALL.vocabulary).save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    "architecture",
+    ["qwen3", pytest.param("qwen2", marks=pytest.mark.slow),
+     pytest.param("llama", marks=pytest.mark.slow)],
+)  # fmt: skip
+def test_a_shape_with_random_weights_trains(tmp_path, architecture):
+    run = make_run(tmp_path / "run", config(replace(SMALL, architecture=architecture)))
+    assert finish(run) == 0
+    first, last = rows(run)
+    # random weights of this size hardly prefer any of 800 tokens
+    assert first["entropy"] == pytest.approx(math.log(SMALL.vocabulary), abs=0.05)
+    assert last["grad_norm"] > 0
+    assert last["text/grammatical"] is None
+    assert status(run)["measurement"]["start"] == f"random {architecture} of 2 layers of 32"
+
+
+@pytest.mark.slow
+def test_the_weights_of_a_folder_are_the_same_policy(tmp_path):
+    own = folder_with_a_model(tmp_path / "model")
+    runs = {
+        "random": make_run(tmp_path / "random", config(SMALL)),
+        "folder": make_run(
+            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(own)))
+        ),
+    }
+    assert {finish(run) for run in runs.values()} == {0}
+    assert rows(runs["random"]) == rows(runs["folder"])
+
+
+@pytest.mark.slow
+def test_adapters_alone_learn_and_go_on_from_their_checkpoint(tmp_path):
+    policy = replace(SMALL, lora_rank=4, dtype="bfloat16", gradient_checkpointing=True)
+    run = make_run(tmp_path / "run", config(policy))
+    assert finish(run) == 0
+    saved = run.checkpoints / "step-00002" / "trainer"
+    assert (saved / "adapter_model.safetensors").exists()
+    assert not (saved / "model.safetensors").exists()
+    again = make_run(tmp_path / "again", config(policy))
+    finish(again, stop_after=1)
+    assert finish(again) == 0
+    assert rows(again) == rows(run)
+
+
+def test_bfloat16_moves_entropy_little_and_its_logits_would_more():
+    state = torch.random.get_rng_state()
+    torch.manual_seed(3)
+    hidden = torch.randn(64, 32)
+    head = torch.nn.Linear(32, 50_000, bias=False)
+    torch.random.set_rng_state(state)
+    exact = entropies(log_distribution(hidden.double() @ head.weight.double().T * 8, 1.0))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = entropies(log_distribution(head_logits(head, hidden) * 8, 1.0))
+        theirs = entropies(log_distribution(head(hidden).float() * 8, 1.0))
+    assert (ours - exact).abs().max() < 1e-4
+    assert (theirs - exact).abs().max() > 1e-3
+
+
+@pytest.mark.slow
+def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
+    runs = [make_run(tmp_path / d, config(replace(SMALL, dtype=d), steps=1))
+            for d in ("float32", "bfloat16")]  # fmt: skip
+    assert [finish(run) for run in runs] == [0, 0]
+    exact, rounded = (rows(run)[0]["entropy"] for run in runs)
+    assert rounded == pytest.approx(exact, abs=1e-2)
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_listed_shape_has_the_weights_its_card_says(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (point,) = launch.plan([f"policy={name}"]).points
+    policy = point.config.policy
+    assert len(policy.revision) == 40
+    count = sum(p.numel() for p in huggingface.without_weights(policy, None).parameters())
+    assert count / 1e9 == pytest.approx(LISTED[name], abs=5e-4)
+
+
+def test_what_does_not_fit_is_told_by_part():
+    parts = memory.estimate_bytes(config(SMALL), None)
+    count = sum(p.numel() for p in huggingface.without_weights(SMALL, None).parameters())
+    assert (parts["weights"], parts["optimiser"]) == (4 * count, 8 * count)
+    memory.check(parts, sum(parts.values()))
+    with pytest.raises(DeviceError, match=r"the run needs about \d\.\d GB \(weights .* GB free; "):
+        memory.check(parts, sum(parts.values()) - 1)
+    adapters = memory.estimate_bytes(config(replace(SMALL, lora_rank=4)), None)
+    model = huggingface.with_adapters(
+        replace(SMALL, lora_rank=4), huggingface.load_model(SMALL, None, "cpu")
+    )
+    learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    assert adapters["gradients"] == 4 * learning
+
+
+def test_the_start_model_is_a_copy_of_its_own():
+    made = start.load(config(SMALL), "cpu")
+    assert not any(p.requires_grad for p in made.judge.parameters())
+    for mine, theirs in zip(made.learner.parameters(), made.judge.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+        assert mine.data_ptr() != theirs.data_ptr()

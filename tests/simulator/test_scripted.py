@@ -29,7 +29,7 @@ def level(name: str) -> DifficultyConfig:
 
 
 @functools.cache
-def finals(level_name: str, name: str, count: int = 200) -> float:
+def finals(level_name: str, name: str, count: int = 80) -> float:
     difficulty = level(level_name)
     keys = [key(group=n, seed=11) for n in range(count)]
     talks = reference.talk(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)

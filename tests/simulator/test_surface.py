@@ -49,7 +49,7 @@ def test_salad_of_the_best_replies_is_worth_less_than_random_ones(name: str) -> 
 
 
 def _mean_final(name: str, policy: Reference) -> float:
-    keys = [key(group=n, seed=21) for n in range(100)]
+    keys = [key(group=n, seed=21) for n in range(60)]
     talks = talk(ScriptedSimulator(level(name)), policy, keys)
     return float(np.mean([turns[-1].emotion for turns in talks]))
 

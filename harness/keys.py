@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import json
 import math
 import re
 import typing
@@ -24,6 +25,8 @@ MOST_RUNS = 1000
 HYDRA_GROUPS = ("hydra/launcher", "hydra/sweeper")
 HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
 LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
+RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
+"""A colon is a resolver's, and one key inside another may bring one."""
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -58,13 +61,36 @@ def check(words: Sequence[Word]) -> None:
 
 
 def check_settings(hydra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a number with which the launcher or sweeper would fail later."""
+    """Raise ConfigError for a number with which the launcher or sweeper would fail later, and for
+    what Hydra would call or set before a run: a shared conf/ must not run code.
+    """
     for part, name in LEAST_1:
         value = hydra[part].get(name)  # joblib keeps its batch_size as text
         if re.fullmatch(r"0+|-\d+", str(value)):
             raise ConfigError(f"hydra.{part}.{name} must be at least 1, got {value}")
     if hydra["launcher"].get("n_jobs") == 0:
         raise ConfigError("hydra.launcher.n_jobs must not be 0, got 0")
+    quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
+    kept = {"callbacks": {}, "env": {}, "hydra_logging": quiet, "job_logging": quiet}
+    for name, value in kept.items():
+        if hydra[name] != value:
+            raise ConfigError(_not_yours(name))
+    if hydra["job"]["env_set"]:
+        raise ConfigError(_not_yours("job.env_set"))
+
+
+def _not_yours(name: str) -> str:
+    return (
+        f"hydra.{name}: a file in conf/ or sweeps/ may change hydra.launcher and hydra.sweeper "
+        "only, since what stands there names code to run"
+    )
+
+
+def refuse_resolvers(values: Any) -> None:
+    """Raise ConfigError where a value calls upon a resolver, by name or by another key's value."""
+    found = RESOLVER.search(json.dumps(values, default=str))
+    if found:
+        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
 
 
 def groups() -> tuple[str, ...]:

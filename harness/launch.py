@@ -5,9 +5,8 @@ it. The public `initialize_config_dir` sets up the same machinery as a context m
 it registers has the `multirun` that `--multirun` calls, with the chosen launcher.
 
 `plan` takes the product of the axes and checks each point of it. It composes once for each choice
-of options, and sets on it what else is swept: composing is what a plan costs, and Hydra's own
-sweeper would compose each point twice. Then `multirun` gives the launcher one numbered job per run
-folder, so that a first launch and a resume are the same act.
+of options, and sets on it what else is swept: composing is what a plan costs. Then `multirun` gives
+the launcher one numbered job per run folder, so that a first launch and a resume are the same act.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ import itertools
 import json
 import math
 import os
-import re
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -43,7 +41,6 @@ from harness.plans import Plan, Point
 from harness.rewording import reword
 from harness.run import RunOutcome
 
-RESOLVER = re.compile(r"\$\{\s*[\w.]+\s*:")
 LOCAL_LAUNCHERS = (".BasicLauncher", ".JoblibLauncher")
 Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
@@ -89,7 +86,8 @@ def launch(
         numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
         names = [str(path) for path in dirs]
         task = functools.partial(_execute, names, os.getpid(), stop_on_failure)
-        where = _where(parse(overrides))
+        where = _where(parse(overrides))  # from a sweep.json that may be somebody else's
+        _checked(where)
         return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
 
 
@@ -137,9 +135,7 @@ def _at(word: Word, number: int) -> str:
 
 def _composer(words: Sequence[Word]) -> Composer:
     """Composes `words` with given numbers of their values, once for the same; settings checked."""
-    with_hydra = compose("config", [_at(w, 0) for w in words], return_hydra_config=True)
-    first: Any = OmegaConf.to_container(with_hydra)
-    keys.check_settings(first.pop("hydra"))
+    first = _checked([_at(w, 0) for w in words])
 
     @functools.cache
     def composed(numbers: tuple[int, ...]) -> DictConfig:
@@ -147,6 +143,14 @@ def _composer(words: Sequence[Word]) -> Composer:
         return _typed(OmegaConf.to_container(compose("config", texts)) if any(numbers) else first)
 
     return composed
+
+
+def _checked(texts: Sequence[str]) -> Any:
+    """What `texts` compose. Raises ConfigError for settings of Hydra's that are not a user's."""
+    composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
+    found: Any = OmegaConf.to_container(composed)
+    keys.check_settings(found.pop("hydra"))
+    return found
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
@@ -161,7 +165,7 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
     for word, number in numbered:
         if word.swept and not _chooses(word):
-            _refuse_resolvers(word.values[number])
+            keys.refuse_resolvers(word.values[number])
             OmegaConf.update(config, word.key, word.values[number], merge=False)
     ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
     values = {w.key: w.values[n] for w, n in ours}
@@ -198,22 +202,18 @@ def _to_run_config(config: DictConfig) -> RunConfig:
 
 def _typed(values: Any) -> DictConfig:
     """A composed config in its types; unknown keys are refused."""
-    _refuse_resolvers(values)
+    keys.refuse_resolvers(values)
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)
     return typed
 
 
-def _refuse_resolvers(values: Any) -> None:
-    found = RESOLVER.search(json.dumps(values, default=str))
-    if found:
-        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
-
-
 def _where(words: Sequence[Word]) -> list[str]:
     """The words that say where runs are executed; a sweep file may name a launcher too."""
     ours = ("sweeps", "hydra/launcher", "hydra.launcher.")
-    return [word.text for word in words if word.key.startswith(ours)]
+    chosen = [word for word in words if word.key.startswith(ours)]
+    keys.check(chosen)
+    return [word.text for word in chosen]
 
 
 def _hydra() -> contextlib.AbstractContextManager[None]:

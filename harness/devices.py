@@ -95,7 +95,9 @@ def acquire(give_up: Callable[[], bool] = lambda: False) -> tuple[str, IO[str]]:
 def _lock(device: str) -> IO[str] | None:
     folder = Path(tempfile.gettempdir()) / f"harness-gpus-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    file = (folder / f"{device.replace('/', '_')}.lock").open("w")
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise DeviceError(f"{folder}: must be a folder of your own; somebody else has made it")
+    file = (folder / f"{device.replace('/', '_')}.lock").open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
+import stat
 import threading
 import time
 from collections import Counter, deque
@@ -25,6 +27,8 @@ from harness.report.terminal import text
 from harness.report.visible import shortened
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
+MOST_BYTES = 2**20
+"""Of metrics.jsonl in one look: the last row is all that is shown."""
 PACE_WINDOW_S = 120.0
 """Time left is judged by the steps of this last while."""
 SHARE_A_LINE = 0.1
@@ -114,11 +118,12 @@ class RunWatcher:
     def _read_new_rows(self) -> None:
         """Keep the last whole row; a line still being written waits for the next look."""
         try:
-            with self._run.metrics.open("rb") as file:
+            with open(self._run.metrics, "rb", opener=_regular) as file:
                 if file.seek(0, os.SEEK_END) < self._read_bytes:
                     self._read_bytes = 0  # begun anew
+                self._read_bytes = max(self._read_bytes, file.tell() - MOST_BYTES)
                 file.seek(self._read_bytes)
-                new = file.read()
+                new = file.read(MOST_BYTES)
         except OSError:
             return
         whole = new[: new.rfind(b"\n") + 1]
@@ -126,7 +131,7 @@ class RunWatcher:
         for line in whole.splitlines()[-1:]:
             try:
                 row = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return
             self._row = row if isinstance(row, dict) else self._row
 
@@ -139,6 +144,15 @@ class RunWatcher:
         if step <= first:
             return None
         return (now - began) / (step - first) * max(self._steps - step, 0)
+
+
+def _regular(path: str, flags: int) -> int:
+    """Opens without waiting for anybody. Raises OSError for what is no regular file."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "must be a regular file", path)
+    return descriptor
 
 
 def _number(row: dict[str, Any], key: str) -> float | None:

@@ -76,6 +76,12 @@ class SimulatorConfig:
 
 
 def _check_url(url: str) -> None:
+    """The address is written into config.yaml and said in messages: nothing secret may be in it."""
+    if "@" in url or "?" in url:
+        raise ConfigError(
+            "simulator.base_url must not hold a user or a password, nor a query, got one; "
+            "put the key in a variable and its name in simulator.api_key_env"
+        )
     try:
         parts = urlsplit(url)
         whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -84,11 +90,6 @@ def _check_url(url: str) -> None:
         whole = False
     if not whole or not (url.isascii() and url.isprintable()):
         raise ConfigError(f"simulator.base_url must be http(s)://HOST[:PORT]/PATH, got {url!r}")
-    if "@" in parts.netloc:
-        raise ConfigError(
-            "simulator.base_url must not hold a user or a password, got one; "
-            "put the key in a variable and its name in simulator.api_key_env"
-        )
 
 
 def _check_key_name(name: str) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
-from harness.errors import DivergedError
+from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.train import curriculum, evaluate, probe, rewards
 from harness.train.advantages import FloatArray
@@ -220,4 +220,13 @@ def _save(policy: TabularPolicy, course: Course, folder: Path) -> None:
 
 
 def _load(folder: Path) -> TabularPolicy:
-    return TabularPolicy(np.load(folder / "table.npy", allow_pickle=False))
+    """Raises DataError for what is no table of this policy, though its manifest says so."""
+    path, shape = folder / "table.npy", TabularPolicy.start().table.shape
+    try:
+        table = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
+    if table.shape != shape or table.dtype != np.float64:
+        got = f"{table.dtype} of shape {table.shape}"
+        raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")
+    return TabularPolicy(table)

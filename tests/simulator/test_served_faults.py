@@ -185,6 +185,16 @@ def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault():
     assert endpoint.bodies == []
 
 
+@pytest.mark.parametrize("proxy", ["http://\x01:80", "gopher://127.0.0.1:9"])
+def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(monkeypatch, proxy):
+    monkeypatch.setenv("HTTP_PROXY", proxy)
+    with (
+        connected("http://example.invalid/v1") as line,
+        pytest.raises(ConfigError, match="must be reached by a proxy that the client can use"),
+    ):
+        reach(line)
+
+
 def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
     wires = [wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3]
     chance = random.Random(3)

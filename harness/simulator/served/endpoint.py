@@ -161,20 +161,33 @@ def _client(config: SimulatorConfig, key: str) -> Any:
             raise fault
         response.stream = Bounded(response.stream)
 
-    trust_env = urlsplit(config.base_url).hostname not in LOOPBACK
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=config.base_url,
         max_retries=0,
         timeout=config.deadline_s,
         default_headers={"Accept-Encoding": "identity"},
-        http_client=openai.DefaultAsyncHttpxClient(
+        http_client=_http_client(config.base_url, look),
+    )
+
+
+def _http_client(base_url: str, look: Any) -> Any:
+    """Raises ConfigError for a proxy that the client cannot use."""
+    import openai
+
+    trust_env = urlsplit(base_url).hostname not in LOOPBACK
+    try:
+        return openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
             trust_env=trust_env,
             verify=_trusted(trust_env),
             event_hooks={"response": [look]},
-        ),
-    )
+        )
+    except (ImportError, ValueError, _transport().InvalidURL) as error:
+        raise ConfigError(
+            f"simulator.base_url: {base_url} must be reached by a proxy that the client can use, "
+            f"as the environment names it, got: {error}"
+        ) from error
 
 
 def api_key(config: SimulatorConfig) -> str:

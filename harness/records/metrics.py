@@ -35,6 +35,8 @@ MEASURED = {
     "completions/clipped_ratio": "share of replies cut by the token limit",
     "grad_norm": "norm of the gradient before clipping, of the step's last update",
     "entropy/t1": "H at temperature 1",
+    "entropy/thinking": "H over what a policy thinks before it speaks; where it does",
+    "entropy/reply": "H over what it then says",
     "entropy/mean_of_means": "mean over conversations of their mean H (the paper's average)",
     **{f"entropy/turn_{n}": f"H of the policy's reply number {n}" for n in range(1, 21)},
     "entropy/top20_share": "share of all entropy held by the 20% of tokens with most",

@@ -16,7 +16,7 @@ from harness.config import RunConfig
 from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train import curriculum, evaluate, probe, rewards
+from harness.train import curriculum, evaluate, probe, rewards, thinking
 from harness.train import start as starts
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
@@ -163,6 +163,7 @@ class LanguageRun:
         values = {
             **conversation_metrics(at.held, self._config, at.earned.rewards),
             **entropy_metrics(trace),
+            **self._thoughts(at, trace),
             **at.looked,
             **_update_metrics(at.passes),
             "grad_norm": at.grad_norm,
@@ -177,6 +178,12 @@ class LanguageRun:
             **at.seconds,
             learn=learnt,
         )
+
+    def _thoughts(self, at: StepAtHand, trace: TokenTrace) -> Metrics:
+        """H of thinking and of replies; nothing of a policy that does not think."""
+        if self._chat.thought is None:
+            return {}
+        return thinking.entropies(trace, [t.row for t in at.transcripts], self._chat.thought)
 
     def _grammatical(self, held: Sequence[Conversation]) -> float | None:
         """Share of replies in the phrase grammar's words; of a model that has learnt it only."""

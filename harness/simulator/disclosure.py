@@ -26,8 +26,8 @@ def opening(user: User, emotion: int, shown: Disclosure, u: Sequence[float]) -> 
         persona.facts[0],
         voice.feeling(felt, False, emotion, u[1]),
     ]
-    need = _need(user, emotion, shown, frozenset(), u[2:])
-    told = Told(1, frozenset((felt,)), True, frozenset(need))
+    need = _need(user, emotion, shown, (), u[2:])
+    told = Told(1, frozenset((felt,)), True, need)
     return told, voice.manner(" ".join([*said, *need]), persona.voice)
 
 
@@ -56,7 +56,7 @@ def go_on(state: State, shown: Disclosure, u: Sequence[float]) -> tuple[Told, st
             told.facts + fact,
             told.feelings | {felt} if felt else told.feelings,
             fact,
-            told.needs.union(need),
+            (*told.needs, *need),
         ),
         " ".join(said),
     )
@@ -71,7 +71,7 @@ def _feelings(state: State) -> tuple[str, ...]:
 
 
 def _need(
-    user: User, emotion: int, shown: Disclosure, said: frozenset[str], u: Sequence[float]
+    user: User, emotion: int, shown: Disclosure, said: Sequence[str], u: Sequence[float]
 ) -> tuple[str, ...]:
     """A line on what they came for, or none."""
     if u[0] >= shown.expression:

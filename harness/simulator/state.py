@@ -31,8 +31,8 @@ class Told:
     feelings: frozenset[str] = frozenset()
     fresh_fact: bool = False
     """The last turn told a new fact."""
-    needs: frozenset[str] = frozenset()
-    """The lines that have borne on what they came for."""
+    needs: tuple[str, ...] = ()
+    """The lines that have borne on what they came for, in order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,15 +75,16 @@ def feeling(word: str, told: bool, emotion: int, u: float) -> str:
     return pick((lines.TOLD_FEELING if told else lines.NEW_FEELING)[band], u).format(e=word)
 
 
-def need(shown: str, intention: str, emotion: int, said: frozenset[str], u: float) -> str:
-    """A line that bears on what the user came for, none of `said` while there are others."""
+def need(shown: str, intention: str, emotion: int, said: Sequence[str], u: float) -> str:
+    """A line that bears on what the user came for, and not one of the latest in `said`."""
     met = emotion >= MET
     if shown == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
         pool = need_lines.OBLIQUE[kind]["met" if met else "heavy"]
     else:
         pool = need_lines.NEED["met" if met else shown][intention]
-    return pick(tuple(line for line in pool if line not in said) or pool, u)
+    latest = said[-(len(pool) - 1) :]
+    return pick(tuple(line for line in pool if line not in latest), u)
 
 
 def farewell(ended: str, hurt: bool, user: User) -> str:

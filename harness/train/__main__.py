@@ -7,6 +7,8 @@ ends with the exit code that is also in run.json.
 from __future__ import annotations
 
 import argparse
+import json
+import pickle
 import re
 import signal
 import sys
@@ -34,6 +36,7 @@ from harness.train import session as sessions
 from harness.train.session import Emit, Session
 from harness.train.talk import talker
 
+NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
 NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
 LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
@@ -109,22 +112,27 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         said.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
-        problem = shortage(error)
-        if problem is None:
+        known = expected(run, error)
+        if known is None:
             traceback.print_exc()
             return "failed", f"{type(error).__name__}: {error}", 1
-        said.say(f"{run.path}: {problem}")
-        return "failed", problem, DeviceError.exit_code
+        said.say(str(known))
+        return "failed", str(known), known.exit_code
     return "done", None, 0
 
 
-def shortage(error: Exception) -> str | None:
-    """What the machine lacks, if that is what a library has raised `error` for."""
-    text = f"{type(error).__name__}: {error}"
+def expected(run: RunFolder, error: Exception) -> HarnessError | None:
+    """What a library's exception comes to where machine or folder are at fault; None for a bug."""
+    text = said.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
-        return f"out of memory; {LESS_MEMORY} ({said.shown(text)[:200]})"
+        return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
-        return f"the GPU cannot be used; see `harness doctor` ({said.shown(text)[:200]})"
+        return DeviceError(f"{run.path}: the GPU cannot be used; see `harness doctor` ({text})")
+    if isinstance(error, NO_CHECKPOINT) or type(error).__name__ == "SafetensorError":
+        rule = "a checkpoint must hold what this program saved"
+        return DataError(
+            f"{run.checkpoints}: {rule}; it is as its manifest says, and does not: {text}"
+        )
     return None
 
 

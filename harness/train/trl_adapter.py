@@ -14,6 +14,7 @@ buffer of 537 MB on a CPU (its caller is overridden).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,7 @@ os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
 
 import torch
 from datasets import Dataset
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
@@ -41,6 +43,7 @@ from harness.train.language_loss import (
 from harness.train.start import precision
 from harness.train.token_rows import TokenRow
 
+UNWRITTEN = re.compile(r"I/O error|inline_container")
 CHECKPOINT = "trainer"
 """Folder of TRL's own files within one of our checkpoints."""
 
@@ -87,9 +90,14 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         self.add_callback(_EndOfStep(self))
 
     def save(self, folder: Path) -> None:
-        """Write weights, optimiser, scheduler and random state below `folder`."""
+        """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
         self.args.output_dir = str(folder)
-        self._save_checkpoint(self.model, trial=None)
+        try:
+            self._save_checkpoint(self.model, trial=None)
+        except (RuntimeError, SafetensorError) as error:  # what a full disk is to these libraries
+            if not UNWRITTEN.search(str(error)):
+                raise
+            raise OSError(str(error)) from error
         (folder / f"checkpoint-{self.state.global_step}").rename(folder / CHECKPOINT)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:

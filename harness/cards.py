@@ -22,6 +22,7 @@ from filelock import FileLock
 
 from harness import places, process, run, said, stops
 from harness.config import SCHEMA, RunConfig
+from harness.errors import HarnessError
 from harness.records import atomic, cache, folder, sweep
 from harness.records.folder import RunFolder
 
@@ -114,8 +115,13 @@ def measure(config: RunConfig) -> Mapping[str, Any]:
 
 def main() -> None:
     process.die_with(int(sys.argv[2]))
+    process.keep_private()
     os.nice(NICENESS)
-    make(Path(sys.argv[1]))
+    try:
+        make(Path(sys.argv[1]))
+    except HarnessError as error:
+        said.say(str(error))
+        sys.exit(error.exit_code)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness import keys, own_files, places, plans, process, run, stops
+from harness import breaker, keys, own_files, places, plans, process, run, stops
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.grammar import parse
@@ -188,7 +188,7 @@ def _execute(
             signal.signal(number, lambda *_: None)
     path = Path(dirs[HydraConfig.get().job.num])
     outcome = run.execute(path)
-    if stop_on_failure and outcome.status == "failed":
+    if outcome.status == "failed" and (stop_on_failure or breaker.trips(dirs)):
         stops.request(path.parent, stops.NO_NEW_RUNS)
     return outcome
 

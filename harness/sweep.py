@@ -9,7 +9,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import cards, devices, launch, ledger, needs, progress, said, start_model, stops
+from harness import (
+    breaker,
+    cards,
+    devices,
+    launch,
+    ledger,
+    needs,
+    progress,
+    said,
+    start_model,
+    stops,
+)
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
 from harness.records import folder
@@ -36,6 +47,8 @@ def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
                     with cards.made_beside(root), _watched(known, dirs, configs):
                         _launch(known, dirs, configs, stop_on_failure)
         known = ledger.refresh(known)
+        if stops.no_new_runs(root) and not (stop_on_failure or stops.stop_runs(root)):
+            said.say(breaker.SAID)
         return known, _exit_code(root, known)
 
 

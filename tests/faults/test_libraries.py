@@ -1,4 +1,4 @@
-"""What torch, TRL and safetensors raise where the machine or a folder is at fault: a line, a code."""
+"""What torch, TRL and safetensors raise where a machine or a folder is at fault: a line, a code."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ def parse(overrides: Sequence[str]) -> list[Word]:
 def _word(text: str, parser: OverridesParser) -> Word:
     text = text.strip()
     if not text.isprintable() or ("=" not in text and not text.startswith("~")):
-        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}")
+        raise ConfigError(f"{keys.unsecret(text)!r} cannot be read: {GRAMMAR}")
     try:
         (override,) = parser.parse_overrides([text])
     except Exception as error:
-        raise ConfigError(f"{text!r} cannot be read: {GRAMMAR}") from error
+        raise ConfigError(f"{keys.unsecret(text)!r} cannot be read: {GRAMMAR}") from error
     key = override.get_key_element()
     prefix = key[: len(key) - len(key.lstrip("+~"))]
     try:

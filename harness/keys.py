@@ -27,6 +27,8 @@ HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
 LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
 """A colon is a resolver's, and one key inside another may bring one."""
+SECRET = re.compile(r"key=|token|secret|passw|://", re.I)
+"""What follows may be one: such a word is not repeated."""
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -54,7 +56,8 @@ def check(words: Sequence[Word]) -> None:
         _check_word(word)
         earlier = first.setdefault(word.key, word)
         if earlier is not word:
-            raise ConfigError(f"{word.text}: {word.key} is set twice, first by {earlier.text}")
+            given, first_given = unsecret(word.text), unsecret(earlier.text)
+            raise ConfigError(f"{given}: {word.key} is set twice, first by {first_given}")
     runs = math.prod(len(word.values) for word in words if word.swept)
     if runs > MOST_RUNS:
         raise ConfigError(f"a sweep must have at most {MOST_RUNS} runs, got {runs} or more")
@@ -108,6 +111,11 @@ def known_keys() -> dict[str, Any]:
 def no_such_key(key: str, given: str = "") -> str:
     """The sentence about a key that does not exist."""
     return f"{given or key}: no such key; {_nearest_key(key)}"
+
+
+def unsecret(text: str) -> str:
+    """A word as a message may repeat it."""
+    return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
 
 def must_be(key: str, given: str) -> str:
@@ -169,7 +177,7 @@ def _check_ours(word: Word) -> None:
     if word.package is not None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
     if word.key not in known_keys():
-        raise ConfigError(no_such_key(word.key, word.text))
+        raise ConfigError(no_such_key(word.key, unsecret(word.text)))
     if word.prefix == "+":
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
     if word.key in groups() and word.prefix != "~":

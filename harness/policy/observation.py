@@ -18,23 +18,32 @@ CUES = ("none", *INTENTIONS, "heart", "head")
 CHANGES = ("neutral", "better", "worse", "puzzled")
 
 _SENTENCE = re.compile(r"[^.?!]+")
+_CONTRACTED = tuple(
+    (re.compile(short), long)
+    for short, long in ((r"\bcan(?:'t|not)\b", "can not"), (r"n't\b", " not"), (r"'m\b", " am"),
+                        (r"'re\b", " are"), (r"'s\b", " is"))
+)  # fmt: skip
 _MOODS = {
     "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) better|lighter)\b",
-    "heavy": r"\bi (?:feel|am) (?:so|very|really) (?!glad|grateful|thankful)",
-    "plain": r"\b(?:i (?:feel|felt)(?! it| how)|most days|i am \w+ about)\b",
+    "heavy": r"\bi (?:feel|am) (?:still )?(?:so|very|really) (?!glad|grateful|thankful)",
+    "plain": r"\b(?:i (?:still )?(?:feel|felt)(?! it| how)|most days|i am \w+ (?:about|a lot)|"
+    r"it leaves me)\b",
 }
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
-    "worse": r"\b(?:not help|not feel (?:heard|understood)|not what i need|not listen\w*|not sure "
-    r"that helps|makes it (?:harder|worse)|not like that|hurts)\b|^no$",
-    "better": r"\b(?:that helps|helps a little|good to hear|that is how it is|right exactly|i feel "
-    r"understood|kind of you|understand me|thank you)\b|^yes\b",
+    "worse": r"\b(?:no use|no right|not (?:help|feel (?:heard|understood)|what|listen\w*|sure|like|"
+    r"that\b|it$|the same|about (?:you|that)|believe|need|how it|enough|for me|on my side)|"
+    r"not know (?:me|how it|what for)|not (?:want to )?(?:hear|go into)|(?:you do|rather) not say|not say more|not talk|of course not|"
+    r"makes it (?:harder|worse)|hurts|tried that)\b|^no\b",
+    "better": r"\b(?:that helps|helps a little|good (?:to (?:hear|know|be|have)|that|for once)|"
+    r"that is (?:how it|right|what i mean)|right exactly|i feel understood|kind of you|"
+    r"understand me|thank(?:s| you)|glad you|could try|see it more|you see it)\b|^(?:yes|good)\b",
 }
 _CUES = {
     "praise": r"\b(?:did well|try very hard|tried (?:so|very) hard|how much i do|see what i did)\b",
     "not_at_fault": r"\b(?:fault|blame|something wrong|brought it on)\b",
     "venting": r"\b(?:just listen|let it (?:all )?out|off my chest|so much inside)\b",
-    "deep_empathy": r"\b(?:with me|how deep|nobody knows how|do not reach)\b",
+    "deep_empathy": r"\b(?:with me|how deep|knows? how|do not reach)\b",
     "advice": r"\b(?:what (?:i can|to|should i) do|advice|go on like this|next step)\b",
     "dialectic": r"\b(?:sides?|turn(?:ing)? it over)\b",
     "growth": r"\b(?:learn from|understand myself|why i am like|not the first time)\b",
@@ -70,7 +79,10 @@ def hear(text: str) -> Heard:
 
 @lru_cache(maxsize=4096)
 def _sentence(sentence: str) -> tuple[str | None, str | None, str | None]:
-    words = " ".join(re.findall(r"[a-z']+", sentence.lower()))
+    low = sentence.lower()
+    for short, long in _CONTRACTED:
+        low = short.sub(long, low)
+    words = " ".join(re.findall(r"[a-z']+", low))
     return _match("mood", words), _match("cue", words), _match("change", words)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from harness.config import DifficultyConfig
 from harness.policy.listening import listen as policy_listens
+from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.simulator import lines, need_lines, reference, voice
 from harness.simulator.listening import direction, listen
 from harness.simulator.people import EVERYONE
@@ -44,6 +45,40 @@ def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(said, way, mann
         assert direction(as_said) == way, as_said
         assert len(sentences(as_said)) == 1, as_said
         assert voice.shows_attitude(as_said), as_said
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_the_tabular_policy_hears_how_its_reply_was_taken(manner):
+    ways = {"better": flat(*GLAD), "worse": flat(*SORRY), "neutral": NEUTRAL,
+            "puzzled": lines.PUZZLED}  # fmt: skip
+    for way, said in ways.items():
+        for line in said:
+            as_said = voice.manner(line, manner)
+            assert CHANGES[hear(as_said).change] == way, as_said
+    for person in EVERYONE:
+        for fact in person.facts:
+            assert CHANGES[hear(voice.manner(fact, manner)).change] == "neutral", fact
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner):
+    moods = {
+        "heavy": (*lines.NEW_FEELING[0], *lines.TOLD_FEELING[0]),
+        "plain": (*lines.NEW_FEELING[1], *lines.TOLD_FEELING[1]),
+        "lighter": lines.TOLD_FEELING[2],
+    }
+    for mood, said in moods.items():
+        for line in said:
+            text = voice.manner(line.format(e="sad"), manner)
+            assert MOODS[hear(text).mood] == mood, text
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+def test_the_tabular_policy_hears_each_need(manner):
+    for tables in need_lines.NEED.values():
+        for intention, said in tables.items():
+            for line in said:
+                assert CUES[hear(voice.manner(line, manner)).cue] == intention, line
 
 
 def test_a_neutral_line_gives_nothing_away():

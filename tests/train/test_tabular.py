@@ -68,7 +68,7 @@ def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str) -> Non
     for conversation in held:
         turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
         for turn in turns:
-            if turn.text:
+            if turn.ended is None:
                 cue, meant = CUES[hear(turn.text).cue], turn.state.user.intention
                 if level == "hard":  # only the kind of need shows
                     meant = "heart" if meant in EMOTIONAL_INTENTIONS else "head"

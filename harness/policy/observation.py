@@ -32,8 +32,8 @@ _MOODS = {
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
     "worse": r"\b(?:no use|no right|(?<!can )not (?:help|feel (?:heard|understood)|what|listen\w*|"
-    r"sure|like|that\b|it$|the same|about (?:you|that)|believe|need|how it|enough|for me|on my side)|"
-    r"not know (?:me|how it|what for)|not (?:want to )?(?:hear|go into)|"
+    r"sure|like|that\b|it$|the same|about (?:you|that)|believe|need|how it|enough|for me|"
+    r"on my side)|not know (?:me|how it|what for)|not (?:want to )?(?:hear|go into)|"
     r"(?:you do|rather) not say|not say more|not talk|of course not|"
     r"makes it (?:harder|worse)|hurts|tried that)\b|^no\b",
     "better": r"\b(?:that helps|helps a little|good (?:to (?:hear|know|be|have)|that|for once)|"

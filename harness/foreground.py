@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from harness import devices, launch, needs, process, run
 from harness.config import RunConfig
-from harness.errors import FolderError
+from harness.errors import ConfigError, FolderError
 from harness.records import folder
 from harness.records.folder import RunFolder
 
@@ -32,7 +32,11 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     run.refuse_if_held(where)
     needs.check([config])
     devices.check([config])
-    folder.refuse_others(where)
+    try:
+        folder.refuse_others(where)
+    except ConfigError:
+        run.refuse_if_held(where)  # whose files they are, if somebody has begun meanwhile
+        raise
     try:
         where.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -105,7 +105,7 @@ class RunFolder:
 
 OWN_LEFTOVER = re.compile(
     r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
-    r"|\.(config\.yaml|profiles\.jsonl|run\.json)\.\d+\.tmp"
+    r"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder)\.\d+\.tmp"
 )
 """What a start that died before run.json may have left; anything else is somebody's."""
 

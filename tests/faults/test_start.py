@@ -178,3 +178,10 @@ def test_a_run_asked_for_twice_goes_on_once(whole: bytes, tmp_path: Path) -> Non
     began = time.monotonic()
     folder.hold(run).__enter__()
     assert time.monotonic() - began < 0.2, "the lock of the dead is free at once"
+
+
+def test_a_start_that_died_while_it_took_the_lock_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / "..holder.17.tmp").write_text("17 on")
+    (tmp_path / ".lock").write_text("")
+    folder.create(RunFolder(tmp_path), quick())
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "config.yaml", "run.json"]

@@ -117,14 +117,15 @@ def status(
     as_json: AsJson = False,
 ) -> None:
     """Say how a run or a sweep stands."""
-    from harness import listing, said
+    from harness import listing
     from harness import resume as resuming
+    from harness.visible import visible
 
     stands = resuming.status(folder)
     if as_json:
         _print_json(stands)
     for line in [] if as_json else listing.standing(folder):
-        typer.echo(said.visible(line))
+        typer.echo(visible(line))
 
 
 @app.command("fit-entropy-law")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import tempfile
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import workers
+from harness import said, workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.margins import parse as parse_margins
@@ -61,19 +60,19 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     code = _exit_code(found)
     if code == DataError.exit_code:
         _print(found, as_json, explain)
-        print("harness: no run could be read, so nothing was written", file=sys.stderr)
+        said.say("no run could be read, so nothing was written")
         return code
     many = len(found.runs) >= workers.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
     _print(found, as_json, explain)
     write.write(found, out, drawn)
-    print(f"harness: results in {out}", file=sys.stderr)
+    said.say(f"results in {out}")
     return code
 
 
 def _print(found: Analysis, as_json: bool, explain: bool) -> None:
     for line in left_out.lines(found):
-        print(f"harness: {line}", file=sys.stderr)
+        said.say(line)
     if as_json:
         print(json.dumps(found.to_json(), indent=1, allow_nan=False), flush=True)
     else:

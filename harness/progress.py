@@ -24,7 +24,7 @@ from harness.errors import DataError
 from harness.records import folder
 from harness.records.folder import RunFolder, RunStatus
 from harness.report.terminal import text
-from harness.report.visible import shortened
+from harness.visible import shortened
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20

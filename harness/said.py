@@ -9,10 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 
-
-def visible(text: str) -> str:
-    """`text`; a character that a terminal would obey is written as an escape."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+from harness.visible import visible
 
 
 def shown(text: str) -> str:

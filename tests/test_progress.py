@@ -17,7 +17,7 @@ from harness.progress import RunView, RunWatcher
 from harness.records import folder
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.metrics import MetricsLog
-from harness.report.visible import visible
+from harness.visible import visible
 from tests.report.made import PAYLOADS
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.law.results import Analysis, RunResult
-from harness.report.visible import visible
 from harness.report.wording import plural
+from harness.visible import visible
 
 MOST_RUNS = 20
 """Of more damaged runs the others are counted; all are in law.json."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from harness.report.visible import visible
+from harness.visible import visible
 
 
 def text(value: object, style: str = "") -> Text:

@@ -15,7 +15,7 @@ from harness.law.results import Analysis, GroupResult, Pooled
 from harness.report import canvas, figure_forest, figures, sketches, table_contrasts
 from harness.report.canvas import Drawing
 from harness.report.tables import print_analysis
-from harness.report.visible import visible
+from harness.visible import visible
 from tests.report import made
 
 

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from harness.law.results import Analysis, Onset, Pooled
 from harness.report import canvas, figures
 from harness.report.canvas import Drawing
-from harness.report.visible import visible
+from harness.visible import visible
 from tests.report import made
 
 

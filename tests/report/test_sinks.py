@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.report import figure_text, table_csv, terminal
-from harness.report.visible import shortened, visible
+from harness.visible import shortened, visible
 from tests.report.made import PAYLOADS
 
 anything = st.text(st.characters(exclude_categories=()))

@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.law.results import Analysis, GroupResult, Onset, Pooled
 from harness.report import findings
 from harness.report.tables import print_analysis
-from harness.report.visible import visible
+from harness.visible import visible
 from tests.report import made
 
 GOLDEN = """\

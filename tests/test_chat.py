@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Self
 
@@ -136,8 +137,12 @@ def test_without_any_input_it_ends_after_the_opening(tmp_path):
     assert done.stdout.splitlines()[-1].startswith("stopped: you ended the talk; emotion 40 to 40")
 
 
-IN_A_SESSION = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv"
-"""A new session has no terminal whose keys would interrupt it; its child takes the one given."""
+IN_A_SESSION = (
+    "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv"
+)
+"""A new session has no terminal whose keys would interrupt it; its child takes the one given. Nor
+may it inherit that interrupts are ignored, as what a shell puts in the background does."""
 
 
 class AtTerminal:
@@ -172,7 +177,9 @@ class AtTerminal:
 
     def press(self, key: str, text: str) -> None:
         """A key, and again as people do: one that comes just before the reading is unheard."""
+        deadline = time.monotonic() + BUDGET_S
         while text not in self.seen:
+            assert time.monotonic() < deadline, f"{key!r} did nothing to {self.seen!r}"
             self.type(key)
             while text not in self.seen and self._read(3):
                 pass

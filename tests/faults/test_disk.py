@@ -17,7 +17,7 @@ from tests.train.made import finish, make_run, start, status, wait_for
 
 @pytest.mark.parametrize(
     "most",
-    [500, 20_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (2_000, 9_000, 60_000))],
+    [20_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (500, 2_000, 9_000, 60_000))],
 )
 def test_a_file_that_may_not_grow_is_74_and_the_run_goes_on_to_the_same_rows(
     whole: bytes, tmp_path: Path, most: int
@@ -120,6 +120,7 @@ def test_a_folder_of_somebody_else_is_said_to_be_in_a_line(mode: int, file: str)
         assert status(run)["status"] == "planned"
 
 
+@pytest.mark.slow
 def test_who_is_asleep_for_long_goes_on(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     child = start(run)

@@ -20,6 +20,7 @@ from tests.train.made import make_run, status
 
 LONG = (*TABULAR, "trainer.steps=100000")
 SHORT = (*TABULAR, "trainer.steps=2")
+SLOW = pytest.mark.slow
 
 
 def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_path: Path) -> None:
@@ -44,6 +45,16 @@ def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_pat
     assert config.seed == four.index(winner), "the config is the winner's"
 
 
+def test_what_a_run_writes_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert harness("train", *SHORT, "--dir", "d", cwd=tmp_path).returncode == 0
+    finally:
+        os.umask(before)
+    assert set(modes(tmp_path).values()) == {"700", "600"}
+
+
+@SLOW
 def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -62,7 +73,10 @@ def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Pa
     assert "HARNESS_UMASK must be an octal number as in 027, got 'private'" in wrong.stderr
 
 
-@pytest.mark.parametrize("shut", [">&-", "2>&-", ">&- 2>&- <&-"])
+@pytest.mark.parametrize(
+    "shut",
+    [pytest.param(">&-", marks=SLOW), pytest.param("2>&-", marks=SLOW), ">&- 2>&- <&-"],
+)
 def test_a_closed_stream_is_no_file_of_the_run(whole: bytes, tmp_path: Path, shut: str) -> None:
     """The first file opened would be number 1 or 2, and events or talk would land in it."""
     run = make_run(tmp_path / "run", quick())
@@ -74,7 +88,7 @@ def test_a_closed_stream_is_no_file_of_the_run(whole: bytes, tmp_path: Path, shu
     assert all(json.loads(line)["time_unix_s"] for line in run.events.read_text().splitlines())
 
 
-@pytest.mark.slow
+@SLOW
 def test_a_command_without_streams_does_its_work(tmp_path: Path) -> None:
     words = " ".join(command("train", *SHORT, "--dir", "d", "--events", "jsonl"))
     for shut in (">&-", ">&- 2>&- <&-"):
@@ -88,7 +102,9 @@ STOPPED_AT = [0.4, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.6, 0.9,
 
 
 @pytest.mark.parametrize("after_s", STOPPED_AT)
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1"])
+@pytest.mark.parametrize(
+    "name", ["SIGTERM", pytest.param("SIGINT", marks=SLOW), pytest.param("SIGUSR1", marks=SLOW)]
+)
 def test_a_stop_in_the_first_seconds_leaves_a_run_to_resume(
     tmp_path: Path, name: str, after_s: float
 ) -> None:
@@ -128,6 +144,7 @@ def test_a_hangup_stops_nothing(whole: bytes, tmp_path: Path) -> None:
     assert run.metrics.read_bytes() == whole
 
 
+@SLOW
 def test_who_reads_the_events_may_leave(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     words = [*RUN, str(run.path), "--events", "jsonl"]
@@ -150,6 +167,7 @@ time.time = lambda: max(0.0, real() + next(jumps))
 """
 
 
+@SLOW
 def test_a_clock_that_jumps_by_decades_changes_no_row(whole: bytes, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(CLOCK)
     run = make_run(tmp_path / "run", quick())

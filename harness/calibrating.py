@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from harness.calibration import levels
 from harness.config import LEVELS, DifficultyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.plans import Plan
+from harness.records import atomic
 from harness.report import table_levels, write_levels
 
 GROUP = "difficulty"
@@ -25,6 +27,9 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_served(configs[0])
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=out).close()  # what cannot be written is said before the work
     named = {config.difficulty.name: config.difficulty for config in configs}
     found = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, devices.cores()

@@ -232,7 +232,7 @@ def main() -> None:
     """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
     from harness import endings, process
 
-    words = sys.argv[1:]
+    words = sys.argv[1:] or ["--help"]
     endings.prepare_streams()
     try:
         process.keep_private()

@@ -46,6 +46,5 @@ def explain(error: BaseException, traceback: bool) -> int:
 
 
 def _usage_error(error: Any) -> int:
-    if error.format_message():  # empty where no command was given, and help was shown
-        say(f"{error.format_message()} See `harness --help`.")
+    say(f"{error.format_message()} See `harness --help`.")
     return ConfigError.exit_code

@@ -56,6 +56,9 @@ def _check_option(group: str, name: str) -> None:
     for key in values:
         if key != "defaults" and f"{group}.{key}" not in keys.known_keys():
             raise ConfigError(f"{file}: {keys.no_such_key(f'{group}.{key}')}")
+    given = values.get("name", "none at all")
+    if given != name and "${" not in str(given):  # runs and tables go by it; resolvers are refused
+        raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {given!r}")
 
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:

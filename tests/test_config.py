@@ -84,6 +84,15 @@ def test_an_own_difficulty_is_one_file_in_the_current_folder():
     assert names == ["easy", "hard", "medium", "stoic"]
 
 
+def test_an_own_option_goes_by_the_name_of_its_file():
+    write("conf/difficulty/mine.yaml", "name: hard\nthreshold: -3\n")
+    with pytest.raises(ConfigError, match=r"mine.yaml: name must be 'mine', as the file's is, got"):
+        config("difficulty=mine")
+    write("conf/difficulty/mine.yaml", "threshold: -3\n")
+    with pytest.raises(ConfigError, match="got 'none at all'"):
+        config("difficulty=mine")
+
+
 def test_an_own_file_comes_before_the_shipped_one_of_the_same_name():
     write("conf/difficulty/easy.yaml", "name: easy\nthreshold: -1.5\n")
     assert config("difficulty=easy").difficulty.threshold == -1.5
@@ -181,7 +190,7 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
         ("name: mine\nthreshhold: 1\n", "nearest: difficulty.threshold"),
         ("name: mine\nturn_cap: many\n", "difficulty.turn_cap must be a whole number, got 'many'"),
         ("name: mine\nturn_cap: 99\n", "difficulty.turn_cap must lie between 1 and 20, got 99"),
-        ("name: ../../mine\n", "difficulty.name must be at most 32 letters"),
+        ("name: ../../mine\n", "name must be 'mine', as the file's is, got '../../mine'"),
         ("name: ${oc.env:HOME}\n", "not to a resolver"),
     ],
 )

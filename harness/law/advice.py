@@ -46,7 +46,7 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     """What to add to a sweep of runs like `run`, and the sweep that is sure to be long enough."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
         return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
-    said = [f"More steps would decide. In a minute or so: {LONGER}"]
+    said = [f"More steps would decide. In some minutes: {LONGER}"]
     steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
     if steps is not None:
         said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")

@@ -154,7 +154,9 @@ def _samples(
 def _nothing_to_compare(quantity: str) -> dict[str, Any]:
     if quantity == "onset":
         return {"open": "no run of either collapses in the part that all have done"}
-    return {"incomparable": "no H in common: one group ends above where the other begins"}
+    return {
+        "incomparable": "no H in common: there is no stretch of it that every run passes through"
+    }
 
 
 def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:

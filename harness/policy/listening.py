@@ -18,7 +18,7 @@ _TOPIC = re.compile(
 )
 _FEELING = re.compile(
     r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm|it leaves me) "
-    r"(?:so |very |really |still |a bit |a little |less |not as |just )*([a-z]+)"
+    r"(?:so |very |really |often |still |a bit |a little |less |not as |just )*([a-z]+)"
     r"(?: about (?:it|this)| today| now| as before| a lot| these days| that i can ?not \w+)?",
     re.IGNORECASE,
 )

@@ -26,7 +26,7 @@ _CONTRACTED = tuple(
 _MOODS = {
     "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) better|lighter)\b",
     "heavy": r"\bi (?:feel|am) (?:still )?(?:so|very|really) (?!glad|grateful|thankful)",
-    "plain": r"\b(?:i (?:still )?(?:feel|felt)(?! it| how)|most days|i am \w+ (?:about|a lot)|"
+    "plain": r"\b(?:i (?:still )?(?:feel|felt)(?! it| how)|most days|i am (?:often|\w+ about)\b|"
     r"it leaves me)\b",
 }
 _CHANGES = {

@@ -42,6 +42,8 @@ class RunStatus:
     last_step: int = 0
     attempts: int = 0
     config_hash: str = ""
+    """Of everything but the seed."""
+    seed: int | None = None
     measurement: Mapping[str, Any] = field(default_factory=dict)
     """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
@@ -132,6 +134,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
         folder,
         RunStatus(
             config_hash=config_file.config_hash(config),
+            seed=config.seed,
             versions=versions.installed(),
             git=versions.git_revision(),
         ),
@@ -174,6 +177,8 @@ def read_status(folder: RunFolder) -> RunStatus:
     except (ValueError, RecursionError) as error:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error
+    if isinstance(values, dict):
+        values.setdefault("seed", None)  # as runs have it that were made before the key was
     problem = shape.problem(RunStatus, values)
     if problem:
         raise DataError(f"{folder.status}: cannot be read: {problem}")

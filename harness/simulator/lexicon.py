@@ -149,7 +149,8 @@ _UNTOLD = (
 )
 """The words before, none of which denies what follows or reports what another said or felt."""
 _INSULT = (
-    "stupid|pathetic|ridiculous|boring|nonsense|childish|silly|dumb|lazy|weak|selfish|hysterical"
+    "stupid|pathetic|ridiculous|boring|nonsense|childish|silly|dumb|lazy|weak|selfish|hysterical|"
+    "idiot|idiotic|moron|loser|fool|coward|liar|disgusting|worthless"
 )
 
 DISMISSIVE = (
@@ -164,12 +165,19 @@ DISMISSIVE = (
     "^(?:and |oh |yeah |well |so |sure |fine |okay )*(?:so what|whatever(?: you (?:say|think))?)$",
     "(?:stop|quit) feeling sorry for|(?:nothing|what is there) to (?:cry|complain|whine) about",
     rf"{_UNTOLD}(?:(?:you|that|this|it|what|how) (?:is |are |sounds? )?(?:so |just |really |being "
-    rf"|a |such a |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
+    rf"|an? |such an? |rather |quite )*|do not be (?:so )?|stop being )(?:{_INSULT})",
     "no reason to (?:cry|complain|whine|worry|be (?:so |that )?(?:sad|upset|angry|like))",
     r"overreact\w*|exaggerat\w*",
     "^(?:well |but |oh |and )*(?:(?:that|this) is how )?life goes on",
     "could be worse|deal with it|everyone has problems",
     "what did you do to (?:make|cause|deserve|provoke|upset)",
+    "^(?:you )?(?:idiot|moron|loser|fool)s?$|^(?:oh )?(?:fuck|screw|damn) (?:you|off)|^go away",
+    "^i hate (?:you|people like you)|^no(?:body| one) (?:likes|loves|wants|needs) you",
+    "i (?:will|do|can) not (?:want to )?(?:listen to|help|talk to|care about) you",
+    "^you are not (?:really |very |so |that )?(?:strong|brave|good|kind|right|worth|able|trying)",
+    "i do not (?:really )?think (?:that )?you (?:did (?:well|your best|right|enough)|are (?:right|"
+    "brave|strong|trying))",
+    "i do not think (?:that |it |this )+(?:sounds|is|was) (?:so |that )?(?:hard|bad|painful|sad)",
 )
 OFF_TOPIC = (
     "(?<!under the )(?<!whatever the )weather",

@@ -77,12 +77,12 @@ SILENT = ("I do not know what else to say.", "There is not much more to say.")
 
 NEW_FEELING = (
     ("I feel so {e}.", "I am very {e} today.", "I am so {e} these days."),
-    ("I feel {e}.", "I am {e} a lot.", "Most days I feel {e}.", "It leaves me {e}."),
+    ("I feel {e}.", "I am often {e}.", "Most days I feel {e}.", "It leaves me {e}."),
 )
 """By band of emotion, low and middle; who feels lighter speaks of no new sorrow."""
 TOLD_FEELING = (
     ("I feel so {e}.", "I am still so {e}.", "I am very {e} today."),
-    ("I still feel {e}.", "I am {e} a lot.", "Most days I feel {e}.", "It leaves me {e}."),
+    ("I still feel {e}.", "I am often {e}.", "Most days I feel {e}.", "It leaves me {e}."),
     ("I feel less {e} now.", "I am still a bit {e}.", "I am not as {e} as before."),
 )
 

@@ -11,8 +11,8 @@ from harness.simulator.voice import opened
 from harness.simulator.words import sentences
 
 _FEELING = re.compile(
-    r"\b(?:It leaves me|I (?:still )?(?:feel|am)(?: (?:so|very|less|still (?:so|a bit)|not as))?)"
-    r" (\w+)"
+    r"\b(?:It leaves me|I (?:still )?(?:feel|am)"
+    r"(?: (?:so|very|less|often|still (?:so|a bit)|not as))?) (\w+)"
 )
 _NOTHING = ("There is not much", "I do not know what else")
 _NOT_FEELINGS = frozenset({"not", "alone", "married", "a", "the", "sure", "here"})

@@ -90,10 +90,12 @@ def attempt(run: RunFolder, emit: Emit) -> int:
 
 def _refuse_changed(run: RunFolder, status: RunStatus) -> None:
     """Rows of two configs in one file would pass for one run's."""
-    now = config_file.config_hash(folder.read_config(run))
-    if status.config_hash not in ("", now):
+    config = folder.read_config(run)
+    planned = (status.config_hash, status.seed)
+    now = (config_file.config_hash(config), config.seed)
+    if any(was not in ("", None, found) for was, found in zip(planned, now, strict=True)):
         raise ConfigError(
-            f"{run.config}: must be as it was when the run was planned (hash {status.config_hash}, "
+            f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
             f"got {now}); put it back, or make another run with `harness train --dir`"
         )
 

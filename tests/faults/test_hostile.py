@@ -153,10 +153,14 @@ def test_a_checkpoint_that_somebody_made_runs_nothing(tmp_path: Path, what: str)
     assert not bomb.exists()
 
 
-def test_a_config_changed_after_planning_is_2(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("was", "now"), [("checkpoint_every: 5", "checkpoint_every: 6"), ("seed: 1", "seed: 2")]
+)
+def test_a_config_changed_after_planning_is_2(was: str, now: str, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     text = run.config.read_text()
-    run.config.write_text(text.replace("checkpoint_every: 5", "checkpoint_every: 6"))
+    assert was in text
+    run.config.write_text(text.replace(was, now, 1))
     done = train(run)
     assert done.returncode == 2
     assert "config.yaml: must be as it was when the run was planned (hash" in done.stderr

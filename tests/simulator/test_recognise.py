@@ -9,7 +9,7 @@ import pytest
 from harness.config import STRATEGIES
 from harness.policy import grammar
 from harness.simulator import surface
-from harness.simulator.recognise import recognise
+from harness.simulator.recognise import dismisses, recognise
 
 ORDINARY = (
     ("How are you holding up today?", "question"),
@@ -51,3 +51,20 @@ def test_the_policys_grammar_is_understood(strategy: str) -> None:
     said = [grammar.speak(strategy, HEARD, draw) for _ in range(200)]
     understood = [recognise(s) == (strategy,) and surface.fault(s) is None for s in said]
     assert sum(understood) >= 0.9 * len(said)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["You are an idiot.", "I hate you.", "Nobody likes you.", "Fuck off.", "I won't listen to you.",
+     "You are not strong.", "I do not think you did well.", "I don't think that sounds hard."],
+)  # fmt: skip
+def test_abuse_and_praise_denied_hurt(text: str) -> None:
+    assert dismisses(text)
+    assert recognise(text) == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["You are not alone.", "You are not to blame.", "You are not weak."]
+)
+def test_what_is_denied_may_be_kind(text: str) -> None:
+    assert recognise(text) == ("affirm",)

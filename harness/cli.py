@@ -72,7 +72,8 @@ def sweep(
     from harness import sweep as sweeps
 
     made = ledger.create(plan, words)
-    endings.say(f"{len(made.runs)} runs in {made.dir}")
+    count = len(made.runs)
+    endings.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
     known, code = sweeps.execute(Path(str(made.dir)), on_failure is OnFailure.STOP)
     if as_json:
         _print_json(known.to_json())

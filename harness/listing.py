@@ -18,7 +18,8 @@ def plan(planned: Sweep) -> Iterator[str]:
     for row in planned.runs:
         yield f"{row.name:{width}}  {' '.join(row.overrides)}".rstrip()
     axes = ", ".join(f"{key} ({len(values)})" for key, values in planned.axes.items())
-    yield f"{len(planned.runs)} runs; swept: {axes or 'nothing'}"
+    count = len(planned.runs)
+    yield f"{count} run{'s' * (count != 1)}; swept: {axes or 'nothing'}"
 
 
 def closing(known: Sweep, code: int) -> Iterator[str]:

@@ -199,6 +199,7 @@ LEFT = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.
 """What a start that died leaves behind."""
 
 
+@pytest.mark.slow
 def test_a_run_and_its_law_from_the_command_line(tmp_path):
     one = tmp_path / "d/one"
     one.mkdir(parents=True)

@@ -36,6 +36,7 @@ def test_a_file_that_may_not_grow_is_74_and_the_run_goes_on_to_the_same_rows(
     assert said[-1] == {"event": "end", "status": "done", "exit_code": 0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "most", [12, *(pytest.param(n, marks=pytest.mark.slow) for n in (7, 9, 10, 11, 14, 17))]
 )
@@ -62,6 +63,7 @@ def test_a_folder_that_is_removed_is_74_and_not_made_anew(tmp_path: Path) -> Non
     assert not run.path.exists()
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_moved_stops_the_run_which_goes_on_where_it_is(
     whole: bytes, tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Pa
     assert "HARNESS_UMASK must be an octal number as in 027, got 'private'" in wrong.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shut",
     [pytest.param(">&-", marks=SLOW), pytest.param("2>&-", marks=SLOW), ">&- 2>&- <&-"],
@@ -133,6 +134,7 @@ def _blocks_stops(pid: int) -> bool:
     return any(int(lines[name], 16) & bit for name in ("SigBlk", "SigCgt"))
 
 
+@pytest.mark.slow
 def test_a_hangup_stops_nothing(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)
@@ -182,6 +184,7 @@ def test_a_clock_that_jumps_by_decades_changes_no_row(whole: bytes, tmp_path: Pa
     assert min(s for e in noted if e["event"] == "step" for s in e["seconds"].values()) >= 0
 
 
+@pytest.mark.slow
 def test_a_run_asked_for_twice_goes_on_once(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick(steps=100_000))
     child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)

@@ -17,6 +17,7 @@ from tests.commands import TABULAR, alive, command, ledger, only_sweep, rows, st
 ONE_AT_ONCE = ("hydra.launcher.n_jobs=1", "trainer.steps=9")
 
 
+@pytest.mark.slow
 def test_a_sweep_whose_first_runs_fail_alike_starts_no_more(tmp_path: Path) -> None:
     """No file may grow beyond some four rows: as on a disk that is full."""
     words = command("sweep", *TABULAR, *ONE_AT_ONCE, "seed=range(1,7)", "--json")

@@ -139,10 +139,12 @@ def test_without_any_input_it_ends_after_the_opening(tmp_path):
 
 IN_A_SESSION = (
     "import fcntl, os, signal, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "signal.signal(signal.SIGINT, signal.SIG_DFL); os.execv"
+    "signal.signal(signal.SIGINT, signal.SIG_DFL); "
+    "signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT]); os.execv"
 )
 """A new session has no terminal whose keys would interrupt it; its child takes the one given. Nor
-may it inherit that interrupts are ignored, as what a shell puts in the background does."""
+may it inherit that interrupts are ignored, as what a shell puts in the background does, or kept
+back, as a command does that another test ran in this process."""
 
 
 class AtTerminal:

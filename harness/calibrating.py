@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, launch
+from harness import devices, launch, outputs
 from harness.calibration import levels
 from harness.config import LEVELS, DifficultyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.plans import Plan
-from harness.records import atomic
 from harness.report import table_levels, write_levels
 
 GROUP = "difficulty"
@@ -27,9 +25,7 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_served(configs[0])
-    with atomic.storage(out):
-        out.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=out).close()  # what cannot be written is said before the work
+    outputs.refuse_unwritable(out)
     named = {config.difficulty.name: config.difficulty for config in configs}
     found = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, devices.cores()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from harness import said, workers
+from harness import outputs, said, workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.margins import parse as parse_margins
 from harness.law.results import Analysis
-from harness.records import atomic
 from harness.report import left_out, tables, write
 
 
@@ -47,7 +44,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     margins = parse_margins(wanted.margins)
     out = wanted.out or default_out(wanted.paths)
     _refuse_run(out)
-    _refuse_unwritable(out)
+    outputs.refuse_unwritable(out)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
@@ -100,16 +97,6 @@ def _refuse_run(out: Path) -> None:
     if (out / "run.json").exists() or (out / "metrics.jsonl").exists():
         rule = "must be a folder of its own, since later fits set a run aside that holds results"
         raise ConfigError(f"--out: {rule}; got the run {str(out)!r}")
-
-
-def _refuse_unwritable(out: Path) -> None:
-    """Said before the analysis. The folder itself is made after it: it could pass for a run."""
-    nearest = next(path for path in (out, *out.parents) if os.path.lexists(path))
-    if not nearest.is_dir():
-        rule = f"must name a folder, there or yet to be made, and {str(nearest)!r} is none"
-        raise ConfigError(f"--out: {rule}; got {str(out)!r}: name another")
-    with atomic.storage(out):
-        tempfile.TemporaryFile(dir=nearest).close()
 
 
 def _exit_code(found: Analysis) -> int:

@@ -27,6 +27,13 @@ def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path):
+    (tmp_path / "file").touch()
+    done = here("calibrate", "--out", "file/x", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--out: must name a folder, there or yet to be made, and 'file' is none" in done.stderr
+
+
 @pytest.mark.slow
 def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path):
     done = harness("calibrate", "--json", cwd=tmp_path)

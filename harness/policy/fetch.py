@@ -21,7 +21,7 @@ def check(policy: PolicyConfig) -> None:
     if not policy.model:
         raise ConfigError("policy.model must be an id on the hub or a folder, got nothing")
     if _is_path(policy.model):
-        _check_folder(Path(policy.model))
+        _check_folder(Path(policy.model).expanduser())
     elif policy.model.count("/") != 1:
         raise ConfigError(
             f"policy.model must be a folder that exists or OWNER/NAME on the hub, "
@@ -38,7 +38,7 @@ def ensure(policy: PolicyConfig) -> Path | None:
     if policy.init == "random":
         return None
     if _is_path(policy.model):
-        return Path(policy.model)
+        return Path(policy.model).expanduser()
     return Path(_snapshot(policy))
 
 

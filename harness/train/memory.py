@@ -34,7 +34,7 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
     kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
     learning = _adapters(model, policy.lora_rank) if policy.lora_rank else count
     tokens = config.difficulty.turn_cap * (policy.max_turn_tokens + USER_TOKENS)
-    heads = shape.num_key_value_heads * shape.head_dim
+    heads = _key_value_width(shape)
     state_bytes = getattr(torch, policy.dtype).itemsize
     a_unit = RECOMPUTED_BYTES if policy.gradient_checkpointing else ACTIVATION_BYTES
     per_token = shape.num_hidden_layers * shape.hidden_size * a_unit
@@ -66,6 +66,13 @@ def told(parts: Mapping[str, int]) -> str:
     """One line."""
     listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
     return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
+
+
+def _key_value_width(shape: Any) -> int:
+    """Of one layer's keys; configs leave out what follows from the rest."""
+    heads = shape.num_attention_heads
+    size = getattr(shape, "head_dim", None) or shape.hidden_size // heads
+    return int(size * (getattr(shape, "num_key_value_heads", None) or heads))
 
 
 def _adapters(model: Any, rank: int) -> int:

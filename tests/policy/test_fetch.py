@@ -23,6 +23,11 @@ def test_a_folder_is_its_own_place_and_random_weights_have_none(folder):
     assert fetch.ensure(hf(init="random")) is None
 
 
+def test_a_folder_may_begin_at_home(folder, monkeypatch):
+    monkeypatch.setenv("HOME", str(folder.parent))
+    assert fetch.ensure(hf(model=f"~/{folder.name}")) == folder
+
+
 @pytest.mark.parametrize(
     ("missing", "sentence"),
     [

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoConfig
 
 from harness import launch
 from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
@@ -17,6 +18,7 @@ from harness.policy import huggingface
 from harness.records.folder import RunFolder
 from harness.train import memory, start
 from harness.train.scoring import entropies, head_logits, log_distribution
+from tests.policy.test_chat_template import THINKS
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
 
 SHORT = short(2)
@@ -129,6 +131,7 @@ def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
     assert [finish(run) for run in runs] == [0, 0]
     exact, rounded = (rows(run)[0]["entropy"] for run in runs)
     assert rounded == pytest.approx(exact, abs=1e-2)
+    assert rounded != exact
 
 
 @pytest.mark.parametrize("name", LISTED)
@@ -154,6 +157,37 @@ def test_what_does_not_fit_is_told_by_part():
     )
     learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
     assert adapters["gradients"] == 4 * learning
+
+
+@pytest.mark.parametrize("architecture", ["qwen2", "gpt2"])
+def test_a_config_that_leaves_its_head_size_out_is_estimated_too(architecture, tmp_path):
+    sizes = {"vocab_size": 500, "hidden_size": 32, "num_attention_heads": 4}
+    AutoConfig.for_model(architecture, **sizes).save_pretrained(tmp_path)
+    known = AutoConfig.from_pretrained(tmp_path)
+    parts = memory.estimate_bytes(config(SMALL), tmp_path)
+    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
+    kept = getattr(known, "num_key_value_heads", None) or 4
+    wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
+    assert parts["keys and values"] == wanted
+
+
+def test_memory_is_saved_where_that_is_asked_for():
+    asked = replace(SMALL, gradient_checkpointing=True)
+    assert start.load(config(asked), "cpu").learner.is_gradient_checkpointing
+    assert not start.load(config(SMALL), "cpu").learner.is_gradient_checkpointing
+
+
+@pytest.mark.slow
+def test_a_thinker_has_an_entropy_of_thinking(tmp_path):
+    own = folder_with_a_model(tmp_path / "model")
+    tokenizer = huggingface.made_up_tokenizer(SMALL.vocabulary - 2)
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
+    tokenizer.chat_template = THINKS
+    tokenizer.save_pretrained(own)
+    thinker = replace(SMALL, init="pretrained", model=str(own), thinking=True)
+    run = make_run(tmp_path / "run", config(thinker, steps=1))
+    assert finish(run) == 0
+    assert rows(run)[0]["entropy/thinking"] == pytest.approx(math.log(SMALL.vocabulary), abs=0.1)
 
 
 def test_the_start_model_is_a_copy_of_its_own():

@@ -17,7 +17,7 @@ from harness.train.language_loss import (
     own_log_probabilities,
 )
 from harness.train.losses import clipped_loss
-from harness.train.scoring import entropies, log_distribution
+from harness.train.scoring import chunks, entropies, log_distribution
 from harness.train.token_rows import by_length
 
 WORDS = 24
@@ -89,6 +89,14 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
     assert (by_hand.low_share > 0.05) == old
     for mine, parameter in zip(found, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_no_more_logits_are_held_at_once_than_that(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head, states = model.get_output_embeddings(), torch.zeros(10, 4)
+    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", 4 * head.weight.shape[0])
+    assert [len(states[at]) for at in chunks(states, head)] == [4, 4, 2]
 
 
 def test_scores_come_back_in_the_order_of_the_conversations(model: Any) -> None:

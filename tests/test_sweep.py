@@ -48,8 +48,10 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
     assert not alive(str(tmp_path))
 
 
-def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(tmp_path):
+@pytest.mark.parametrize("launcher", ["basic", pytest.param("local", marks=pytest.mark.slow)])
+def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(launcher, tmp_path):
     words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2")
+    words = (*words, f"hydra/launcher={launcher}")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         victim = root / "0-medium-seed1"

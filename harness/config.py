@@ -172,6 +172,8 @@ class TrainerConfig:
     gpus: int = 0
     grace_s: float = 30.0
     """Seconds a stop request may take before the run is ended without a checkpoint."""
+    deadline_s: float | None = None
+    """Seconds a step may take before the run is taken for hung and ended, to be resumed."""
 
     def __post_init__(self) -> None:
         in_range("trainer.steps", self.steps, 1, 10_000_000)
@@ -183,6 +185,8 @@ class TrainerConfig:
         in_range("trainer.threads", self.threads, 1, 1024)
         in_range("trainer.gpus", self.gpus, 0, 1)
         in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
+        if self.deadline_s is not None:
+            in_range("trainer.deadline_s", self.deadline_s, 0.1, 604_800)
 
 
 @dataclass(frozen=True)

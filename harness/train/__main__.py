@@ -33,8 +33,8 @@ from harness.errors import (
 from harness.records import config_file, folder
 from harness.records.folder import RunFolder, RunStatus
 from harness.train import session as sessions
-from harness.train.session import Emit, Session
-from harness.train.talk import talker
+from harness.train.session import Session
+from harness.train.talk import Emit, jsonl_emitter, talker
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
@@ -51,7 +51,7 @@ def main() -> int:
     if arguments.die_with_parent is not None:
         process.die_with(arguments.die_with_parent)
     run = RunFolder(arguments.run_dir)
-    emit = _both(sessions.jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
+    emit = _both(jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
     try:
         process.keep_private()
         if not run.is_run():

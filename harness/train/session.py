@@ -8,7 +8,6 @@ the step event, then a checkpoint if due.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import time
@@ -34,12 +33,11 @@ from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.metrics import MetricsLog
+from harness.train.deadline import Deadline
+from harness.train.talk import Emit, say
 
 if TYPE_CHECKING:
     from harness.train.served_users import ServedUsers
-
-STDOUT, STDERR = 1, 2
-Emit = Callable[[Mapping[str, Any]], None]
 
 
 class Session:
@@ -58,6 +56,7 @@ class Session:
         self._replayed = 0
         self._superseded = 0
         self._served = _served_users(run, config)
+        self._deadline = Deadline(config.trainer.deadline_s, self._on_deadline)
         if cleared:
             self.note("scratch_cleared", folders=cleared)
         for problem in problems:
@@ -93,6 +92,7 @@ class Session:
         event = "resume" if status.attempts > 1 else "start"
         self.note(event, step=self.start, rows=self.last_step)
         self._emit({"event": event, "step": self.start})
+        self._deadline.restart()
 
     def note(self, event: str, **values: Any) -> None:
         """Log to events.jsonl something that another run of the same config need not share."""
@@ -145,10 +145,12 @@ class Session:
         if self._served is not None:
             self._served.judge(step)
             self._served.at_step(step + 1, self.last_step)
+        self._deadline.restart()
 
     def close(self) -> None:
         """Leave the folder as the next attempt expects it."""
         signal.setitimer(signal.ITIMER_REAL, 0)
+        self._deadline.end()
         self._metrics.close()
         if self._served is not None:
             self._served.close()
@@ -162,7 +164,7 @@ class Session:
         if self._stop_signal is None:
             self._stop_signal = number
             signal.setitimer(signal.ITIMER_REAL, self.config.trainer.grace_s)
-            _say("harness: stopping at the end of this step; interrupt again to end now\n")
+            say("harness: stopping at the end of this step; interrupt again to end now\n")
         elif number == signal.SIGINT:
             self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
 
@@ -171,6 +173,10 @@ class Session:
         grace_s = self.config.trainer.grace_s
         self._leave(75, f"{grace_s:g} s after a stop request (trainer.grace_s)")
 
+    def _on_deadline(self) -> None:
+        deadline_s = self.config.trainer.deadline_s
+        self._leave(75, f"after {deadline_s:g} s in it (trainer.deadline_s)")
+
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""
         reason = f"ended within step {self.last_step + 1}, {why}"
@@ -178,7 +184,7 @@ class Session:
         try:
             self._write_status(reason=reason, last_step=self.last_step, **ended)
             self._emit({"event": "end", **ended})
-            _say(f"harness: {self.run.path}: {reason}\n")
+            say(f"harness: {self.run.path}: {reason}\n")
         finally:
             os._exit(exit_code)
 
@@ -227,23 +233,3 @@ def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
             session.close()
         raise
     session.close()
-
-
-def jsonl_emitter(enabled: bool) -> Emit:
-    """Events as lines on stdout, without a step's values; a closed pipe does not stop training."""
-
-    def emit(event: Mapping[str, Any]) -> None:
-        public = {k: v for k, v in event.items() if k != "values"}
-        _write(STDOUT, json.dumps(public) + "\n")
-
-    return emit if enabled else lambda event: None
-
-
-def _say(text: str) -> None:
-    _write(STDERR, text)
-
-
-def _write(descriptor: int, text: str) -> None:
-    """Unbuffered, since a signal may come amid a buffered write; a closed pipe is let go."""
-    with contextlib.suppress(OSError):
-        os.write(descriptor, text.encode())

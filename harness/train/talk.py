@@ -1,15 +1,27 @@
-"""What a run says to a person while it trains: a line every few seconds, on stderr."""
+"""What a run says while it trains: events to a program, a line every few seconds to a person."""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-from harness.train.session import Emit
-
+STDOUT, STDERR = 1, 2
 EVERY_S = 5.0
+Emit = Callable[[Mapping[str, Any]], None]
+
+
+def jsonl_emitter(enabled: bool) -> Emit:
+    """Events as lines on stdout, without a step's values; a closed pipe does not stop training."""
+
+    def emit(event: Mapping[str, Any]) -> None:
+        public = {k: v for k, v in event.items() if k != "values"}
+        _write(STDOUT, json.dumps(public) + "\n")
+
+    return emit if enabled else lambda event: None
 
 
 def talker(stream: TextIO) -> Emit:
@@ -32,3 +44,14 @@ def _measured(values: Mapping[str, float | None]) -> str:
     shown = {"H": "entropy", "R": "reward", "eval": "eval/reward"}
     found = {k: values.get(key) for k, key in shown.items()}
     return "  ".join(f"{k} {v:.3f}" for k, v in found.items() if v is not None)
+
+
+def say(text: str) -> None:
+    """To a person, also from within a signal's handler."""
+    _write(STDERR, text)
+
+
+def _write(descriptor: int, text: str) -> None:
+    """Unbuffered, since a signal may come amid a buffered write; a closed pipe is let go."""
+    with contextlib.suppress(OSError):
+        os.write(descriptor, text.encode())

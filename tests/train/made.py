@@ -182,9 +182,9 @@ class Finished:
     err: str
 
 
-def long_step(path: Path, grace_s: float = 30) -> tuple[RunFolder, subprocess.Popen[str]]:
+def long_step(path: Path, **trainer: Any) -> tuple[RunFolder, subprocess.Popen[str]]:
     """A run inside a first step that takes many seconds."""
-    run = make_run(path, brief(conversations=65_536, grace_s=grace_s))
+    run = make_run(path, brief(conversations=65_536, **trainer))
     child = start(run)
     wait_for(child, "start", 0)
     return run, child

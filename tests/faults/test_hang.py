@@ -1,0 +1,54 @@
+"""A step that does not end: the run does, resumably, and says why."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.faults.limited import RUN, quick
+from tests.train.made import finish, long_step, make_run, status
+
+HANGS_ONCE = """
+import itertools, os, sys, time
+from pathlib import Path
+real, calls, flag = os.fsync, itertools.count(), Path(sys.orig_argv[-1]).with_name("hung")
+def fsync(descriptor):
+    if next(calls) == 30 and not flag.exists():
+        flag.touch()
+        time.sleep(1e6)
+    real(descriptor)
+if "harness.train" in sys.orig_argv:
+    os.fsync = fsync
+"""
+
+
+def test_a_step_past_its_deadline_ends_the_run_to_be_resumed(tmp_path: Path) -> None:
+    run, child = long_step(tmp_path, deadline_s=0.3)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 75
+    assert json.loads(out.splitlines()[-1]) == {
+        "event": "end",
+        "status": "stopped",
+        "exit_code": 75,
+    }
+    reason = "ended within step 1, after 0.3 s in it (trainer.deadline_s)"
+    assert (status(run)["status"], status(run)["reason"]) == ("stopped", reason)
+    assert err == f"harness: {run.path}: {reason}\n"
+
+
+@pytest.mark.slow
+def test_what_hung_once_goes_on_to_the_same_rows(whole: bytes, tmp_path: Path) -> None:
+    """As a disk of another machine hangs, amid the steps."""
+    (tmp_path / "sitecustomize.py").write_text(HANGS_ONCE)
+    run = make_run(tmp_path / "run", quick(deadline_s=5.0))
+    poisoned = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    words = [*RUN, str(run.path)]
+    done = subprocess.run(words, env=poisoned, capture_output=True, text=True, check=False)
+    assert done.returncode == 75, done.stderr
+    assert "after 5 s in it (trainer.deadline_s)" in done.stderr
+    assert finish(run)[0] == 0
+    assert run.metrics.read_bytes() == whole

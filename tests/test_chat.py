@@ -202,7 +202,13 @@ class AtTerminal:
         return bool(ready)
 
 
-@pytest.mark.parametrize(("key", "code"), [("\x04", 0), ("\x03", 130)], ids=["Ctrl-D", "Ctrl-C"])
+@pytest.mark.parametrize(
+    ("key", "code"),
+    [
+        pytest.param("\x04", 0, id="Ctrl-D"),
+        pytest.param("\x03", 130, id="Ctrl-C", marks=pytest.mark.slow),
+    ],
+)
 def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(key, code, tmp_path):
     with AtTerminal("seed=3", cwd=tmp_path) as at:
         at.until("you     ")

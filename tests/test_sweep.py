@@ -13,7 +13,7 @@ from harness import ledger as ledgers
 from harness import listing, plans, resume
 from harness.config import RunConfig
 from harness.plans import Point
-from tests.commands import TABULAR, alive, harness, ledger, only_sweep, rows, started, until
+from tests.commands import TABULAR, alive, harness, here, ledger, only_sweep, rows, started, until
 
 LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
 
@@ -31,7 +31,7 @@ def holder(run: Path) -> int | None:
 
 def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
     words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard", "hydra/launcher=basic")
-    done = harness("sweep", *words, "--json", cwd=tmp_path)
+    done = here("sweep", *words, "--json", cwd=tmp_path)
     assert done.returncode == 0
     root = only_sweep(tmp_path)
     value = json.loads(done.stdout)

@@ -62,6 +62,7 @@ def test_what_a_killed_process_had_is_done_here() -> None:
             assert begun.results(left_to_others=3) == [os.getpid()] * 3
 
 
+@pytest.mark.slow
 def test_figures_drawn_elsewhere_have_the_same_bytes(pool: Executor | None, tmp_path: Path) -> None:
     analysis = made.ladder(levels=1, seeds=1)
     here = write.write_results(analysis, tmp_path / "here", "auto")

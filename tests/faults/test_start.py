@@ -23,6 +23,7 @@ SHORT = (*TABULAR, "trainer.steps=2")
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_path: Path) -> None:
     words = command("train", *LONG, "--dir", "d")
     pipe = subprocess.PIPE

@@ -159,6 +159,7 @@ def test_steps_offset_by_a_million_move_the_onset_and_nothing_else(tmp_path: Pat
     assert moved.onset.step - 1_000_000 == pytest.approx(early.onset.step, abs=0.5)
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_steps(tmp_path: Path) -> None:
     log = synthetic.lawful(3, 200_000, synthetic.LOW)
     lines = [f'{{"step": {n}, "entropy": {h}, "reward": {r}}}\n' for n, h, r in _columns(log)]

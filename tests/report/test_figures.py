@@ -148,6 +148,7 @@ def test_data_far_from_no_entropy_are_not_squeezed_to_show_it() -> None:
     assert np.ptp(far.entropy) > 0.8 * (high - low)
 
 
+@pytest.mark.slow
 def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
     medians = of_ladder(seeds=11)
     assert set(medians) == {"entropy_law", "entropy_curves", "residuals"}
@@ -162,6 +163,7 @@ def test_more_than_24_runs_give_medians_and_every_run_on_request() -> None:
     assert [len(styles(axes)) for axes in every["entropy_law_2"].figure.axes] == [11]
 
 
+@pytest.mark.slow
 def test_24_runs_are_drawn_one_by_one() -> None:
     assert len(styles(drawn(made.ladder(seeds=8))["entropy_law"].figure.axes[0])) == 8
 
@@ -179,8 +181,11 @@ def test_nothing_readable_still_gives_a_picture_that_says_so() -> None:
     [
         lambda: of_ladder(levels=1, seeds=1),
         of_ladder,
-        lambda: of_ladder(seeds=11),
-        lambda: drawn(made.analysis([made.fitted(p, level=p, seed=None) for p in LONG])),
+        pytest.param(lambda: of_ladder(seeds=11), marks=pytest.mark.slow),
+        pytest.param(
+            lambda: drawn(made.analysis([made.fitted(p, level=p, seed=None) for p in LONG])),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["one run", "three by three", "thirty-three", "long names"],
 )
@@ -219,7 +224,7 @@ def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatc
         assert mpl.rcParams["font.size"] == 30
 
 
-@pytest.mark.parametrize("kind", ["png", "svg"])
+@pytest.mark.parametrize("kind", [pytest.param("png", marks=pytest.mark.slow), "svg"])
 def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) -> None:
     one, file = made.ladder(levels=2, seeds=1), io.BytesIO()
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]

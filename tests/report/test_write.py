@@ -91,6 +91,7 @@ def test_figures_in_a_folder_that_holds_no_results_are_somebody_elses(tmp_path: 
     assert (tmp_path / "entropy_law_1.png").read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_31_runs_are_written_as_medians(tmp_path: Path) -> None:
     runs = [made.fitted(f"r/{seed}", seed=seed, n=8) for seed in range(31)]
     written = {path.name for path in write_results(made.analysis(runs), tmp_path, "auto")}

@@ -65,7 +65,9 @@ def test_the_factory_makes_it() -> None:
     assert isinstance(make(SimulatorConfig(), MEDIUM), ScriptedSimulator)
 
 
-@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize(
+    "name", [n if n == "hard" else pytest.param(n, marks=pytest.mark.slow) for n in LEVELS]
+)
 def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
     scores = {policy: finals(name, policy) for policy in reference.REFERENCES}
     # where any kindness helps, to pick kind words at random does nearly as well as to listen

@@ -217,7 +217,9 @@ def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
     assert set(tally.retries) <= set(SIMULATOR_FAULTS)
 
 
-@pytest.mark.parametrize("limit", ["requests_per_minute", "tokens_per_minute"])
+@pytest.mark.parametrize(
+    "limit", ["requests_per_minute", pytest.param("tokens_per_minute", marks=pytest.mark.slow)]
+)
 def test_limits_hold_calls_back(limit):
     """Six calls: five waits of 0.1 s at 600 a minute; 100 tokens each at 60,000 a minute."""
     began = time.monotonic()

@@ -61,6 +61,7 @@ def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
     assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
 
 
+@pytest.mark.slow
 def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
     game = Game(dataclasses.replace(SHORT, turn_cap=4))
     values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]

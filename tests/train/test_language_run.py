@@ -171,6 +171,7 @@ def test_more_updates_than_one_leave_the_policy_that_spoke_and_are_clipped(
     assert len(rows_of(run)) == status(run)["last_step"] == 2
 
 
+@pytest.mark.slow
 def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
     given = replace(config(steps=1), policy=replace(SMOKE, temperature=1.3))
     row = rows_of(run_here(tmp_path, given))[0]

@@ -73,6 +73,7 @@ def test_a_folder_that_is_no_run_is_refused_and_not_made(tmp_path: Path) -> None
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_a_listener_who_leaves_does_not_stop_the_run(whole: RunFolder, tmp_path: Path) -> None:
     run = make_run(tmp_path, brief())
     child = start(run)

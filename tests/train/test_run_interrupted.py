@@ -97,6 +97,7 @@ def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
     assert status(run)["reason"] == "ended within step 1, interrupted twice"
 
 
+@pytest.mark.slow
 def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
     run, child = long_step(tmp_path, grace_s=0.3)
     child.terminate()

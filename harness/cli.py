@@ -65,9 +65,9 @@ def sweep(
 
         dry_runs.show(plan, as_json)
         return
-    needs.check(configs)
     if launch.is_local(words):
         devices.check(configs)
+    needs.check(configs)
     from harness import endings, ledger, listing
     from harness import sweep as sweeps
 

@@ -170,6 +170,7 @@ class TrainerConfig:
     threads: int = 1
     """CPU threads of one run; results are byte-equal only at equal threads."""
     gpus: int = 0
+    """GPUs that are the run's alone while it runs."""
     grace_s: float = 30.0
     """Seconds a stop request may take before the run is ended without a checkpoint."""
     deadline_s: float | None = None
@@ -183,7 +184,7 @@ class TrainerConfig:
         in_range("trainer.eval_every", self.eval_every, 1, 10_000_000)
         in_range("trainer.conversations_every", self.conversations_every, 1, 10_000_000)
         in_range("trainer.threads", self.threads, 1, 1024)
-        in_range("trainer.gpus", self.gpus, 0, 1)
+        in_range("trainer.gpus", self.gpus, 0, 1024)
         in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
         if self.deadline_s is not None:
             in_range("trainer.deadline_s", self.deadline_s, 0.1, 604_800)

@@ -1,15 +1,17 @@
-"""Cores and GPUs of this machine, and one GPU per run whatever launched it."""
+"""Cores and GPUs of this machine, and GPUs of its own for each run, whatever launched it."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -17,7 +19,20 @@ from harness.config import RunConfig
 from harness.errors import DeviceError, StoppedError
 
 POLL_S = 0.5
-NO_GPU = "trainer.gpus: must be 0 without a visible GPU, got 1"
+UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
+
+    visible: str = ""
+    """As CUDA_VISIBLE_DEVICES takes them; empty for none."""
+    locks: tuple[IO[str], ...] = ()
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        return tuple(lock.fileno() for lock in self.locks)
 
 
 def cores() -> int:
@@ -30,26 +45,46 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """How many of these runs this machine has room for: one a GPU, or as many as have a core."""
-    if any(config.trainer.gpus for config in configs):
-        room = len(gpus())
+    """How many of these runs, begun by `turn`, this machine has room for: by its GPUs or cores."""
+    asked = [config.trainer.gpus for config in configs if config.trainer.gpus]
+    if asked:
+        room = len(gpus()) // min(asked)
     else:
         room = cores() // max(config.trainer.threads for config in configs)
     return max(1, min(room, len(configs)))
+
+
+def turn(config: RunConfig) -> tuple[bool, int]:
+    """Sorts runs so that no GPU idles while one of them could use it: those that need fewer first.
+
+    What waits for several then leaves no place unfilled that another run would take.
+    """
+    return not config.trainer.gpus, config.trainer.gpus
 
 
 def gpus() -> tuple[str, ...]:
     """Ids of the GPUs that this process may use, as CUDA_VISIBLE_DEVICES takes them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
-        return tuple(part.strip() for part in visible.split(",") if part.strip() not in ("", "-1"))
+        names = [part.strip() for part in visible.split(",")]
+        return tuple(dict.fromkeys(name for name in names if name not in ("", "-1")))
     return tuple(str(n) for n in range(len(gpu_names())))
 
 
 def check(configs: Iterable[RunConfig]) -> None:
-    """Raise DeviceError if one of them asks for a GPU and this machine has none."""
-    if any(config.trainer.gpus for config in configs) and not gpus():
-        raise DeviceError(NO_GPU)
+    """Raise DeviceError if one of them asks for more GPUs than this machine has."""
+    most = max((config.trainer.gpus for config in configs), default=0)
+    if most:
+        _check(most, len(gpus()))
+
+
+def _check(asked: int, found: int) -> None:
+    if not found:
+        raise DeviceError(f"trainer.gpus: must be 0 without a visible GPU, got {asked}")
+    if asked > found:
+        raise DeviceError(
+            f"trainer.gpus: must be at most {found}, the GPUs visible here, got {asked}"
+        )
 
 
 def gpu_names() -> list[str]:
@@ -65,45 +100,81 @@ def gpu_names() -> list[str]:
 
 
 @contextlib.contextmanager
-def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[str]:
-    """The CUDA_VISIBLE_DEVICES of one run: empty for `count` 0, else a GPU nobody else leases.
+def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
+    """`take`, and the GPUs given back in the end."""
+    taken = take(count, give_up)
+    try:
+        yield taken
+    finally:
+        _close(taken.locks)
 
-    Waits for a free one. Raises DeviceError without GPUs, StoppedError once `give_up()` is true.
+
+def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
+    """`count` GPUs that nobody else leases, waited for; none for 0.
+
+    Raises DeviceError where there are fewer, StoppedError once `give_up()` is true.
     """
     if count == 0:
-        yield ""
-        return
-    device, lock = acquire(give_up)
-    with lock:
-        yield device
-
-
-def acquire(give_up: Callable[[], bool] = lambda: False) -> tuple[str, IO[str]]:
-    """A GPU and its open lock file; the kernel frees it with the last process that has it open."""
+        return Lease()
     names = gpus()
-    if not names:
-        raise DeviceError(NO_GPU)
+    _check(count, len(names))
+    folder, cards = _folder(), _cards(names)
     while not give_up():
-        for name in names:
-            lock = _lock(name)
-            if lock is not None:
-                return name, lock
+        locks = _take_all(folder, cards, count)
+        if locks:
+            return Lease(",".join(locks), tuple(locks.values()))
         time.sleep(POLL_S)
     raise StoppedError("stopped while waiting for a free GPU")
 
 
-def _lock(device: str) -> IO[str] | None:
-    folder = Path(tempfile.gettempdir()) / f"harness-gpus-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise DeviceError(f"{folder}: must be a folder of your own; somebody else has made it")
-    file = (folder / f"{device.replace('/', '_')}.lock").open("a")
+def _take_all(folder: Path, cards: Mapping[str, str], count: int) -> dict[str, IO[str]]:
+    """The locks of `count` free GPUs by name; of none where fewer are free.
+
+    Who waits holds nothing, and one process looks at a time: runs that need several GPUs each
+    cannot keep one another from them.
+    """
+    free: dict[str, IO[str]] = {}
+    with (folder / "taking.lock").open("a") as looking:
+        fcntl.flock(looking, fcntl.LOCK_EX)
+        for name, card in cards.items():
+            lock = _lock(folder / f"{card.replace('/', '_')}.lock") if len(free) < count else None
+            if lock is not None:
+                free[name] = lock
+        if len(free) == count:
+            return free
+        _close(free.values())
+    return {}
+
+
+def _lock(path: Path) -> IO[str] | None:
+    file = path.open("a")
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
         return None
     return file
+
+
+def _close(locks: Iterable[IO[str]]) -> None:
+    for lock in locks:
+        lock.close()
+
+
+def _cards(names: Iterable[str]) -> dict[str, str]:
+    """By name, what the card is called by everyone: a cluster's jobs may all call theirs 0."""
+    found = [match for line in gpu_names() if (match := UUID.match(line))]
+    uuids = {match[1]: match[2] for match in found}
+    return {name: uuids.get(name, name) for name in names}
+
+
+def _folder() -> Path:
+    """Where the locks are. Raises DeviceError if it is somebody else's."""
+    folder = Path(tempfile.gettempdir()) / f"harness-gpus-{os.getuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise DeviceError(f"{folder}: must be a folder of your own; somebody else has made it")
+    return folder
 
 
 def _quota_cores() -> int | None:

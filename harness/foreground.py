@@ -30,8 +30,8 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     config = launch.point(overrides).config
     where = RunFolder(path.resolve())
     run.refuse_if_held(where)
-    needs.check([config])
     devices.check([config])
+    needs.check([config])
     try:
         folder.refuse_others(where)
     except ConfigError:
@@ -48,12 +48,11 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
 
 def become(where: RunFolder, config: RunConfig, events: str | None, lock: int) -> NoReturn:
     """Replace this process by the run's, which holds the folder by `lock` from its first moment."""
-    gpu = ""
-    os.set_inheritable(lock, True)
-    if config.trainer.gpus and folder.read_status(where).status != "done":
-        gpu, lease = devices.acquire(process.stop_is_due)
-        os.set_inheritable(lease.fileno(), True)  # held until the run's process ends
+    over = folder.read_status(where).status == "done"
+    lease = devices.take(0 if over else config.trainer.gpus, process.stop_is_due)
+    for descriptor in (lock, *lease.descriptors):
+        os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
     command = run.command(where.path, arguments)
     sys.stdout.flush()
-    os.execve(command[0], command, run.environment(config, gpu))
+    os.execve(command[0], command, run.environment(config, lease.visible))

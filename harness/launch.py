@@ -18,7 +18,6 @@ import itertools
 import json
 import math
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness import breaker, keys, own_files, places, plans, process, run, stops
+from harness import jobs, keys, own_files, places, plans
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.grammar import parse
@@ -181,16 +180,7 @@ def _execute(
     dirs: Sequence[str], launcher_pid: int, stop_on_failure: bool, _: DictConfig
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    process.keep_private()
-    if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
-        process.die_with(launcher_pid)
-        for number in process.STOP_SIGNALS:
-            signal.signal(number, lambda *_: None)
-    path = Path(dirs[HydraConfig.get().job.num])
-    outcome = run.execute(path)
-    if outcome.status == "failed" and (stop_on_failure or breaker.trips(dirs)):
-        stops.request(path.parent, stops.NO_NEW_RUNS)
-    return outcome
+    return jobs.execute(dirs, HydraConfig.get().job.num, launcher_pid, stop_on_failure)
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:

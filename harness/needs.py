@@ -18,6 +18,7 @@ FOR_SERVED_USERS = ("openai",)
 def check(configs: Iterable[RunConfig]) -> None:
     """Raise ConfigError, with the command that installs it, if something is missing."""
     known = list(configs)
+    _check_gpus(known)
     _check_policies(known)
     for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
         check_users(config)
@@ -45,6 +46,16 @@ def _check_served(simulator: SimulatorConfig) -> None:
     name = simulator.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
+
+
+def _check_gpus(configs: Sequence[RunConfig]) -> None:
+    """More would idle, or make transformers spread a batch over threads of one process."""
+    most = max((config.trainer.gpus for config in configs), default=0)
+    if most > 1:
+        raise ConfigError(
+            "trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
+            f"got {most}; of several GPUs a sweep gives each run one"
+        )
 
 
 def _check_policies(configs: Sequence[RunConfig]) -> None:

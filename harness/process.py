@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Iterable, Iterator
 
 from harness.errors import ConfigError
 
@@ -53,6 +55,20 @@ def defer_stops() -> None:
 def admit_stops() -> None:
     """Let those through that were kept back."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+@contextlib.contextmanager
+def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
+    """Those of these signals that somebody handles are only noted meanwhile, in this list."""
+    came: list[int] = []
+    before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
+    for number in before:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def stop_is_due() -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from harness import devices, stops
 from harness.config import RunConfig
+from harness.devices import Lease
 from harness.errors import HarnessError, StoppedError
 from harness.records import folder, held
 from harness.records.folder import RunFolder, RunStatus
@@ -36,16 +37,20 @@ class RunOutcome:
     exit_code: int | None
 
 
-def execute(run_dir: Path) -> RunOutcome:
-    """Train the run planned in `run_dir` to its end. Never raises: a failed run is a row."""
-    run = RunFolder(run_dir)
+def execute(run_dir: Path, interrupted: Callable[[], bool] = lambda: False) -> RunOutcome:
+    """Train the run planned in `run_dir` to its end, or until its sweep stops or `interrupted()`.
+
+    Never raises: a failed run is a row.
+    """
+    run, root = RunFolder(run_dir), run_dir.parent
     try:
         config = folder.read_config(run)
-        with devices.lease(config.trainer.gpus, lambda: stops.no_new_runs(run_dir.parent)) as gpu:
-            if stops.no_new_runs(run_dir.parent):
+        gpus = config.trainer.gpus
+        with devices.lease(gpus, lambda: stops.no_new_runs(root) or interrupted()) as lease:
+            if stops.no_new_runs(root):
                 return _outcome(run, folder.read_status(run))
-            code = _supervise(run, config, gpu)
-        return _outcome(run, _settle(run, code))
+            code = _supervise(run, config, lease, interrupted)
+        return _outcome(run, _settle(run, code, stops.stop_runs(root) or interrupted()))
     except StoppedError:
         return _outcome(run, folder.read_status(run))
     except HarnessError as error:
@@ -61,20 +66,24 @@ def refuse_if_held(run: RunFolder) -> None:
         raise StoppedError(f"{run.path}: held by process {by}")
 
 
-def _supervise(run: RunFolder, config: RunConfig, gpu: str) -> int:
+def _supervise(
+    run: RunFolder, config: RunConfig, lease: Lease, interrupted: Callable[[], bool]
+) -> int:
     """The exit code of the child; -N if signal N ended it."""
     words = command(run.path, ["--die-with-parent", str(os.getpid())])
     with run.log.open("ab") as log:
         child = subprocess.Popen(
             words,
-            env=environment(config, gpu),
+            env=environment(config, lease.visible),
+            pass_fds=lease.descriptors,  # its GPUs are free when it is gone, not when we are
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     try:
-        return wait(child, lambda: stops.stop_runs(run.path.parent), config.trainer.grace_s)
+        stopping = lambda: stops.stop_runs(run.path.parent) or interrupted()  # noqa: E731
+        return wait(child, stopping, config.trainer.grace_s)
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)  # what it started and left behind
@@ -93,22 +102,22 @@ def wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: 
             child.kill()
 
 
-def _settle(run: RunFolder, code: int) -> RunStatus:
+def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     """The run's status, corrected in run.json where the child ended without saying how."""
     status = folder.read_status(run)
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or held.holder(run) is not None:
         return status
-    ended = _unsaid(run, code)
+    ended = _unsaid(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
     folder.write_status(run, status)
     return status
 
 
-def _unsaid(run: RunFolder, code: int) -> tuple[str, str, int]:
+def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
     """Status, reason and exit code of a run whose process could not write them itself."""
-    if code < 0 and stops.stop_runs(run.path.parent):
-        return "stopped", "stopped with its sweep", StoppedError.exit_code
+    if code < 0 and stopping:
+        return "stopped", "stopped with its sweep or its job", StoppedError.exit_code
     if code < 0:
         return "failed", f"killed by signal {-code}", 128 - code
     if code == 0:
@@ -138,13 +147,13 @@ def command(run_dir: Path, arguments: list[str]) -> list[str]:
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments]
 
 
-def environment(config: RunConfig, gpu: str) -> dict[str, str]:
+def environment(config: RunConfig, gpus: str) -> dict[str, str]:
     """The environment of a run's process."""
     threads = str(config.trainer.threads)
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
     return {
         **os.environ,
         **dict.fromkeys(names, threads),
-        "CUDA_VISIBLE_DEVICES": gpu,
+        "CUDA_VISIBLE_DEVICES": gpus,
         "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
     }

@@ -31,7 +31,7 @@ def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
     command = [sys.executable, "-P", "-m", "harness.train.warm_start", policy, str(os.getpid())]
     child = subprocess.Popen(
         command,
-        env=run.environment(config, gpu=""),
+        env=run.environment(config, gpus=""),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,

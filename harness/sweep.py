@@ -39,9 +39,12 @@ def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
         stops.clear(root)
         known = ledger.refresh(ledger.read(root))
         known, ready = _ready(known)
+        if launch.is_local(known.command):
+            devices.check(ready.values())
         needs.check(ready.values())
         if ready:
-            dirs, configs = list(ready), list(ready.values())
+            dirs = sorted(ready, key=lambda path: devices.turn(ready[path]))
+            configs = [ready[path] for path in dirs]
             with stops.on_signals(root, dirs):
                 if start_model.prepare(configs, root):
                     with cards.made_beside(root), _watched(known, dirs, configs):

@@ -1,6 +1,12 @@
-"""One GPU per run, and as many runs as there is room for. No GPU is needed to lease one."""
+"""GPUs that are a run's own, and as many runs as there is room for; names stand for the cards."""
 
+import os
+import subprocess
+import sys
+import tempfile
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -21,14 +27,14 @@ def runs(count: int, **trainer: int) -> list[RunConfig]:
 def test_two_runs_never_have_one_gpu(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5a/1")
     with devices.lease(1) as first, devices.lease(1) as second:
-        assert (first, second) == ("3", "GPU-5a/1")
+        assert (first.visible, second.visible) == ("3", "GPU-5a/1")
         with (
             pytest.raises(StoppedError, match="waiting for a free GPU"),
             devices.lease(1, give_up=iter([False, True]).__next__),
         ):
             pass
     with devices.lease(1) as again:
-        assert again == "3"
+        assert again.visible == "3"
 
 
 def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
@@ -38,7 +44,7 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
 
     def wait() -> None:
         with devices.lease(1) as device:
-            got.append(device)
+            got.append(device.visible)
 
     with devices.lease(1):
         waiting = threading.Thread(target=wait)
@@ -52,14 +58,105 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
 def test_a_run_without_gpus_sees_none_and_waits_for_none(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with devices.lease(0) as one, devices.lease(0) as two:
-        assert (one, two) == ("", "")
+        assert (one.visible, two.visible) == ("", "")
+
+
+def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(monkeypatch):
+    """20 runs of 0.1 s on 8 GPUs: three rounds, and never two at once on one."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
+    monkeypatch.setattr(devices, "POLL_S", 0.002)
+    with ThreadPoolExecutor(20) as pool:
+        spans = list(pool.map(_hold, [1] * 20))
+    assert most_at_once(spans) == 8
+    for card in {name for names, _, _ in spans for name in names}:
+        assert most_at_once([span for span in spans if card in span[0]]) == 1
+
+
+def test_runs_that_need_several_gpus_get_all_or_wait_with_none(monkeypatch):
+    """Two, three and four of four GPUs at a time: each comes to its end, and none shares."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    monkeypatch.setattr(devices, "POLL_S", 0.002)
+    with ThreadPoolExecutor(12) as pool:
+        spans = list(pool.map(_hold, [2, 3, 4, 1] * 3, timeout=60))
+    assert [len(names) for names, _, _ in spans] == [2, 3, 4, 1] * 3
+    for card in "0123":
+        assert most_at_once([span for span in spans if card in span[0]]) == 1
+
+
+def _hold(count: int) -> tuple[tuple[str, ...], float, float]:
+    """The GPUs of one lease, and from when to when it was held."""
+    with devices.lease(count) as lease:
+        began = time.monotonic()
+        time.sleep(0.1)
+        return tuple(lease.visible.split(",")), began, time.monotonic()
+
+
+def most_at_once(spans: list[tuple[tuple[str, ...], float, float]]) -> int:
+    """How many of the spans hold at one moment."""
+    return max(sum(a <= began < b for _, a, b in spans) for _, began, _ in spans)
+
+
+HOLDER = """
+import subprocess, sys, time
+from harness import devices
+with devices.lease(2) as lease:
+    run = [subprocess.Popen(["sleep", "60"], pass_fds=lease.descriptors).pid for _ in sys.argv[1:]]
+    print(lease.visible, *run, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_lease_dies_with_its_process_and_not_before_its_run(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
+    environment = {**os.environ, "TMPDIR": tempfile.gettempdir()}
+    for words in ([], ["with its run"]):
+        command = [sys.executable, "-c", HOLDER, *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as holder:
+            assert holder.stdout is not None
+            visible, *run = holder.stdout.readline().split()
+            assert visible == b"0,1"
+            holder.kill()
+        if run:
+            with pytest.raises(StoppedError), devices.lease(1, iter([False, True]).__next__):
+                pass
+            os.kill(int(run[0]), 9)
+        with devices.lease(2) as again:
+            assert again.visible == "0,1"
+
+
+def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(monkeypatch, tmp_path):
+    """As on a cluster, where each job sees its own GPU only."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    smi = tmp_path / "nvidia-smi"
+
+    def here(uuid: str) -> None:
+        smi.write_text(f"#!/bin/sh\necho 'GPU 0: NVIDIA H200 (UUID: GPU-{uuid})'\n")
+        smi.chmod(0o755)
+
+    here("5a")
+    with devices.lease(1):
+        here("7c")
+        with devices.lease(1) as other:
+            assert other.visible == "0"
+        here("5a")
+        with pytest.raises(StoppedError), devices.lease(1, iter([False, True]).__next__):
+            pass
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
 def test_a_gpu_that_is_not_there_is_a_device_error(visible, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(DeviceError, match=r"trainer.gpus: must be 0 without a visible GPU, got 1"):
-        devices.acquire()
+        devices.take(1)
+
+
+def test_more_gpus_than_there_are_is_a_device_error_at_once(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,0")  # one, named twice
+    with pytest.raises(DeviceError, match="at most 1, the GPUs visible here, got 3"):
+        devices.check(runs(2, gpus=3))
+    with pytest.raises(DeviceError, match="at most 1, the GPUs visible here, got 3"):
+        devices.take(3)
 
 
 def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(monkeypatch):
@@ -69,4 +166,11 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(monkeypa
     assert devices.runs_at_once(runs(20, threads=3)) == 2
     assert devices.runs_at_once(runs(20, threads=16)) == 1
     assert devices.runs_at_once(runs(20, gpus=1)) == 3
+    assert devices.runs_at_once(runs(20, gpus=2)) == 1
+    assert devices.runs_at_once([*runs(5), *runs(1, gpus=2), *runs(5, gpus=1)]) == 3
     assert devices.runs_at_once(runs(5)) == 5
+
+
+def test_runs_that_need_fewer_gpus_begin_first_and_those_that_need_none_last():
+    mixed = [*runs(1), *runs(1, gpus=2), *runs(1, gpus=1)]
+    assert [c.trainer.gpus for c in sorted(mixed, key=devices.turn)] == [1, 2, 0]

@@ -90,7 +90,8 @@ class Session:
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
-        self.note(event, step=self.start, rows=self.last_step)
+        gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+        self.note(event, step=self.start, rows=self.last_step, gpus=gpus)
         self._emit({"event": event, "step": self.start})
         self._deadline.restart()
 

@@ -1,0 +1,42 @@
+"""One job of a launch, in whichever process the launcher executes it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+from harness import breaker, process, run, stops
+from harness.run import RunOutcome
+
+REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
+"""Either may be what submitit queues a job again at; it is SIGUSR2 unless a cluster says else."""
+
+
+def execute(
+    dirs: Sequence[str], number: int, launcher_pid: int, stop_on_failure: bool
+) -> RunOutcome:
+    """Execute run `number` of the launch, and have no more begun where one failure is enough."""
+    process.keep_private()
+    path = Path(dirs[number])
+    if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
+        process.die_with(launcher_pid)
+        for stop in process.STOP_SIGNALS:
+            signal.signal(stop, lambda *_: None)
+    local = launcher_pid in (os.getpid(), os.getppid())
+    outcome = run.execute(path) if local else _execute_away(path)
+    if outcome.status == "failed" and (stop_on_failure or breaker.trips(dirs)):
+        stops.request(path.parent, stops.NO_NEW_RUNS)
+    return outcome
+
+
+def _execute_away(path: Path) -> RunOutcome:
+    """The same in a cluster's job. If that is to end, the run first saves what it has learned;
+    then the launcher's plugin does what it would have done: submitit queues the job again.
+    """
+    with process.put_off(REQUEUE_SIGNALS) as came:
+        outcome = run.execute(path, lambda: bool(came))
+    if came and outcome.status == "stopped":
+        signal.raise_signal(came[0])
+    return outcome

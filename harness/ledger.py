@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.errors import DataError, FolderError, HarnessError
 from harness.plans import Plan
-from harness.records import folder, held, sweep
+from harness.records import folder, held, sweep, whole
 from harness.records.folder import RunFolder
 from harness.records.sweep import LedgerRow, Sweep
 
@@ -88,16 +88,35 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
 def _as_it_stands(row: LedgerRow) -> LedgerRow:
     run = RunFolder(Path(str(row.dir)))
     if not run.is_run():
-        if row.status == "failed":  # it keeps its reason until it has been made anew
-            return row
-        return replace(row, status="planned", reason=None, exit_code=None)
+        return _without_status(row, run)
     try:
         now = folder.read_status(run)
     except DataError as error:
         return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     if now.status == "running" and held.holder(run) is None:
         return replace(row, status="failed", reason=CRASHED, exit_code=None)
+    damage = whole.damage(run, now)
+    if damage:
+        return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
     return replace(row, status=now.status, reason=now.reason, exit_code=now.exit_code)
+
+
+def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
+    try:
+        folder.refuse_others(run)
+    except HarnessError:
+        error = gone(run)
+        return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
+    if row.status == "failed":  # it keeps its reason until it has been made anew
+        return row
+    return replace(row, status="planned", reason=None, exit_code=None)
+
+
+def gone(run: RunFolder) -> DataError:
+    """About a folder with a run's files in it, and no run.json."""
+    rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
+    advice = "move the folder away, and a resume of the sweep makes the run again"
+    return DataError(f"{run.path}: {rule}; {advice}")
 
 
 def _new_folder(parent: Path) -> Path:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from harness import ledger, resume
-from harness.errors import StoppedError
+from harness.errors import HarnessError, StoppedError
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.records.sweep import Sweep
@@ -40,12 +42,23 @@ def closing(known: Sweep, code: int) -> Iterator[str]:
 
 def standing(path: Path) -> Iterator[str]:
     """A line for the run in `path`, or for each run of the sweep there."""
+    if resume.is_sweep(path):
+        for row in ledger.read(path).runs:
+            yield from _standing(Path(str(row.dir)), path, row.status, row.reason)
+    else:
+        found = resume.status(path)
+        yield from _standing(path.resolve(), path, found["status"], found["reason"])
+
+
+def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterator[str]:
     from harness import progress
 
-    sweep = ledger.read(path) if resume.is_sweep(path) else None
-    for run in [Path(str(row.dir)) for row in sweep.runs] if sweep else [path.resolve()]:
-        where = RunFolder(run)
-        steps = folder.read_config(where).trainer.steps if where.config.is_file() else 0
-        yield progress.line(progress.RunWatcher(run, run.name, steps).look())
-        if where.is_run() and resume.crashed(run):
-            yield f"  {ledger.CRASHED}; continue with `harness resume {path}`"
+    where = RunFolder(run)
+    steps = 0
+    with contextlib.suppress(HarnessError):  # one damaged config hides no other run
+        steps = folder.read_config(where).trainer.steps
+    view = progress.RunWatcher(run, run.name, steps).look()
+    crashed = reason == ledger.CRASHED or (status == "running" and resume.crashed(run))
+    yield progress.line(view if crashed else replace(view, status=status, reason=reason))
+    if crashed:
+        yield f"  {ledger.CRASHED}; continue with `harness resume {named}`"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import math
 import os
-import stat
 import threading
 import time
 from collections import Counter, deque
@@ -21,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import DataError
-from harness.records import folder
+from harness.records import folder, plain_file
 from harness.records.folder import RunFolder, RunStatus
 from harness.report.terminal import text
 from harness.visible import shortened
@@ -118,7 +116,7 @@ class RunWatcher:
     def _read_new_rows(self) -> None:
         """Keep the last whole row; a line still being written waits for the next look."""
         try:
-            with open(self._run.metrics, "rb", opener=_regular) as file:
+            with open(self._run.metrics, "rb", opener=plain_file.opener) as file:
                 if file.seek(0, os.SEEK_END) < self._read_bytes:
                     self._read_bytes = 0  # begun anew
                 self._read_bytes = max(self._read_bytes, file.tell() - MOST_BYTES)
@@ -144,15 +142,6 @@ class RunWatcher:
         if step <= first:
             return None
         return (now - began) / (step - first) * max(self._steps - step, 0)
-
-
-def _regular(path: str, flags: int) -> int:
-    """Opens without waiting for anybody. Raises OSError for what is no regular file."""
-    descriptor = os.open(path, flags | os.O_NONBLOCK)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "must be a regular file", path)
-    return descriptor
 
 
 def _number(row: dict[str, Any], key: str) -> float | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from harness import foreground, needs, process
 from harness.errors import DataError
-from harness.records import folder, held, sweep
+from harness.records import folder, held, sweep, whole
 from harness.records.folder import RunFolder
 from harness.records.sweep import Sweep
 
@@ -36,7 +37,9 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
 
 
 def status(path: Path) -> dict[str, Any]:
-    """run.json or sweep.json as the folder stands. Raises DataError if it is neither."""
+    """run.json or sweep.json; what says it is done and lacks rows has failed. Raises DataError
+    if it is neither.
+    """
     if is_sweep(path):
         from harness import ledger
 
@@ -46,7 +49,11 @@ def status(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep.FILE}"
         )
-    return folder.read_status(where).to_json()
+    found = folder.read_status(where)
+    damage = whole.damage(where, found)
+    if damage:
+        found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
+    return found.to_json()
 
 
 def is_sweep(path: Path) -> bool:

@@ -22,7 +22,13 @@ from harness import (
     stops,
 )
 from harness.config import RunConfig
-from harness.errors import EXIT_PARTIAL, HarnessError, StoppedError, StorageError
+from harness.errors import (
+    EXIT_PARTIAL,
+    ConfigError,
+    HarnessError,
+    StoppedError,
+    StorageError,
+)
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.records.sweep import LedgerRow, Sweep
@@ -71,8 +77,15 @@ def _ready(known: Sweep) -> tuple[Sweep, dict[Path, RunConfig]]:
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     """The run's config; a run that is missing is first planned anew from its words."""
     if not where.is_run():
-        folder.create(where, launch.point(row.overrides).config)
+        _make_again(row, where)
     return folder.read_config(where)
+
+
+def _make_again(row: LedgerRow, where: RunFolder) -> None:
+    try:
+        folder.create(where, launch.point(row.overrides).config)
+    except ConfigError as error:
+        raise ledger.gone(where) from error
 
 
 def _launch(

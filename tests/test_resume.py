@@ -59,7 +59,7 @@ def test_a_held_folder_is_75_and_names_the_process(tmp_path):
 def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
-        folder.write_status(RunFolder(path), RunStatus("done", exit_code=0, last_step=100))
+        folder.write_status(RunFolder(path), RunStatus("done", exit_code=0))
     known, code = resume.resume(root, "jsonl")
     assert (code, {row.status for row in known.runs}) == (0, {"done"})
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -37,6 +39,15 @@ def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or one_line(error)
         raise DataError(f"{path}: cannot be read: {why}") from error
+
+
+def opener(path: str, flags: int) -> int:
+    """For `open`: waits for nobody. Raises OSError for what is no regular file."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "must be a regular file", path)
+    return descriptor
 
 
 def yaml_values(path: Path) -> Any:

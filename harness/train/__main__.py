@@ -30,7 +30,7 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import config_file, folder
+from harness.records import config_file, folder, whole
 from harness.records.folder import RunFolder, RunStatus
 from harness.train import session as sessions
 from harness.train.session import Session
@@ -70,7 +70,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
     config = folder.read_own_config(run)
     status = folder.read_status(run)
-    if status.status == "done":
+    if status.status == "done" and not whole.damage(run, status):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0

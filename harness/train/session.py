@@ -66,7 +66,7 @@ class Session:
             self._metrics.close()
             raise DataError(
                 f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
-                f"step up to it, found {self.last_step}"
+                f"step up to it, found {self.last_step}; without checkpoints/ it begins anew"
             )
 
     @property

@@ -24,6 +24,7 @@ from harness.records import checkpoints, folder
 from harness.records.folder import RunFolder
 from harness.train import evaluate, warm_start
 from harness.train.advantages import FloatArray
+from harness.train.engine import Transformers
 from harness.train.speaker import LanguageSpeaker
 from harness.train.trl_adapter import CHECKPOINT
 
@@ -56,7 +57,7 @@ def _finals(config: Any, weights: Path, started: Path) -> FloatArray:
     tokenizer = tiny.load_tokenizer(started)
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
     draws = np.random.default_rng(evaluate.SEED)
-    speaker = LanguageSpeaker(model, chat_of(tokenizer), config.policy, draws, start)
+    speaker = LanguageSpeaker(Transformers(model), chat_of(tokenizer), config.policy, draws, start)
     return evaluate.finals(config, speaker, USERS)[0]
 
 

@@ -46,6 +46,7 @@ TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
 LEVELS = ("easy", "medium", "hard")
+ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
 
 
 @dataclass(frozen=True)
@@ -175,6 +176,16 @@ class TrainerConfig:
     """Seconds a stop request may take before the run is ended without a checkpoint."""
     deadline_s: float | None = None
     """Seconds a step may take before the run is taken for hung and ended, to be resumed."""
+    engine: str = "auto"
+    """What draws a language model's turns: transformers, vllm_colocate (on the run's own GPU) or
+    vllm_server; auto is vllm_colocate for a Hugging Face policy on a GPU where vLLM is installed.
+    """
+    engine_url: str = ""
+    """Of vllm_server: where `vllm serve` listens, as in http://localhost:8000."""
+    engine_deadline_s: float = 600.0
+    """Seconds vLLM may take for one turn, or to take the weights, before it is taken for hung."""
+    gpu_memory_share: float = 0.3
+    """Of vllm_colocate: share of the GPU's memory that vLLM may hold while it speaks."""
 
     def __post_init__(self) -> None:
         in_range("trainer.steps", self.steps, 1, 10_000_000)
@@ -188,6 +199,14 @@ class TrainerConfig:
         in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
         if self.deadline_s is not None:
             in_range("trainer.deadline_s", self.deadline_s, 0.1, 604_800)
+        one_of("trainer.engine", self.engine, ENGINES)
+        in_range("trainer.engine_deadline_s", self.engine_deadline_s, 0.1, 604_800)
+        in_range("trainer.gpu_memory_share", self.gpu_memory_share, 0.01, 0.95)
+        if (self.engine == "vllm_server") != bool(self.engine_url):
+            raise ConfigError(
+                "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
+                f"empty for the others, got {self.engine_url!r} with {self.engine}"
+            )
 
 
 @dataclass(frozen=True)
@@ -211,5 +230,10 @@ class RunConfig:
             raise ConfigError(
                 "trainer.conversations must be a multiple of algorithm.group_size "
                 f"({self.algorithm.group_size}), got {self.trainer.conversations}"
+            )
+        if self.policy.kind == "tabular" and self.trainer.engine != "auto":
+            raise ConfigError(
+                "trainer.engine must be auto with policy.kind tabular, which draws no tokens, "
+                f"got {self.trainer.engine}"
             )
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)

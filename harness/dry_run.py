@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from harness import endings, ledger, listing, needs
-from harness.errors import ConfigError
+from harness.errors import ConfigError, DeviceError
 from harness.plans import Plan
 
 
@@ -18,5 +18,5 @@ def show(plan: Plan, as_json: bool) -> None:
         print(line)
     try:
         needs.check(point.config for point in plan.points)
-    except ConfigError as error:
+    except (ConfigError, DeviceError) as error:
         endings.say(f"note: {error}")

@@ -6,7 +6,7 @@ import importlib.util
 import os
 from collections.abc import Iterable, Sequence
 
-from harness import places
+from harness import engines, places
 from harness.config import LEVELS, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
@@ -16,7 +16,10 @@ FOR_SERVED_USERS = ("openai",)
 
 
 def check(configs: Iterable[RunConfig]) -> None:
-    """Raise ConfigError, with the command that installs it, if something is missing."""
+    """Raise ConfigError, with the command that installs it, if something is missing.
+
+    Raises DeviceError where an engine needs a GPU that the run does not ask for.
+    """
     known = list(configs)
     _check_gpus(known)
     _check_policies(known)
@@ -68,6 +71,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
         )
     for config in configs:
         fetch.check(config.policy)
+        engines.check(config)
 
 
 def missing(modules: Iterable[str]) -> list[str]:

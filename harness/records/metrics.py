@@ -30,6 +30,12 @@ MEASURED = {
     "clip_ratio/low_mean": "share of tokens clipped from below",
     "clip_ratio/high_mean": "share of tokens clipped from above",
     "clip_ratio/region_mean": "share of tokens clipped",
+    "sampling/sampling_logp_difference/mean": "|log-probability by the engine - by the trainer|",
+    "sampling/sampling_logp_difference/max": "the largest of these",
+    **{
+        f"sampling/importance_sampling_ratio/{of}": f"{of} weight of a token in the loss; under vLLM"
+        for of in ("min", "mean", "max")
+    },
     "completions/mean_length": "policy tokens (acts) a conversation",
     "completions/max_length": "most policy tokens in one conversation",
     "completions/clipped_ratio": "share of replies cut by the token limit",

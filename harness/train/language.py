@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config import RunConfig
 from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train import curriculum, evaluate, probe, rewards, thinking
+from harness.train import curriculum, engine_gap, engine_start, evaluate, rewards, thinking
 from harness.train import start as starts
 from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
 from harness.train.conversation import Conversation, InWaves
+from harness.train.engine import Engine
+from harness.train.engine_gap import GapWatch
+from harness.train.language_card import measurement_card
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
 from harness.train.measure import (
@@ -41,37 +43,14 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     device = "cuda" if config.trainer.gpus else "cpu"
+    engine_start.check(config)
     start = starts.load(config, device)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"
     learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-    session.begin(measurement_card(config, start.name))
-    learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
-
-
-def measurement_card(config: RunConfig, start: str) -> dict[str, Any]:
-    """Over what, how and when H and R of this rung are measured."""
-    return {
-        "entropy": {
-            "tokens": "the policy's own tokens, with the end token it draws",
-            "support": "full vocabulary",
-            "estimator": "exact",
-            "average": "mean over tokens",
-            "temperature": config.policy.temperature,
-            "weights": "before update",
-            "prompts": "training users, states visited",
-            "unit": "nats",
-        },
-        "reward": rewards.card(config.reward),
-        "eval": {
-            "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
-            "temperature": config.policy.temperature,
-            "weights": "before update",
-        },
-        "probe": f"one reply to each of {probe.OPENERS} openers and "
-        f"{probe.MID_CONVERSATION} prefixes in mid-conversation",
-        "start": start,
-    }
+    with engine_start.running(session, start) as learner.engine:
+        session.begin(measurement_card(config, start.name))
+        learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 
 @dataclass(slots=True)
@@ -96,24 +75,26 @@ class LanguageRun:
     """What happens around TRL's updates; implements the adapter's Learner."""
 
     trainer: ConversationTrainer
+    engine: Engine
 
     def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
         """`start`: the frozen start model that judges replies; None to leave that out."""
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
         self._course = curriculum.begin(session.config, _checkpoint(session))
+        self._gap = GapWatch(session)
 
     def talk(self, step: int) -> Talk:
         """Hold the conversations of `step`; evaluate first where it is due."""
         self._model.eval()  # where memory is saved in training, no keys and values would be kept
-        with starts.precision(self._config.policy, self._model.device.type):
+        with starts.precision(self._config.policy, self._model.device.type), self.engine.awake():
             return self._talk(step)
 
     def _talk(self, step: int) -> Talk:
         config, began = self._config, time.monotonic()
         looked: Metrics = {}
         if evaluate.due(step, config):
-            looked = look(self._model, self._chat, config, self._start)
+            looked = look(self.engine, self._model, self._chat, config, self._start)
         seen = time.monotonic()
         speakers, course = self._speakers(step), self._course
         held = converse(course, InWaves(speakers), step)
@@ -127,14 +108,21 @@ class LanguageRun:
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
         rows = [transcript.row for transcript in transcripts]
         opening = [next(n for n, turn in enumerate(row.turn) if turn) for row in rows]
-        return Talk(rows, opening, earned.rewards.tolist(), advantages.tolist())
+        drawn = [transcript.logp for transcript in transcripts]
+        return Talk(
+            rows,
+            opening,
+            earned.rewards.tolist(),
+            advantages.tolist(),
+            drawn if self.engine.corrected else None,
+        )
 
     def _speakers(self, step: int) -> list[LanguageSpeaker]:
         """One for each wave, with draws of its own."""
         config = self._config
         every_draws = [draws_of(config, step, SPEECH, wave) for wave in range(waves(config))]
         return [
-            LanguageSpeaker(self._model, self._chat, config.policy, draws, self._start)
+            LanguageSpeaker(self.engine, self._chat, config.policy, draws, self._start)
             for draws in every_draws
         ]
 
@@ -150,16 +138,20 @@ class LanguageRun:
 
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
-        self._record()
+        gap_nats = self._record()
         self._session.finish_step(step, self._save)
+        self._gap.judge(step, gap_nats)
 
     def _save(self, folder: Path) -> None:
         self.trainer.save(folder)
         curriculum.save(self._course, folder)
 
-    def _record(self) -> None:
+    def _record(self) -> float:
+        """The gap between engine and trainer, in nats a token."""
         at = self._step
         trace = trace_of(at)
+        drawn = np.concatenate([t.logp for t in at.transcripts])
+        gap = engine_gap.metrics(trace.logp, drawn, self.engine.corrected)
         values = {
             **conversation_metrics(at.held, self._config, at.earned.rewards),
             **entropy_metrics(trace),
@@ -167,7 +159,8 @@ class LanguageRun:
             **at.looked,
             **_update_metrics(at.passes),
             "grad_norm": at.grad_norm,
-            "kl": _divergence(at.transcripts),
+            "kl": _divergence(trace, at.transcripts),
+            **gap,
             "text/grammatical": self._grammatical(at.held),
         }
         learnt = time.monotonic() - at.talked_at
@@ -178,6 +171,7 @@ class LanguageRun:
             **at.seconds,
             learn=learnt,
         )
+        return gap[engine_gap.GAP]
 
     def _thoughts(self, at: StepAtHand, trace: TokenTrace) -> Metrics:
         """H of thinking and of replies; nothing of a policy that does not think."""
@@ -231,11 +225,10 @@ def _update_metrics(passes: Sequence[LossResult]) -> Metrics:
     }
 
 
-def _divergence(transcripts: Sequence[Transcript]) -> float | None:
+def _divergence(trace: TokenTrace, transcripts: Sequence[Transcript]) -> float | None:
     """Mean log-ratio of the policy against the start policy, on its own tokens."""
-    own = np.concatenate([t.logp for t in transcripts])
     start = np.concatenate([t.start_logp for t in transcripts])
-    return float((own - start).mean()) if len(start) == len(own) else None
+    return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None
 
 
 def _checkpoint(session: Session) -> Path | None:

@@ -15,30 +15,30 @@ from harness.policy.chat import Chat
 from harness.train import evaluate, probe
 from harness.train.batch import waves
 from harness.train.conversation import InWaves
+from harness.train.engine import Engine
 from harness.train.language_loss import own_entropies
 from harness.train.measure import Metrics
-from harness.train.sampler import Sampler
 from harness.train.speaker import LanguageSpeaker
 
 
-def look(model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
-    """eval/* and entropy/probe of the weights as they are."""
+def look(engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
+    """eval/* and entropy/probe of `model` as it is, for which `engine` speaks."""
     speakers = [
-        LanguageSpeaker(model, chat, config.policy, evaluate.draws(wave), start)
+        LanguageSpeaker(engine, chat, config.policy, evaluate.draws(wave), start)
         for wave in range(waves(config))
     ]
     return {
         **evaluate.evaluate(config, InWaves(speakers)),
-        "entropy/probe": probe_entropy_nats(model, chat, config.policy),
+        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy),
     }
 
 
-def probe_entropy_nats(model: Any, chat: Chat, policy: PolicyConfig) -> float:
+def probe_entropy_nats(engine: Engine, model: Any, chat: Chat, policy: PolicyConfig) -> float:
     """Mean exact entropy a token over one reply to each frozen prefix, by fixed uniforms."""
     prefixes = [chat.prefix(prefix.turns) for prefix in probe.prefixes()]
     draws = np.random.default_rng(probe.SEED)
     uniforms = torch.from_numpy(draws.random((len(prefixes), policy.max_turn_tokens)))
-    sampler = Sampler(model, len(prefixes), chat.end, policy.temperature)
+    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
     said = sampler.speak(range(len(prefixes)), prefixes, uniforms)
     ids = [[*prefix, *turn.ids] for prefix, turn in zip(prefixes, said, strict=True)]
     own = [

@@ -26,6 +26,8 @@ from harness.train.token_rows import by_length, padded
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""
+MOST_IMPORTANCE = 3.0
+"""No token of an engine weighs more, however much likelier the trainer finds it (TRL's default)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,8 @@ class LossBatch:
     """Of each own token."""
     old_logp: list[Tensor] | None
     """Of the own tokens when they were said; None where the weights are still the same."""
+    engine_logp: list[list[float]] | None = None
+    """Of the own tokens by the engine that drew them; None where that was the model itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,7 @@ class _Piece:
     tokens: Tensor
     advantage: Tensor
     old: Tensor | None
+    engine: Tensor | None
 
 
 def accumulate_gradient(model: Any, batch: LossBatch, clip: Clip) -> LossResult:
@@ -107,7 +112,14 @@ def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor) -> _
     tokens = ids[:, 1:][own[:, 1:]]
     advantage = torch.tensor([a for i in part for a in batch.advantage[i]], device=ids.device)
     old = None if batch.old_logp is None else torch.cat([batch.old_logp[i] for i in part])
-    return _Piece(tokens, advantage, None if old is None else old.to(ids.device))
+    drawn_by = batch.engine_logp
+    engine = None if drawn_by is None else [logp for i in part for logp in drawn_by[i]]
+    return _Piece(
+        tokens,
+        advantage,
+        None if old is None else old.to(ids.device),
+        None if engine is None else torch.tensor(engine, device=ids.device),
+    )
 
 
 def _learn(
@@ -123,7 +135,10 @@ def _learn(
         log_p = log_distribution(logits, clip.temperature)
         logp = drawn(log_p, said.tokens[at])
         old = logp.detach() if said.old is None else said.old[at]
-        loss, clipped_low, clipped_high = _clipped(logp, old, said.advantage[at], clip)
+        advantage = said.advantage[at]
+        if said.engine is not None:
+            advantage = advantage * importance(old, said.engine[at])
+        loss, clipped_low, clipped_high = _clipped(logp, old, advantage, clip)
         torch.autograd.backward(loss / total)
         value += loss.item() / total
         low, high = low + clipped_low, high + clipped_high
@@ -134,6 +149,15 @@ def _learn(
     torch.autograd.backward(states, held.grad)
     logps, hots, colds = zip(*found, strict=True)
     return (torch.cat(logps), torch.cat(hots), torch.cat(colds)), value, low, high
+
+
+def importance(trainer: Tensor, engine: Tensor) -> Tensor:
+    """Truncated weights of tokens that another distribution drew, shape (tokens,).
+
+    min(exp(trainer - engine), cap) of log-probabilities (Ionides, Truncated importance sampling,
+    2008), token by token: over a whole conversation the product would drop the long ones.
+    """
+    return (trainer - engine).exp().clamp(max=MOST_IMPORTANCE)
 
 
 @torch.no_grad()

@@ -178,6 +178,10 @@ class Session:
         deadline_s = self.config.trainer.deadline_s
         self._leave(75, f"after {deadline_s:g} s in it (trainer.deadline_s)")
 
+    def end_hung(self, why: str) -> None:
+        """For a thread that looks on, where something takes too long: end now, to be resumed."""
+        self._leave(75, why)
+
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""
         reason = f"ended within step {self.last_step + 1}, {why}"

@@ -13,7 +13,8 @@ from harness.config import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.conversation import Start
-from harness.train.sampler import Reader, Said, Sampler
+from harness.train.engine import Engine
+from harness.train.sampler import Reader, Said
 from harness.train.scoring import log_probabilities
 from harness.train.token_rows import TokenRow
 
@@ -34,14 +35,14 @@ class LanguageSpeaker:
 
     def __init__(
         self,
-        model: Any,
+        engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
         draws: np.random.Generator,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""
-        self._model, self._chat, self._policy = model, chat, policy
+        self._engine, self._chat, self._policy = engine, chat, policy
         self._draws, self._start = draws, start
 
     def begin(self, count: int) -> None:
@@ -49,7 +50,7 @@ class LanguageSpeaker:
         temperature = self._policy.temperature
         self.transcripts = [Transcript() for _ in range(count)]
         self._count, self._turn = count, 0
-        self._sampler = Sampler(self._model, count, self._chat.end, temperature)
+        self._sampler = self._engine.sampler(count, self._chat.end, temperature)
         self._starts: Sequence[Start] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 

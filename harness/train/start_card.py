@@ -17,6 +17,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.train.conversation import Conversation, Exchange, hold
 from harness.train.dialogues import SEED, USERS
+from harness.train.engine import Transformers
 from harness.train.language_loss import own_entropies
 from harness.train.speaker import LanguageSpeaker, Transcript
 
@@ -70,7 +71,8 @@ def _talk(
     spoken: list[Transcript] = []
     for number, users in enumerate(USERS):
         keys = [ConversationKey(SEED, 1_000_000, n, 0, split) for n in range(CONVERSATIONS)]
-        speaker = LanguageSpeaker(model, chat, policy, np.random.default_rng([SEED, number]))
+        draws = np.random.default_rng([SEED, number])
+        speaker = LanguageSpeaker(Transformers(model), chat, policy, draws)
         held += hold(make(SimulatorConfig(), users), speaker, keys)
         spoken += speaker.transcripts
     return held, spoken

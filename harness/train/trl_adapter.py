@@ -44,6 +44,8 @@ from harness.train.start import precision
 from harness.train.token_rows import TokenRow
 
 UNWRITTEN = re.compile(r"I/O error|inline_container")
+NEWER_NAMES = {"activation_checkpointing"}
+"""For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
 CHECKPOINT = "trainer"
 """Folder of TRL's own files within one of our checkpoints."""
 
@@ -58,6 +60,8 @@ class Talk:
     rewards: list[float]
     advantages: list[list[float]]
     """Of each conversation, for its replies in order."""
+    engine_logp: list[list[float]] | None = None
+    """Of each conversation's own tokens, by the engine that drew them, if it is not the model."""
 
 
 class Learner(Protocol):
@@ -136,7 +140,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         algorithm = self._config.algorithm
         clip = Clip(algorithm.clip_low, algorithm.clip_high, self._config.policy.temperature)
         with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, _loss_batch(inputs, self._talk.rows), clip)
+            result = accumulate_gradient(model, _loss_batch(inputs, self._talk), clip)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 
@@ -252,8 +256,8 @@ def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
         bf16=False,
         fp16=False,
         tf32=False if trainer.gpus else None,
-        activation_checkpointing=False,
         gradient_checkpointing=False,
+        **dict.fromkeys(NEWER_NAMES & set(GRPOConfig.__dataclass_fields__), False),
         use_cpu=trainer.gpus == 0,
         logging_nan_inf_filter=False,
         # Records are ours.
@@ -275,10 +279,10 @@ def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
     return conversation_reward
 
 
-def _loss_batch(inputs: Mapping[str, Any], rows: Sequence[TokenRow]) -> LossBatch:
-    """TRL's padded halves put together again, in the order of the conversations `rows`."""
+def _loss_batch(inputs: Mapping[str, Any], talk: Talk) -> LossBatch:
+    """TRL's padded halves put together again, in the order of the conversations of `talk`."""
     order = inputs["number"].argsort().tolist()
-    own_turns = [[turn for turn in row.turn if turn] for row in rows]
+    own_turns = [[turn for turn in row.turn if turn] for row in talk.rows]
     ids, own, old = [], [], []
     logps = inputs.get("old_per_token_logps")
     for i in order:
@@ -291,4 +295,4 @@ def _loss_batch(inputs: Mapping[str, Any], rows: Sequence[TokenRow]) -> LossBatc
             old.append(logps[i][said][mine])
     advantage = inputs["advantages"][torch.tensor(order)].tolist()
     spread = [[row[t - 1] for t in turns] for row, turns in zip(advantage, own_turns, strict=True)]
-    return LossBatch(ids, own, spread, old if logps is not None else None)
+    return LossBatch(ids, own, spread, old if logps is not None else None, talk.engine_logp)

@@ -1,0 +1,60 @@
+"""The engine of a run, begun before its first step: asked for what it needs, then for a word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from harness import engines
+from harness.config import RunConfig
+from harness.train.engine import Engine, Transformers
+from harness.train.session import Session
+from harness.train.start import Start
+
+PROBE_TOKENS = 2
+
+
+def check(config: RunConfig) -> None:
+    """Raise what `engines.check` raises, and StoppedError if no server answers at its address."""
+    engines.check(config)
+    if engines.chosen(config) == engines.SERVED:
+        from harness.train import vllm_server
+
+        vllm_server.reach(config.trainer.engine_url)
+
+
+@contextmanager
+def running(session: Session, start: Start) -> Iterator[Engine]:
+    """The run's engine, which has taken the weights and drawn a turn; closed in the end.
+
+    Raises ConfigError if vLLM will not have this model, StoppedError if a server is out of reach.
+    """
+    if engines.chosen(session.config) == engines.TRANSFORMERS:
+        yield Transformers(start.learner)
+        return
+    engine = _made(session, start)
+    try:
+        with engine.awake():
+            _probe(engine, start.chat.end, session.config.policy.temperature)
+        yield engine
+    finally:
+        engine.close()
+
+
+def _made(session: Session, start: Start) -> Engine:
+    """vLLM is imported only here."""
+    if engines.chosen(session.config) == engines.COLOCATED:
+        from harness.train.vllm_engine import Colocated
+
+        return Colocated(start.learner, session.config, session.end_hung)
+    from harness.train.vllm_server import Served
+
+    return Served(start.learner, session.config, session.end_hung)
+
+
+def _probe(engine: Engine, end: int, temperature: float) -> None:
+    """A health check says too little: an engine can be up and draw nothing (vllm issue 36451)."""
+    uniforms = torch.full((1, PROBE_TOKENS), 0.5, dtype=torch.float64)
+    engine.sampler(1, end, temperature).speak([0], [[end]], uniforms)

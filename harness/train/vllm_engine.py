@@ -1,0 +1,161 @@
+"""The one file that knows vLLM's names: its engine inside the run's own process, on its GPU.
+
+It is spoken to directly and not through TRL's VLLMGeneration, which has neither a seed a request
+nor a choice of precision, and takes a model from a folder that a run with random weights lacks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import Any
+
+os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are put in by a call, not by a copy
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
+
+import torch
+from vllm import LLM, SamplingParams
+from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
+
+from harness.config import RunConfig
+from harness.errors import ConfigError, DeviceError
+from harness.train.engine import Ask, PromptedSampler, TurnSampler, in_time
+from harness.train.plain_weights import plain_model, plain_weights
+from harness.train.sampler import Said
+
+STDOUT, STDERR = 1, 2
+
+
+class Colocated:
+    """vLLM beside the trainer; on a GPU it sleeps while the trainer learns."""
+
+    corrected = True
+
+    def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
+        """`hung` ends the run. Raises ConfigError if vLLM will not have this model."""
+        self._model, self._hung = model, hung
+        self._deadline_s = config.trainer.engine_deadline_s
+        self._sleeps = model.device.type == "cuda"
+        with tempfile.TemporaryDirectory() as folder, _stdout_is_stderr(), self._in_time():
+            shape = copy.deepcopy(model.config)
+            shape.architectures = [type(plain_model(model)).__name__]
+            shape.save_pretrained(folder)
+            try:
+                self._llm = LLM(folder, **_options(config, self._sleeps))
+            except (ValueError, RuntimeError, NotImplementedError) as error:
+                raise _refused(error) from error
+        if self._sleeps:
+            self._llm.sleep(level=2)
+
+    @contextlib.contextmanager
+    def awake(self) -> Iterator[None]:
+        """Weights come first and room for keys and values after them: what takes the weights over
+        needs room too. Asleep at level 2 neither is kept, since both are made anew.
+        """
+        with self._in_time():
+            if self._sleeps:
+                torch.cuda.empty_cache()
+                self._llm.wake_up(tags=["weights"])
+            self._take_weights()
+            if self._sleeps:
+                self._llm.wake_up(tags=["kv_cache"])
+            self._llm.reset_prefix_cache()
+        yield
+        if self._sleeps:
+            self._llm.sleep(level=2)
+
+    def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
+        return PromptedSampler(self.complete, count, end, temperature)
+
+    def complete(self, ask: Ask) -> list[Said]:
+        """One request of all prompts. Raises DeviceError for what does not fit the cache."""
+        prompts = [{"prompt_token_ids": ids} for ids in ask.prompts]
+        options = [_sampling(ask, seed) for seed in ask.seeds]
+        with self._in_time(), torch.autocast(self._model.device.type, enabled=False):
+            try:
+                found = self._llm.generate(prompts, options, use_tqdm=False)
+            except ValueError as error:
+                raise DeviceError(
+                    f"trainer.gpu_memory_share: a conversation must fit into vLLM's cache, {error}"
+                ) from error
+        return [_said(output.outputs[0]) for output in found]
+
+    def close(self) -> None:
+        self._llm.llm_engine.engine_core.shutdown()
+        cleanup_dist_env_and_memory()
+
+    def _take_weights(self) -> None:
+        """Raises ConfigError if some weight of vLLM's model has no counterpart here."""
+        model = self._llm.llm_engine.model_executor.driver_worker.model_runner.model
+        loaded = model.load_weights(plain_weights(self._model))
+        left = {name for name, _ in model.named_parameters()} - (loaded or set())
+        if loaded is not None and left:
+            raise ConfigError(
+                f"trainer.engine: every weight of vLLM's model must come from the policy, got none "
+                f"for {min(left)}; choose trainer.engine=transformers"
+            )
+
+    def _in_time(self) -> contextlib.AbstractContextManager[None]:
+        return in_time(self._deadline_s, self._hung)
+
+
+def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
+    """Weights start as dummies: the policy's own are put in before the first word."""
+    return {
+        "load_format": "dummy",
+        "skip_tokenizer_init": True,
+        "generation_config": "vllm",
+        "dtype": config.policy.dtype,
+        "max_model_len": -1,  # what the cache can hold
+        "gpu_memory_utilization": config.trainer.gpu_memory_share,
+        "enable_prefix_caching": True,
+        "enable_sleep_mode": sleeps,
+        "logprobs_mode": "processed_logprobs",  # at the sampling temperature
+        "seed": config.seed,
+    }
+
+
+def _sampling(ask: Ask, seed: int) -> SamplingParams:
+    return SamplingParams(
+        temperature=ask.temperature,
+        max_tokens=ask.limit,
+        seed=seed,
+        logprobs=0,  # of the token drawn alone
+        stop_token_ids=[ask.end],
+        ignore_eos=True,  # others that a model's own config may name
+        detokenize=False,
+    )
+
+
+def _said(output: Any) -> Said:
+    ids = list(output.token_ids)
+    logp = [found[token].logprob for token, found in zip(ids, output.logprobs, strict=True)]
+    return Said(ids, logp)
+
+
+def _refused(error: Exception) -> ConfigError | DeviceError:
+    """In one line, of a library that tells its reasons in many."""
+    told = " ".join(str(error).split())[:300]
+    if "memory" in told.lower():
+        return DeviceError(f"trainer.gpu_memory_share: vLLM must find room to start, got: {told}")
+    return ConfigError(
+        f"trainer.engine: vLLM must know this model, got: {told}; "
+        "choose trainer.engine=transformers"
+    )
+
+
+@contextlib.contextmanager
+def _stdout_is_stderr() -> Iterator[None]:
+    """Libraries below vLLM greet on stdout, which is for events alone."""
+    kept = os.dup(STDOUT)
+    os.dup2(STDERR, STDOUT)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STDOUT)
+        os.close(kept)

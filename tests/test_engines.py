@@ -1,0 +1,94 @@
+"""Which engine draws a language model's turns, and what is said where it cannot."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness import engines
+from harness.config import PolicyConfig, RunConfig, TrainerConfig
+from harness.errors import ConfigError, DeviceError
+from tests.commands import here
+
+HF = PolicyConfig(name="hf", kind="hf", init="random")
+
+
+def run(policy: PolicyConfig = HF, **trainer: object) -> RunConfig:
+    return RunConfig(policy=policy, trainer=TrainerConfig(**trainer))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("version", "gpus", "policy", "chosen"),
+    [
+        ("0.31.0+cpu", 1, HF, "vllm_colocate"),
+        ("0.25.1", 1, HF, "vllm_colocate"),
+        ("0.33.0", 1, HF, "transformers"),
+        (None, 1, HF, "transformers"),
+        ("0.31.0", 0, HF, "transformers"),
+        ("0.31.0", 1, PolicyConfig(), "transformers"),
+    ],
+)
+def test_auto_is_vllm_for_a_model_on_a_gpu_where_it_is_installed(
+    version: str | None,
+    gpus: int,
+    policy: PolicyConfig,
+    chosen: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(engines, "installed", lambda: version)
+    assert engines.chosen(run(policy, gpus=gpus)) == chosen
+    engines.check(run(policy, gpus=gpus))
+    assert engines.chosen(run(policy, gpus=gpus, engine="transformers")) == "transformers"
+
+
+def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "installed", lambda: "0.31.0")
+    for engine, url in (("vllm_colocate", ""), ("vllm_server", "http://localhost:8000")):
+        with pytest.raises(DeviceError, match=f"{engine} needs a GPU, trainer.gpus=1, got"):
+            engines.check(run(engine=engine, engine_url=url))
+
+
+@pytest.mark.parametrize("version", ["0.33.0", "0.20.2"])
+def test_a_vllm_that_trl_does_not_take_is_refused(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engines, "installed", lambda: version)
+    with pytest.raises(ConfigError, match=rf"needs vllm<0.32,>=0.22, got {version}: pip install"):
+        engines.check(run(engine="vllm_colocate", gpus=1))
+
+
+def test_what_is_installed_is_what_is_asked_for() -> None:
+    """The extra and the check name one range."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["optional-dependencies"]["vllm"] == ["vllm>=0.22,<0.32"]
+    assert str(engines.VLLM) == "<0.32,>=0.22"
+
+
+@pytest.mark.parametrize(
+    ("engine", "url"),
+    [("vllm_server", ""), ("vllm_colocate", "http://h:1"), ("auto", "http://h:1")],
+)
+def test_an_address_goes_with_a_server_alone(engine: str, url: str) -> None:
+    with pytest.raises(ConfigError, match=r"trainer.engine_url must say where .* listens"):
+        TrainerConfig(engine=engine, engine_url=url)
+
+
+def test_an_engine_is_no_part_of_a_policy_that_draws_no_tokens() -> None:
+    tabular = replace(HF, kind="tabular", name="tabular")
+    with pytest.raises(ConfigError, match=r"must be auto with policy.kind tabular, .* got transf"):
+        run(tabular, engine="transformers")
+
+
+@pytest.mark.skipif(engines.installed() is not None, reason="vLLM is installed here")
+def test_vllm_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> None:
+    words = ["policy=hf", "policy.init=random", "trainer.gpus=0", "trainer.engine=vllm_colocate"]
+    done = here("train", *words, "--dir", "run", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    told = "harness: trainer.engine: vllm_colocate needs vllm<0.32,>=0.22, got none: pip install "
+    assert done.stderr.startswith(told)
+    assert done.stderr.endswith("[vllm]', or choose trainer.engine=transformers\n")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()

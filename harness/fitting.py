@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +70,7 @@ def _print(found: Analysis, as_json: bool, explain: bool) -> None:
     for line in left_out.lines(found):
         said.say(line)
     if as_json:
-        print(json.dumps(found.to_json(), indent=1, allow_nan=False), flush=True)
+        print(write.law_json(found), end="", flush=True)
     else:
         tables.print_analysis(found, Console(), explain)
 

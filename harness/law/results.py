@@ -123,7 +123,7 @@ class RunResult:
     """Named level -> eval/LEVEL/reward at the first evaluation (start) and at the last (end)."""
 
     def to_json(self) -> dict[str, Any]:
-        values = dataclasses.asdict(self)
+        values: dict[str, Any] = _plain(self)
         if self.error is not None:
             values["error"] = {"class": self.error.kind, "message": self.error.message}
         return values
@@ -192,6 +192,17 @@ class Analysis:
         return {
             "schema": SCHEMA,
             "runs": [r.to_json() for r in self.runs],
-            "groups": [dataclasses.asdict(g) for g in self.groups],
-            "skipped": [dict(s) for s in self.skipped],
+            "groups": _plain(self.groups),
+            "skipped": _plain(self.skipped),
         }
+
+
+def _plain(value: Any) -> Any:
+    """Dataclasses and mappings as dicts, sequences as lists; dataclasses.asdict copies all else."""
+    if dataclasses.is_dataclass(value):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    return value

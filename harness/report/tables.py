@@ -20,6 +20,8 @@ NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 1
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
 WIDE = 100
 UNIDENTIFIED = " ?"
+MOST_ROWS = 40
+"""Runs of one level that are shown; nobody reads more, and law.csv has them all."""
 FOOTNOTES = (
     "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified",
     "identified: the number is known well enough to quote; holds: R followed exp(H)",
@@ -65,12 +67,14 @@ def _table(
         table.add_column(text(name), overflow="fold", width=width if room < WIDE else None)
     for level, members in naming.by_level(analysis, runs).items():
         table.add_row(text(level, "bold"))
-        for run in members:
+        for run in members[:MOST_ROWS]:
             table.add_row(*_cells(run, called[run.run]))
             if run.until_onset:
                 table.add_row(*_until_onset(run.until_onset), style="dim")
             for column, law in (run.fits or {}).items():
                 table.add_row(*_other_law(column, law), style="dim")
+        if len(members) > MOST_ROWS:
+            table.add_row(_stacked(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
         inside = {run.run for run in members}
         for group in analysis.groups:
             if len(group.runs) > 1 and set(group.runs) <= inside:

@@ -117,6 +117,14 @@ def test_a_run_whose_numbers_nobody_could_compute_is_a_row_of_dashes() -> None:
     assert "nan" not in text
 
 
+def test_a_level_of_many_runs_shows_some_and_says_where_the_others_are() -> None:
+    runs = [made.fitted(f"runs/run-{n:04d}", seed=n) for n in range(1044)]
+    text = printed(made.analysis(runs))
+    assert [text.count(f"run-{n:04d}") for n in (0, 39, 40, 1043)] == [1, 1, 0, 0]
+    assert "1,004 more" in text
+    assert "in law.csv" in text
+
+
 def test_nothing_readable_prints_no_table_and_every_reason() -> None:
     failed = [made.unread(f"runs/{i}", f"runs/{i}: why {i}", "missing_file") for i in range(3)]
     assert printed(made.analysis([], failed)).splitlines() == [

@@ -48,6 +48,16 @@ def test_law_json_is_the_analysis_with_null_for_what_is_missing(tmp_path: Path) 
     assert read["runs"][1]["error"] == {"class": "empty_input", "message": "no"}
 
 
+def test_law_json_has_a_run_a_line_and_no_nan(tmp_path: Path) -> None:
+    analysis = made.analysis([made.fitted(name) for name in "abc"], [made.unread("x", "no")])
+    write_results(analysis, tmp_path, "none")
+    lines = (tmp_path / "law.json").read_text().splitlines()
+    assert [sum(f'"run": "{name}"' in line for line in lines) for name in "abcx"] == [1] * 4
+    broken = made.analysis([made.fitted("r", n_eff=float("nan"))])
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        write_results(broken, tmp_path, "none")
+
+
 def test_law_csv_has_a_row_a_run_with_flat_intervals(tmp_path: Path) -> None:
     analysis = made.analysis(
         [made.fitted("r", level="easy"), made.fitted("=1+1", "hard", 2, identified=False)],

@@ -6,6 +6,8 @@ were not synced it was 0.20 off (huggingface/trl issue 5312), and nothing else s
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from harness import engines, said
@@ -61,7 +63,8 @@ class GapWatch:
     def _warn(self, step: int, gap_nats: float) -> None:
         warned = min(LIMITS)
         if self._steps[warned]:
-            self._session.note("engine_gap", step=step, nats=gap_nats)
+            known = gap_nats if math.isfinite(gap_nats) else None
+            self._session.note("engine_gap", step=step, nats=known)
         if self._steps[warned] == 1:
             said.say(
                 f"step {step}: the engine's log-probabilities differ from the trainer's by "

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from harness import engines
 from harness.config import RunConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
@@ -48,6 +49,16 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
         "activations": ROWS_AT_ONCE * tokens * per_token,
         "logits": LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES,
     }  # fmt: skip
+
+
+def with_engine(parts: Mapping[str, int], config: RunConfig, total_bytes: int) -> dict[str, int]:
+    """The same for the engine of the run: under vLLM only the start model's keys are kept here."""
+    engine = engines.chosen(config)
+    if engine == engines.TRANSFORMERS:
+        return dict(parts)
+    share = config.trainer.gpu_memory_share if engine == engines.COLOCATED else 0
+    halved = {"keys and values": parts["keys and values"] // 2}
+    return {**parts, **halved, "vLLM": int(share * total_bytes)}
 
 
 def check(parts: Mapping[str, int], free_bytes: int) -> None:

@@ -57,9 +57,10 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
-        parts = memory.estimate_bytes(config, folder)
+        free_bytes, total_bytes = torch.cuda.mem_get_info()
+        parts = memory.with_engine(memory.estimate_bytes(config, folder), config, total_bytes)
         print(memory.told(parts), file=sys.stderr)
-        memory.check(parts, torch.cuda.mem_get_info()[0])
+        memory.check(parts, free_bytes)
     judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
     model = huggingface.load_model(policy, folder, device)
     if policy.lora_rank:

@@ -1,0 +1,111 @@
+"""A policy's turns from a server: what is asked of it, and a server that goes or hangs.
+
+Here the server is an HTTP one of our own that knows vLLM's two addresses. A real one is in
+test_vllm.py, where vLLM is installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from harness.errors import StoppedError
+from harness.train import vllm_server
+from harness.train.engine import Ask, in_time
+from harness.train.vllm_server import Completions
+
+ASK = Ask([[5, 6], [7]], [11, 12], 4, 3, 1.5)
+
+
+@dataclass
+class Server:
+    """The server as a test sees it."""
+
+    url: str = ""
+    hangs_s: float = 0.0
+    status: int = 200
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def serving() -> Iterator[Server]:
+    """It says the last id of the prompt once more, with a log-probability of -seed."""
+    known = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer({"data": [{"id": "policy"}]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            known.asked.append(body)
+            time.sleep(known.hangs_s)
+            logp = {"token_logprobs": [-float(body["seed"])]}
+            self._answer({"choices": [{"token_ids": body["prompt"][-1:], "logprobs": logp}]})
+
+        def _answer(self, values: dict[str, Any]) -> None:
+            data = json.dumps(values).encode()
+            with contextlib.suppress(OSError):
+                self.send_response(known.status)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            """Nobody reads it."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        known.url = f"http://127.0.0.1:{server.server_port}/"
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        try:
+            yield known
+        finally:
+            server.shutdown()
+
+
+def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
+    with serving() as server:
+        said = Completions(server.url, 10)(ASK)
+    assert [(turn.ids, turn.logp) for turn in said] == [([6], [-11.0]), ([7], [-12.0])]
+    first = min(server.asked, key=lambda body: body["seed"])
+    wanted = {"model": "policy", "prompt": [5, 6], "seed": 11, "max_tokens": 4, "temperature": 1.5,
+              "stop_token_ids": [3], "ignore_eos": True, "logprobs": 0, "top_p": 1.0}  # fmt: skip
+    assert {key: first[key] for key in wanted} == wanted
+
+
+def test_nobody_at_the_address_is_told_at_once() -> None:
+    with serving() as server:
+        url = server.url
+    with pytest.raises(
+        StoppedError, match=rf"trainer.engine_url: {url} must answer as `vllm serve`"
+    ):
+        vllm_server.reach(url)
+
+
+@pytest.mark.parametrize("status", [500, 404])
+def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
+    with serving() as server:
+        complete = Completions(server.url, 10)
+        server.status = status
+        with pytest.raises(
+            StoppedError, match=rf"got: HTTP Error {status}: .*`harness resume` goes"
+        ):
+            complete(ASK)
+
+
+def test_a_server_that_hangs_is_given_up_on() -> None:
+    told: list[str] = []
+    with serving() as server:
+        complete = Completions(server.url, 0.1)
+        server.hangs_s = 0.4
+        with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, told.append):
+            complete(ASK)
+    assert told == ["after 0.08 s of waiting for vLLM (trainer.engine_deadline_s)"]

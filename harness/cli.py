@@ -23,6 +23,7 @@ from harness.options import (
     Margins,
     OnFailure,
     Overrides,
+    Retries,
     Reveal,
 )
 
@@ -50,6 +51,7 @@ def sweep(
     on_failure: Annotated[
         OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
     ] = OnFailure.CONTINUE,
+    retries: Retries = 2,
 ) -> None:
     """Launch one run per point.
 
@@ -70,11 +72,13 @@ def sweep(
     needs.check(configs)
     from harness import endings, ledger, listing
     from harness import sweep as sweeps
+    from harness.trying import IfFailed
 
+    if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)
     endings.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    known, code = sweeps.execute(Path(str(made.dir)), on_failure is OnFailure.STOP)
+    known, code = sweeps.execute(Path(str(made.dir)), if_failed)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):

@@ -7,16 +7,15 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import breaker, process, run, stops
+from harness import breaker, process, stops, trying
 from harness.run import RunOutcome
+from harness.trying import IfFailed
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 """Either may be what submitit queues a job again at; it is SIGUSR2 unless a cluster says else."""
 
 
-def execute(
-    dirs: Sequence[str], number: int, launcher_pid: int, stop_on_failure: bool
-) -> RunOutcome:
+def execute(dirs: Sequence[str], number: int, launcher_pid: int, if_failed: IfFailed) -> RunOutcome:
     """Execute run `number` of the launch, and have no more begun where one failure is enough."""
     process.keep_private()
     path = Path(dirs[number])
@@ -25,18 +24,18 @@ def execute(
         for stop in process.STOP_SIGNALS:
             signal.signal(stop, lambda *_: None)
     local = launcher_pid in (os.getpid(), os.getppid())
-    outcome = run.execute(path) if local else _execute_away(path)
-    if outcome.status == "failed" and (stop_on_failure or breaker.trips(dirs)):
+    outcome = trying.execute(path, if_failed.retries) if local else _execute_away(path, if_failed)
+    if outcome.status == "failed" and (if_failed.stop or breaker.trips(dirs)):
         stops.request(path.parent, stops.NO_NEW_RUNS)
     return outcome
 
 
-def _execute_away(path: Path) -> RunOutcome:
+def _execute_away(path: Path, if_failed: IfFailed) -> RunOutcome:
     """The same in a cluster's job. If that is to end, the run first saves what it has learned;
     then the launcher's plugin does what it would have done: submitit queues the job again.
     """
     with process.put_off(REQUEUE_SIGNALS) as came:
-        outcome = run.execute(path, lambda: bool(came))
+        outcome = trying.execute(path, if_failed.retries, lambda: bool(came))
     if came and outcome.status == "stopped":
         signal.raise_signal(came[0])
     return outcome

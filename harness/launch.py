@@ -39,6 +39,7 @@ from harness.keys import Word
 from harness.plans import Plan, Point
 from harness.rewording import reword
 from harness.run import RunOutcome
+from harness.trying import IfFailed
 
 LOCAL_LAUNCHERS = (".BasicLauncher", ".JoblibLauncher")
 Composer = Callable[[tuple[int, ...]], DictConfig]
@@ -74,7 +75,7 @@ def point(overrides: Sequence[str]) -> Point:
 
 
 def launch(
-    dirs: Sequence[Path], overrides: Sequence[str], runs_at_once: int, stop_on_failure: bool
+    dirs: Sequence[Path], overrides: Sequence[str], runs_at_once: int, if_failed: IfFailed
 ) -> list[RunOutcome]:
     """Execute the runs planned in `dirs` by the launcher that `overrides` choose."""
     os.environ["HARNESS_RUNS_AT_ONCE"] = str(runs_at_once)  # read by conf/hydra/launcher/local.yaml
@@ -84,7 +85,7 @@ def launch(
     with _hydra():
         numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
         names = [str(path) for path in dirs]
-        task = functools.partial(_execute, names, os.getpid(), stop_on_failure)
+        task = functools.partial(_execute, names, os.getpid(), if_failed)
         where = _where(parse(overrides))  # from a sweep.json that may be somebody else's
         _checked(where)
         return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
@@ -177,10 +178,10 @@ def _chooses(word: Word) -> bool:
 
 
 def _execute(
-    dirs: Sequence[str], launcher_pid: int, stop_on_failure: bool, _: DictConfig
+    dirs: Sequence[str], launcher_pid: int, if_failed: IfFailed, _: DictConfig
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    return jobs.execute(dirs, HydraConfig.get().job.num, launcher_pid, stop_on_failure)
+    return jobs.execute(dirs, HydraConfig.get().job.num, launcher_pid, if_failed)
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:

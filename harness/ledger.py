@@ -98,7 +98,10 @@ def _as_it_stands(row: LedgerRow) -> LedgerRow:
     damage = whole.damage(run, now)
     if damage:
         return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
-    return replace(row, status=now.status, reason=now.reason, exit_code=now.exit_code)
+    reason = now.reason
+    if reason and now.attempts > 1:
+        reason = f"{reason} (attempt {now.attempts})"
+    return replace(row, status=now.status, reason=reason, exit_code=now.exit_code)
 
 
 def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:

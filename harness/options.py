@@ -17,6 +17,10 @@ Overrides = Annotated[
     ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
+Retries = Annotated[
+    int,
+    typer.Option(metavar="N", min=0, max=20, help="Of a run whose endpoint or disk failed it."),
+]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show what the user takes from a reply.")]
 Cards = Annotated[Path, typer.Option("--out", help="Results folder.", show_default=True)]
 ForecastFrom = Annotated[

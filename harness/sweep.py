@@ -20,6 +20,7 @@ from harness import (
     said,
     start_model,
     stops,
+    trying,
 )
 from harness.config import RunConfig
 from harness.errors import (
@@ -32,11 +33,12 @@ from harness.errors import (
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.records.sweep import LedgerRow, Sweep
+from harness.trying import IfFailed
 
 LOOK_EVERY_S = 1.0
 
 
-def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
+def execute(root: Path, if_failed: IfFailed = trying.DEFAULT) -> tuple[Sweep, int]:
     """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
 
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
@@ -54,9 +56,9 @@ def execute(root: Path, stop_on_failure: bool = False) -> tuple[Sweep, int]:
             with stops.on_signals(root, dirs):
                 if start_model.prepare(configs, root):
                     with cards.made_beside(root), _watched(known, dirs, configs):
-                        _launch(known, dirs, configs, stop_on_failure)
+                        _launch(known, dirs, configs, if_failed)
         known = ledger.refresh(known)
-        if stops.no_new_runs(root) and not (stop_on_failure or stops.stop_runs(root)):
+        if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)
         return known, _exit_code(root, known)
 
@@ -89,10 +91,10 @@ def _make_again(row: LedgerRow, where: RunFolder) -> None:
 
 
 def _launch(
-    known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig], stop_on_failure: bool
+    known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig], if_failed: IfFailed
 ) -> None:
     try:
-        launch.launch(dirs, known.command, devices.runs_at_once(configs), stop_on_failure)
+        launch.launch(dirs, known.command, devices.runs_at_once(configs), if_failed)
     except HarnessError:
         raise
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept

@@ -29,7 +29,10 @@ def train(run: RunFolder, limit: str = "", most: int = 0) -> subprocess.Complete
     words = [*RUN, str(run.path), "--events", "jsonl"]
     if limit:
         words = [sys.executable, "-c", UNDER.format(f"r.{limit}", most, most), *words]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    unhurt = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # modules' caches would be cut too
+    return subprocess.run(
+        words, env=unhurt, capture_output=True, text=True, timeout=120, check=False
+    )
 
 
 def events(text: str) -> list[Mapping[str, Any]]:

@@ -1,0 +1,52 @@
+"""A run of a sweep, tried again where what ended it may pass without anybody's help."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import run, stops
+from harness.errors import EndpointError, StorageError
+from harness.run import RunOutcome
+
+TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
+"""Another try meets another endpoint or disk; what else ends a run would end it again."""
+RETRIES = 2
+WAIT_S = 30.0
+"""Before the first retry, doubled at each further one."""
+POLL_S = 0.2
+
+
+@dataclass(frozen=True)
+class IfFailed:
+    """What a sweep does once a run has failed."""
+
+    stop: bool = False
+    """Start no more."""
+    retries: int = RETRIES
+    """Of that run, where what ended it may pass."""
+
+
+DEFAULT = IfFailed()
+
+
+def execute(
+    path: Path, retries: int, interrupted: Callable[[], bool] = lambda: False
+) -> RunOutcome:
+    """`run.execute`, and again up to `retries` times; run.json counts the attempts."""
+    outcome = run.execute(path, interrupted)
+    for made in range(retries):
+        if outcome.exit_code not in TRANSIENT or not _waited(path.parent, made, interrupted):
+            break
+        outcome = run.execute(path, interrupted)
+    return outcome
+
+
+def _waited(sweep: Path, made: int, interrupted: Callable[[], bool]) -> bool:
+    """False once the sweep is to start no more runs."""
+    until = time.monotonic() + WAIT_S * 2**made
+    while not (ending := stops.no_new_runs(sweep) or interrupted()) and time.monotonic() < until:
+        time.sleep(POLL_S)
+    return not ending

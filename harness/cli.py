@@ -57,7 +57,7 @@ def sweep(
 
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
-    from harness import devices, launch, needs
+    from harness import devices, launch, needs, room
 
     words = overrides or []
     plan = launch.plan(words)
@@ -74,6 +74,7 @@ def sweep(
     from harness import sweep as sweeps
     from harness.trying import IfFailed
 
+    room.check(configs, ledger.RUNS)
     if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from harness import devices, launch, needs, process, run
+from harness import devices, launch, needs, process, room, run
 from harness.config import RunConfig
 from harness.errors import ConfigError, FolderError
 from harness.records import folder
@@ -32,6 +32,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     run.refuse_if_held(where)
     devices.check([config])
     needs.check([config])
+    room.check([config], where.path)
     try:
         folder.refuse_others(where)
     except ConfigError:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from harness import launch, room
 from harness.records import folder
+from tests.commands import TABULAR, here
 from tests.faults.limited import acknowledged, events, quick, train
 from tests.train.made import finish, make_run, start, status, wait_for
 
@@ -101,6 +103,26 @@ assert log.append(2, {"reward": 0.25})
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{path}: File too large\n"
+
+
+def test_runs_that_cannot_have_room_are_73_before_anything_is_made(tmp_path: Path) -> None:
+    free = shutil.disk_usage(tmp_path).free
+    words = (*TABULAR, "trainer.steps=10000000", "seed=range(0,30)")  # of 27 GB each
+    if free > 30 * 27e9:
+        pytest.skip("this disk has room for everything")
+    found = here("sweep", *words, cwd=tmp_path)
+    assert found.returncode == 73
+    rule = "runs: rows and checkpoints of 30 runs take at least 810.0 GB, and "
+    assert found.stderr.startswith(f"harness: {rule}")
+    assert "are free; free some, or choose fewer trainer.steps or another folder" in found.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("word", "gigabytes"), [("qwen3_0_6b", 14.3), ("tiny", 0.004)])
+def test_room_is_reckoned_by_the_weights_that_learn(word: str, gigabytes: float) -> None:
+    """596 million of them with their moments, twice; 176 thousand and 100 rows."""
+    config = launch.point([f"policy={word}"]).config
+    assert room.least_bytes(config) / 1e9 == pytest.approx(gigabytes, rel=0.15)
 
 
 OTHER = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")

@@ -10,9 +10,10 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from harness import process, said
 from harness.errors import EXIT_INTERRUPTED_TWICE
@@ -48,8 +49,11 @@ def clear(sweep: Path) -> None:
 
 
 @contextlib.contextmanager
-def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[None]:
-    """Let the first stop request stop the sweep in order, and a second SIGINT at once."""
+def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], object]]:
+    """Let the first stop request stop the sweep in order, and a second SIGINT at once.
+
+    Gives what says so again, where a launcher has taken a signal for itself.
+    """
 
     def obey(number: int, _frame: FrameType | None) -> None:
         if not stop_runs(sweep):
@@ -59,10 +63,14 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[None]:
             _end_at_once(runs)
 
     numbers = process.STOP_SIGNALS
-    before = [signal.signal(number, obey) for number in numbers]
+
+    def install() -> list[Any]:
+        return [signal.signal(number, obey) for number in numbers]
+
+    before = install()
     hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a closed terminal ends no sweep
     try:
-        yield
+        yield install
     finally:
         for number, handler in zip((*numbers, signal.SIGHUP), (*before, hangup), strict=True):
             signal.signal(number, handler)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
 from pathlib import Path
 
 from rich.console import Console
@@ -47,16 +49,20 @@ def execute(root: Path, if_failed: IfFailed = trying.DEFAULT) -> tuple[Sweep, in
         stops.clear(root)
         known = ledger.refresh(ledger.read(root))
         known, ready = _ready(known)
-        if launch.is_local(known.command):
+        local = launch.is_local(known.command)
+        if local:
             devices.check(ready.values())
         needs.check(ready.values())
         if ready:
             dirs = sorted(ready, key=lambda path: devices.turn(ready[path]))
             configs = [ready[path] for path in dirs]
-            with stops.on_signals(root, dirs):
+            with stops.on_signals(root, dirs) as obey:
                 if start_model.prepare(configs, root):
                     with cards.made_beside(root), _watched(known, dirs, configs):
-                        _launch(known, dirs, configs, if_failed)
+                        room = devices.runs_at_once(configs)
+                        words = known.command
+                        begin = functools.partial(launch.launch, dirs, words, room, if_failed)
+                        _launch(begin, None if local else obey)
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)
@@ -90,11 +96,20 @@ def _make_again(row: LedgerRow, where: RunFolder) -> None:
         raise ledger.gone(where) from error
 
 
-def _launch(
-    known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig], if_failed: IfFailed
-) -> None:
+def _launch(begin: Callable[[], object], obey: Callable[[], object] | None) -> None:
+    """Until all runs of the launch have ended, or the launcher itself has failed.
+
+    `obey`, of a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a word.
+    """
     try:
-        launch.launch(dirs, known.command, devices.runs_at_once(configs), if_failed)
+        if obey is None:
+            begin()
+            return
+        with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
+            launched = pool.submit(begin)
+            while not futures.wait([launched], LOOK_EVERY_S).done:
+                obey()
+            launched.result()
     except HarnessError:
         raise
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept

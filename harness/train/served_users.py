@@ -26,7 +26,7 @@ class ServedUsers:
         """Raises DataError for a damaged journal."""
         self._where, self._url = run.path, config.simulator.base_url
         self._line = line_to(config.simulator)
-        self._line.journal.keep_in(run.simulator)
+        self._line.keep_in(run.simulator)
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
         self._held = steps * config.trainer.conversations

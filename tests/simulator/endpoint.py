@@ -34,12 +34,13 @@ def response(body: bytes | str, status: str = "200 OK", **headers: str) -> bytes
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + data
 
 
-def completion(content: str | None, finish: str = "stop") -> bytes:
-    """A chat completion of `content`."""
+def completion(content: str | None, finish: str = "stop", **origin: str) -> bytes:
+    """A chat completion of `content`; `origin`: model, system_fingerprint."""
     choice = {"index": 0, "finish_reason": finish,
               "message": {"role": "assistant", "content": content}}  # fmt: skip
     usage = {"prompt_tokens": 80, "completion_tokens": 20, "total_tokens": 100}
-    return response(json.dumps({"object": "chat.completion", "choices": [choice], "usage": usage}))
+    found = {"object": "chat.completion", "choices": [choice], "usage": usage, **origin}
+    return response(json.dumps(found))
 
 
 def purpose(body: Body) -> str:

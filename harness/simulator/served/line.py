@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from harness.errors import EndpointError
 from harness.simulator.draws import uniforms
+from harness.simulator.served.answerer import Answerer
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import Fault, tries
 from harness.simulator.served.journal import Journal
@@ -44,6 +45,7 @@ class Line:
 
     def __init__(self, config: SimulatorConfig) -> None:
         self.config, self.journal = config, Journal()
+        self.answerer = Answerer(config.base_url)
         self._tally = Tally()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -101,8 +103,9 @@ class Line:
             ) from fault
 
     def keep_in(self, folder: Path) -> None:
-        """Keep the journal in `folder`. Raises DataError, StorageError."""
+        """Keep there what was answered, and by whom. Raises DataError, StorageError."""
         self.journal.keep_in(folder)
+        self.answerer.keep_in(folder)
 
     def take_tally(self) -> Tally:
         """What was counted since the last time."""
@@ -160,6 +163,7 @@ class Line:
             self._tally.calls += 1
             done = await self._endpoint.complete(request, seed)
             self._tally.latencies_s.append(time.monotonic() - began)
+        self.answerer.heard(done.model, done.build)
         if done.tokens is not None:
             self._tally.tokens += done.tokens
             self._limits.tokens.correct(done.tokens - expected)

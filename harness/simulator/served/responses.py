@@ -23,6 +23,10 @@ class Completion:
     content: str
     tokens: int | None
     """Of prompt and answer, as the endpoint counts them."""
+    model: str | None
+    """What it says that it is."""
+    build: str | None
+    """Its system_fingerprint."""
 
 
 async def refused(response: Any, key: str) -> Fault | None:
@@ -81,4 +85,11 @@ def completion(data: bytes) -> Completion:
         raise Fault("empty", "no content")
     if not isinstance(content, str):
         raise Fault("malformed", f"content must be text, got {content!r:.40}")
-    return Completion(content, tokens if type(tokens) is int else None)
+    origin = (_name(found, "model"), _name(found, "system_fingerprint"))
+    return Completion(content, tokens if type(tokens) is int else None, *origin)
+
+
+def _name(found: Any, key: str) -> str | None:
+    """None where there is none: not every endpoint says it."""
+    value = found.get(key)
+    return value[:200] if isinstance(value, str) and value else None

@@ -1,0 +1,73 @@
+"""Another model behind the URL: one run has users of one model, or it stops and says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.errors import DataError
+from harness.simulator.served.answerer import Answerer
+from tests.simulator.endpoint import completion, play, serving
+from tests.train.made import few_held_out_users, go_on, status
+from tests.train.test_served_run import a_run, rows
+
+
+def as_model(model: str, build: str = "b1") -> Any:
+    return lambda number, body: completion(play(body), model=model, system_fingerprint=build)
+
+
+def test_another_model_stops_the_run_before_it_counts_and_the_first_one_goes_on(
+    tmp_path: Path,
+) -> None:
+    with serving(as_model("A-0718")) as endpoint, few_held_out_users():
+        run = a_run(tmp_path / "run", endpoint.url, steps=2)
+        code, _, err = go_on(run, stop_after=1)
+        assert code == 75, err
+        endpoint.script = as_model("B-1121")
+        code, _, err = go_on(run)
+        assert code == 69
+        assert f"simulator.base_url: {endpoint.url} must answer as one model for a whole run" in err
+        assert "at first as 'A-0718', got 'B-1121'" in err
+        assert (status(run)["status"], len(rows(run))) == ("stopped", 1)
+        endpoint.script = as_model("A-0718", build="b2")
+        code, _, err = go_on(run)
+        assert code == 0, err
+    assert err.count("answers from another build of 'A-0718', 'b2' (system_fingerprint)") == 1
+    found = json.loads((run.simulator / "answerer.json").read_text())
+    assert found == {"model": "A-0718", "builds": ["b1", "b2"]}
+
+
+@pytest.mark.slow
+def test_a_model_that_changes_on_the_way_leaves_no_row_of_both(tmp_path: Path) -> None:
+    def script(number: int, body: Any) -> bytes:
+        return as_model("B" if number > 150 else "A")(number, body)
+
+    with serving(script) as endpoint, few_held_out_users():
+        run = a_run(tmp_path / "run", endpoint.url, steps=20)
+        code, _, err = go_on(run)
+        assert code == 69
+        assert "at first as 'A', got 'B'" in err
+        before = rows(run)
+        endpoint.script = as_model("A")
+        assert go_on(run)[0] == 0
+    assert 0 < len(before) < 20
+    assert rows(run)[: len(before)] == before
+
+
+def test_an_endpoint_that_says_nothing_of_itself_is_let_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answerer = Answerer("http://here/v1")
+    answerer.keep_in(tmp_path)
+    answerer.heard(None, None)
+    assert list(tmp_path.iterdir()) == []
+    answerer.heard("A", None)
+    answerer.heard(None, None)
+    answerer.heard("A", "b1")
+    assert capsys.readouterr().err == ""
+    (tmp_path / "answerer.json").write_text("[]")
+    with pytest.raises(DataError, match=r"answerer.json: must say model and builds"):
+        Answerer("http://here/v1").keep_in(tmp_path)

@@ -1,8 +1,9 @@
-"""Kill policy=tabular runs at random moments and at chosen system calls; count what is lost.
+"""Kill runs at random moments and at chosen system calls; count what is lost.
 
-    python -m benchmarks.crash [--kills 200] [--calls 20] [--seed 1]
+    python -m benchmarks.crash [--kills 200] [--calls 20] [--seed 1] [--policy tabular|tiny]
 
-Random kills: -9 at a moment drawn over the length of a run. Faults: the k-th write, fsync and
+Random kills: -9 a moment after an event that is drawn from those of a run, or before the first.
+Sources must be at rest meanwhile: a worktree of git has its own. Faults: the k-th write, fsync and
 rename of a run's process is met by -9, by ENOSPC or by EIO, for each k up to --calls, with strace
 (left out where there is none). Each run is then resumed and must end equal to the one that nothing
 happened to.
@@ -23,12 +24,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
+from harness import launch
 from harness.records.folder import RunFolder
 from tests.train.made import brief, make_run
 
-STEPS = 24
-STUCK_S = 120
+STEPS = {"tabular": 24, "tiny": 6}
+BEFORE_FIRST_S, AFTER_ONE_S = {"tabular": 0.5, "tiny": 5.0}, {"tabular": 0.01, "tiny": 0.5}
+"""What a kill waits at most, before the first event and after another."""
+TINY = ("policy=tiny", "trainer.conversations=8", "difficulty.turn_cap=2",
+        "trainer.checkpoint_every=2", "trainer.eval_every=1000")  # fmt: skip
+STUCK_S = 600
+MOST_BYTES = 2**20
 CALLS = ("write", "fsync", "rename")
 FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO")
 EXPECTED = (0, 74, -9, 137)
@@ -42,7 +50,9 @@ class Point:
     name: str
     under: tuple[str, ...] = ()
     """Words of strace before the command."""
-    after_s: float | None = None
+    after: int | None = None
+    """So many events have been said when -9 comes, `later_s` later."""
+    later_s: float = 0.0
 
 
 def main() -> None:
@@ -50,12 +60,12 @@ def main() -> None:
     given = _arguments()
     with tempfile.TemporaryDirectory() as scratch:
         began = time.monotonic()
-        whole, length_s = _whole(Path(scratch) / "whole")
-        points = [*_moments(given.kills, length_s, given.seed), *_calls(given.calls)]
+        whole, events = _whole(Path(scratch) / "whole", given.policy)
+        points = [*_moments(given.kills, events, given), *_calls(given.calls)]
         found: dict[str, Counter[str]] = {}
         for number, point in enumerate(points):
             where = Path(scratch) / str(number)
-            found.setdefault(point.name, Counter()).update(_meet(point, where, whole))
+            found.setdefault(point.name, Counter()).update(_meet(point, where, whole, given.policy))
             shutil.rmtree(where)
         _show(found, time.monotonic() - began)
 
@@ -77,17 +87,19 @@ def _show(found: dict[str, Counter[str]], seconds: float) -> None:
     print(f"{sum(c['points'] for c in found.values())} points in {seconds:.0f} s")
 
 
-def _whole(path: Path) -> tuple[bytes, float]:
-    """metrics.jsonl of the uninterrupted run, and how long it took."""
-    run, began = _run(path), time.monotonic()
-    subprocess.run(_command(run), check=True, capture_output=True)
-    return run.metrics.read_bytes(), time.monotonic() - began
+def _whole(path: Path, policy: str) -> tuple[bytes, int]:
+    """metrics.jsonl of the uninterrupted run, and how many events it said."""
+    run = _run(path, policy)
+    done = subprocess.run(_command(run), check=True, capture_output=True)
+    return run.metrics.read_bytes(), done.stdout.count(b"\n")
 
 
-def _moments(count: int, length_s: float, seed: int) -> Iterator[Point]:
-    chance = random.Random(seed)
+def _moments(count: int, events: int, given: argparse.Namespace) -> Iterator[Point]:
+    chance = random.Random(given.seed)
     for _ in range(count):
-        yield Point("-9 at a random moment", after_s=chance.random() * length_s)
+        after = chance.randrange(events)
+        most_s = (AFTER_ONE_S if after else BEFORE_FIRST_S)[given.policy]
+        yield Point("-9 at a random moment", after=after, later_s=chance.random() * most_s)
 
 
 def _calls(most: int) -> Iterator[Point]:
@@ -102,15 +114,15 @@ def _calls(most: int) -> Iterator[Point]:
                 yield Point(f"{fault.split('=')[1]} at a {call}", (*words, "-e", inject))
 
 
-def _meet(point: Point, path: Path, whole: bytes) -> Counter[str]:
+def _meet(point: Point, path: Path, whole: bytes, policy: str) -> Counter[str]:
     """What came of one run that met its fault and was then resumed."""
-    run, counts = _run(path), Counter({"points": 1})
-    code, said, err = _execute([*point.under, *_command(run)], point.after_s)
+    run, counts = _run(path, policy), Counter({"points": 1})
+    code, said, err = _execute([*point.under, *_command(run)], point)
     on_disk = run.metrics.read_bytes() if run.metrics.exists() else b""
     counts["lost"] += max(0, _acknowledged(said) - on_disk.count(b"\n"))
     counts["not met"] += code == 0
     counts["other codes"] += code not in EXPECTED
-    resumed, _, more = _execute(_command(run), None)
+    resumed, _, more = _execute(_command(run), Point("none"))
     rows = run.metrics.read_bytes()
     steps = [json.loads(line)["step"] for line in rows.splitlines()]
     counts["doubled"] += len(steps) - len(set(steps))
@@ -126,20 +138,33 @@ def _acknowledged(said: str) -> int:
     return max((e["step"] for e in events if e["event"] == "step"), default=0)
 
 
-def _execute(words: Sequence[str], kill_after_s: float | None) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr; killed after so long, if not None."""
-    pipe, environment = subprocess.PIPE, {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    child = subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=environment)
-    try:
-        out, err = child.communicate(timeout=STUCK_S if kill_after_s is None else kill_after_s)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        out, err = child.communicate()
-    return child.returncode, out, err
+def _execute(words: Sequence[str], point: Point) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr; killed where the point says so."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        child = subprocess.Popen(words, stdout=out, stderr=err, env=environment)
+        if point.after is not None:
+            while child.poll() is None and _said(out).count("\n") < point.after:
+                time.sleep(0.001)
+            time.sleep(point.later_s)
+            child.kill()
+        try:
+            child.wait(STUCK_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+        return child.wait(), _said(out), _said(err)
 
 
-def _run(path: Path) -> RunFolder:
-    return make_run(path, brief(steps=STEPS, conversations=8, eval_every=1000))
+def _said(stream: IO[str]) -> str:
+    """All of it so far, by a place of our own in the file: the child writes at the other."""
+    return os.pread(stream.fileno(), MOST_BYTES, 0).decode(errors="replace")
+
+
+def _run(path: Path, policy: str) -> RunFolder:
+    steps = STEPS[policy]
+    if policy == "tabular":
+        return make_run(path, brief(steps=steps, conversations=8, eval_every=1000))
+    return make_run(path, launch.point([*TINY, f"trainer.steps={steps}"]).config)
 
 
 def _command(run: RunFolder) -> list[str]:
@@ -151,6 +176,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--calls", type=int, default=20, help="of each kind of system call")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--policy", choices=list(STEPS), default="tabular")
     return parser.parse_args()
 
 

@@ -148,7 +148,9 @@ def _train(session: Session) -> None:
 
         if session.config.policy.kind == "hf":
             fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
+        from harness.train import vllm_address
         from harness.train import language
+        vllm_address.check(session.config)
 
         language.train(session)
 

@@ -1,4 +1,4 @@
-"""The engine of a run, begun before its first step: asked for what it needs, then for a word."""
+"""The engine of a run, begun before its first step and asked for a word."""
 
 from __future__ import annotations
 
@@ -8,21 +8,11 @@ from contextlib import contextmanager
 import torch
 
 from harness import engines
-from harness.config import RunConfig
 from harness.train.engine import Engine, Transformers
 from harness.train.session import Session
 from harness.train.start import Start
 
 PROBE_TOKENS = 2
-
-
-def check(config: RunConfig) -> None:
-    """Raise what `engines.check` raises, and StoppedError if no server answers at its address."""
-    engines.check(config)
-    if engines.chosen(config) == engines.SERVED:
-        from harness.train import vllm_server
-
-        vllm_server.reach(config.trainer.engine_url)
 
 
 @contextmanager

@@ -43,7 +43,6 @@ def train(session: Session) -> None:
     config = session.config
     torch.set_num_threads(config.trainer.threads)
     device = "cuda" if config.trainer.gpus else "cpu"
-    engine_start.check(config)
     start = starts.load(config, device)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"

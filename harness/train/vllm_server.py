@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 from harness.config import RunConfig
-from harness.errors import StoppedError
 from harness.train.engine import Ask, PromptedSampler, TurnSampler, in_time
 from harness.train.plain_weights import plain_weights
 from harness.train.sampler import Said
+from harness.train.vllm_address import NO_ANSWER, answer, lost, reach
 
-REACH_S = 4.0
-"""For the one question that is asked before anything is loaded."""
 AT_ONCE = 256
 """Requests that are under way; the server makes one batch of them."""
 
@@ -52,10 +48,10 @@ class Completions:
             "return_token_ids": True,
         }
         try:
-            choice = _answer(f"{self._url}/v1/completions", self._deadline_s, asked)["choices"][0]
+            choice = answer(f"{self._url}/v1/completions", self._deadline_s, asked)["choices"][0]
             return Said(choice["token_ids"], choice["logprobs"]["token_logprobs"])
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise _lost(self._url, error) from error
+        except NO_ANSWER as error:
+            raise lost(self._url, error) from error
 
 
 class Served:
@@ -96,28 +92,4 @@ class Served:
             with in_time(self._deadline_s, self._hung):
                 yield
         except Exception as error:
-            raise _lost(self._url, error) from error
-
-
-def reach(url: str) -> str:
-    """Name of the model that is served. Raises StoppedError if nobody answers at `url`."""
-    try:
-        return str(_answer(f"{url.rstrip('/')}/v1/models", REACH_S)["data"][0]["id"])
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise _lost(url, error) from error
-
-
-def _answer(url: str, timeout_s: float, asked: dict[str, Any] | None = None) -> Any:
-    """What is answered to `asked`, or to nothing asked. Raises OSError and ValueError."""
-    body = None if asked is None else json.dumps(asked).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=timeout_s) as response:
-        return json.load(response)
-
-
-def _lost(url: str, error: Exception) -> StoppedError:
-    told = " ".join(str(error).split())[:200] or type(error).__name__
-    return StoppedError(
-        f"trainer.engine_url: {url} must answer as `vllm serve` does, got: {told}; "
-        "once it does, `harness resume` goes on"
-    )
+            raise lost(self._url, error) from error

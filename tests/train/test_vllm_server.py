@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from harness.errors import StoppedError
-from harness.train import vllm_server
 from harness.train.engine import Ask, in_time
+from harness.train.vllm_address import reach
 from harness.train.vllm_server import Completions
 
 ASK = Ask([[5, 6], [7]], [11, 12], 4, 3, 1.5)
@@ -87,7 +87,7 @@ def test_nobody_at_the_address_is_told_at_once() -> None:
     with pytest.raises(
         StoppedError, match=rf"trainer.engine_url: {url} must answer as `vllm serve`"
     ):
-        vllm_server.reach(url)
+        reach(url)
 
 
 @pytest.mark.parametrize("status", [500, 404])

@@ -3,13 +3,20 @@
 vLLM packs a layer's weights on a CPU once they are loaded, and leaves an empty one behind that
 nothing can be put in afterwards; here they stay as they are. It takes no request apart, since that
 rewinds a seeded generator, which a CPU's cannot be. And it may be asked for without a GPU.
+
+Two faults can be had by a variable: WEIGHTS_STAY=1 (they are put in once and never again) and
+HANGS_AT_TURN=N.
 """
 
+import functools
 import os
 import sys
+import time
+from typing import Any
 
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+HANGS_S = 600
 
 
 def _let_cpu_be_asked_for() -> None:
@@ -28,16 +35,50 @@ def _keep_weights() -> None:
     utils.dispatch_cpu_unquantized_gemm = plain
 
 
-def _compile_nothing() -> None:
-    import functools
-
+def _set_up_for_cpu() -> None:
     from harness.train import vllm_engine
 
     options = {"enforce_eager": True, "max_num_batched_tokens": 65_536}
     vllm_engine.LLM = functools.partial(vllm_engine.LLM, **options)
 
 
+def _have_faults() -> None:
+    from harness.train.vllm_engine import Colocated
+
+    if os.environ.get("WEIGHTS_STAY"):
+        Colocated._take_weights = _once(Colocated._take_weights)
+    if "HANGS_AT_TURN" in os.environ:
+        _hang_at(int(os.environ["HANGS_AT_TURN"]))
+
+
+def _once(method: Any) -> Any:
+    done: list[bool] = []
+
+    def take(engine: Any) -> None:
+        if not done:
+            method(engine)
+        done.append(True)
+
+    return take
+
+
+def _hang_at(turn: int) -> None:
+    from vllm.v1.engine.llm_engine import LLMEngine
+
+    from harness.train.vllm_engine import LLM
+
+    generate, turns = LLM.func.generate, iter(range(1, sys.maxsize))
+
+    def hang(*given: Any, **named: Any) -> Any:
+        if next(turns) == turn:
+            LLMEngine.step = lambda engine: time.sleep(HANGS_S) or []
+        return generate(*given, **named)
+
+    LLM.func.generate = hang
+
+
 _let_cpu_be_asked_for()
-if "harness.train" in sys.orig_argv:
+if "harness.train" in sys.orig_argv or sys.orig_argv[-1].endswith("agree.py"):
     _keep_weights()
-    _compile_nothing()
+    _set_up_for_cpu()
+    _have_faults()

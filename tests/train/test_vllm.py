@@ -1,0 +1,169 @@
+"""A real vLLM, its CPU build, as the engine of whole runs; skipped where it is not installed.
+
+What no CPU can show: sleep mode, weights over NCCL, speed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import devices, engines
+from harness.config import PolicyConfig, RunConfig
+from harness.records.folder import RunFolder
+from tests.simulator.endpoint import serving
+from tests.simulator.served import config as served
+from tests.train.made import finish, killed_after, make_run, status
+from tests.train.test_hugging_face import config as hugging_face
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(engines.installed() is None, reason="vLLM is not installed here"),
+]
+ON_CPU = Path(__file__).parent / "vllm_on_cpu"
+SMALL = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
+    key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800, max_turn_tokens=8,
+)  # fmt: skip
+GAP = "sampling/sampling_logp_difference"
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    if not devices.gpus():
+        monkeypatch.setenv("PYTHONPATH", str(ON_CPU))
+
+
+def config(policy: PolicyConfig = SMALL, **trainer: Any) -> RunConfig:
+    given = hugging_face(policy, steps=4)
+    vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1, **trainer}
+    return replace(given, trainer=replace(given.trainer, **vllm))
+
+
+def rows(run: RunFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ON_CPU))
+        run = make_run(tmp_path_factory.mktemp("whole") / "run", config())
+        code, events, err = finish(run)
+        assert code == 0, err
+        assert [e["event"] for e in events][:2] == ["start", "step"]
+        yield run
+
+
+def test_a_run_under_vllm_agrees_with_the_trainer_at_every_step(whole: RunFolder) -> None:
+    assert status(whole)["measurement"]["engine"] == "vllm_colocate"
+    found = rows(whole)
+    assert len(found) == 4
+    assert all(0 <= row[f"{GAP}/mean"] <= row[f"{GAP}/max"] <= 1e-4 for row in found)
+    for row in found:
+        assert row["sampling/importance_sampling_ratio/mean"] == pytest.approx(1, abs=1e-4)
+    assert found[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert abs(found[-1]["kl"]) > 1e-4
+
+
+def test_a_killed_run_goes_on_to_the_same_rows(whole: RunFolder, tmp_path: Path) -> None:
+    run = killed_after(make_run(tmp_path / "run", config()), 2)
+    code, events, err = finish(run)
+    assert code == 0, err
+    assert events[0]["event"] == "resume"
+    assert events[0]["step"] >= 1
+    mine, theirs = rows(run), rows(whole)
+    assert [r["step"] for r in mine] == [1, 2, 3, 4]
+    for one, other in zip(mine, theirs, strict=True):
+        assert one["entropy"] == pytest.approx(other["entropy"], abs=1e-5)
+        assert one["reward"] == other["reward"]
+
+
+def test_weights_that_stay_behind_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIGHTS_STAY", "1")
+    given = config(steps=12)
+    fast = replace(given.algorithm, learning_rate=0.05)
+    run = make_run(tmp_path / "run", replace(given, algorithm=fast))
+    code, _, err = finish(run)
+    found = status(run)
+    assert (code, found["status"]) == (75, "stopped")
+    assert (
+        "engine gap: the log-probabilities of vllm_colocate and of the trainer" in found["reason"]
+    )
+    assert "are its weights stale?" in err
+    steps = rows(run)
+    assert steps[0][f"{GAP}/mean"] < 1e-4
+    assert all(row[f"{GAP}/mean"] > 0.5 for row in steps[-3:])
+    assert len(steps) < 12
+
+
+def test_vllm_that_hangs_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANGS_AT_TURN", "5")
+    run = make_run(tmp_path / "run", config(engine_deadline_s=40.0))
+    code, _, err = finish(run)
+    found = status(run)
+    assert (code, found["status"]) == (75, "stopped")
+    assert "after 40 s of waiting for vLLM (trainer.engine_deadline_s)" in found["reason"]
+    assert "Traceback" not in err
+
+
+def test_users_who_take_their_time_are_talked_with_in_waves(tmp_path: Path) -> None:
+    with serving(delay_s=0.002) as endpoint:
+        run = make_run(tmp_path, replace(config(steps=2), simulator=served(endpoint.url)))
+        code, _, err = finish(run)
+        assert code == 0, err
+        assert len(endpoint.bodies) > 50
+    assert all(row[f"{GAP}/max"] <= 1e-4 for row in rows(run))
+
+
+def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
+    brief = {"warm_start_copy_steps": 0, "warm_start_steps": 60, "warm_start_learning_rate": 0.02}
+    run = make_run(tmp_path / "run", config(PolicyConfig(**brief), steps=1))
+    code, _, err = finish(run)
+    assert code == 0, err
+    (row,) = rows(run)
+    assert row[f"{GAP}/max"] <= 1e-4
+    assert row["text/grammatical"] is not None
+
+
+def test_no_room_for_vllm_is_told_in_one_line(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", config(gpu_memory_share=0.95))
+    code, _, err = finish(run)
+    assert code == 71
+    told = "trainer.gpu_memory_share: vLLM must find room to start, got: "
+    assert status(run)["reason"].startswith(told)
+    assert "Traceback" not in err
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not devices.gpus(), reason="no GPU on this machine")
+def test_on_a_gpu_vllm_sleeps_while_the_policy_learns(tmp_path: Path) -> None:
+    policy = replace(SMALL, dtype="bfloat16", lora_rank=4)
+    run = make_run(tmp_path / "run", config(policy, gpus=1, engine="auto", gpu_memory_share=0.2))
+    code, _, err = finish(run)
+    assert code == 0, err
+    assert status(run)["measurement"]["engine"] == "vllm_colocate"
+    assert all(row[f"{GAP}/mean"] < 0.1 for row in rows(run))
+
+
+def test_turn_for_turn_it_says_what_the_transformers_sampler_says() -> None:
+    """With adapters, in conversations of three turns, before and after the weights change."""
+    done = subprocess.run(
+        [sys.executable, str(ON_CPU / "agree.py")], capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["same_greedy_turns"] >= 0.9
+    assert found["largest_gap"] <= 1e-4
+    assert found["after_a_change"] <= 1e-4 < 0.5 < found["stale"]
+    assert found["repeats_itself"]
+    assert len(found["lengths"]) > 1

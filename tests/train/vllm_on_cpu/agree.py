@@ -1,0 +1,96 @@
+"""What vLLM and the transformers sampler say, turn for turn: `python agree.py` prints JSON.
+
+Conversations of three turns with random users; a model of random weights, turned up so that its
+distribution is far from flat.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import PolicyConfig, RunConfig, TrainerConfig
+from harness.policy import huggingface
+from harness.train.engine import TurnSampler
+from harness.train.language_loss import own_log_probabilities
+from harness.train.sampler import Said, Sampler
+from harness.train.token_rows import TokenRow
+from harness.train.vllm_engine import Colocated
+
+COUNT, TURNS, LIMIT, END = 32, 3, 12, 3
+GREEDY, WARM = 1e-4, 1.3
+POLICY = PolicyConfig(
+    name="hf", kind="hf", init="random", hidden_size=64, layers=2, attention_heads=2,
+    key_value_heads=1, head_size=32, feed_forward_size=64, vocabulary=800,
+)  # fmt: skip
+CONFIG = RunConfig(
+    policy=POLICY, trainer=TrainerConfig(engine="vllm_colocate", gpu_memory_share=0.1)
+)
+
+
+def talk(sampler: TurnSampler, heard: Any) -> tuple[list[list[Said]], list[TokenRow]]:
+    draws = np.random.default_rng(7)
+    rows, said = [TokenRow() for _ in range(COUNT)], []
+    for turn in range(TURNS):
+        uniforms = torch.from_numpy(draws.random((COUNT, LIMIT)))
+        new = [heard[turn, i].tolist() for i in range(COUNT)]
+        said.append(sampler.speak(range(COUNT), new, uniforms))
+        for row, words, reply in zip(rows, new, said[-1], strict=True):
+            row.extend(words)
+            row.extend(reply.ids, turn + 1)
+            row.extend([END] if reply.ids[-1] != END else [])
+    return said, rows
+
+
+def tokens(said: list[list[Said]]) -> list[list[int]]:
+    return [reply.ids for turn in said for reply in turn]
+
+
+def largest_gap(model: Any, said: list[list[Said]], rows: list[TokenRow]) -> float:
+    own = [[turn > 0 for turn in row.turn] for row in rows]
+    wanted = torch.cat(own_log_probabilities(model, [row.ids for row in rows], own, WARM))
+    found = [logp for i in range(COUNT) for turn in said for logp in turn[i].logp]
+    return float((wanted - torch.tensor(found)).abs().max())
+
+
+def main() -> None:
+    heard = np.random.default_rng(5).integers(4, 800, (TURNS, COUNT, 6))
+    model = huggingface.load_model(replace(POLICY, lora_rank=4), None, "cpu")
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(4)
+    adapted = huggingface.with_adapters(replace(POLICY, lora_rank=4), model)
+    with torch.no_grad():
+        for name, weight in adapted.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(std=0.05)
+    engine = Colocated(adapted, CONFIG, print)
+    with engine.awake():
+        ours, _ = talk(Sampler(adapted, COUNT, END, GREEDY), heard)
+        theirs, _ = talk(engine.sampler(COUNT, END, GREEDY), heard)
+        drawn, rows = talk(engine.sampler(COUNT, END, WARM), heard)
+        again, _ = talk(engine.sampler(COUNT, END, WARM), heard)
+        gap = largest_gap(adapted, drawn, rows)
+    with torch.no_grad():
+        model.get_input_embeddings().weight.mul_(0.5)
+    with engine.awake():
+        synced, later = talk(engine.sampler(COUNT, END, WARM), heard)
+    pairs = list(zip(tokens(ours), tokens(theirs), strict=True))
+    print(
+        json.dumps(
+            {
+                "same_greedy_turns": float(np.mean([a == b for a, b in pairs])),
+                "largest_gap": gap,
+                "stale": largest_gap(adapted, drawn, rows),
+                "after_a_change": largest_gap(adapted, synced, later),
+                "repeats_itself": tokens(drawn) == tokens(again),
+                "lengths": sorted({len(ids) for ids in tokens(drawn)}),
+            }
+        )
+    )
+    engine.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -145,12 +145,12 @@ def _train(session: Session) -> None:
         tabular.train(session)
     else:
         from harness.policy import fetch
+        from harness.train import vllm_address
 
+        vllm_address.check(session.config)
         if session.config.policy.kind == "hf":
             fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
-        from harness.train import vllm_address
         from harness.train import language
-        vllm_address.check(session.config)
 
         language.train(session)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,7 @@ class _Walk:
             if is_run:
                 self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
             return
-        inner = [folder / n for n, is_folder in sorted(names.items()) if is_folder and _entered(n)]
+        inner = [folder / n for n in sorted(names, key=_counted) if names[n] and _entered(n)]
         if is_run:
             yield _folder_run(folder)
         elif depth == 1 and not in_run and not any(names.values()):
@@ -101,6 +102,12 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:
         return False
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """Sorts 2-hard before 10-hard."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]
 
 
 def _entered(name: str) -> bool:

@@ -26,11 +26,12 @@ class Mark:
 
 
 def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
-    """Of the runs whose level has a card; none where all have the same one."""
+    """Of the runs whose level has a card; none where all have the same one, or none an onset."""
     called = naming.names(analysis)
     found = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
     distinct = {str(mark.difficulty) for mark in found}
-    return tuple(found) if len(distinct) > 1 else ()
+    some = any(mark.onset is not None for mark in found)
+    return tuple(found) if some and len(distinct) > 1 else ()
 
 
 def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:

@@ -21,9 +21,10 @@ def problems(found: Discovery) -> dict[str, str]:
 
 
 def test_runs_at_any_depth_in_the_order_of_their_names(tmp_path: Path) -> None:
-    for name in ("b/1-run", "a/deep/er/run", "a/0-run"):
+    ordered = ["a/0-run", "a/deep/er/run", "b/2-run", "b/10-run"]
+    for name in reversed(ordered):
         synthetic.write_rows(tmp_path / name, ROWS)
-    assert names(discover([tmp_path]), tmp_path) == ["a/0-run", "a/deep/er/run", "b/1-run"]
+    assert names(discover([tmp_path]), tmp_path) == ordered
 
 
 def test_run_json_alone_is_a_run_without_rows(tmp_path: Path) -> None:

@@ -65,6 +65,13 @@ def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
     assert len(rows) == 3 * 2
 
 
+def test_no_onset_anywhere_is_no_picture(sweep):
+    easy = (sweep / "0-easy-seed1" / "metrics.jsonl").read_text()
+    (sweep / "1-hard-seed1" / "metrics.jsonl").write_text(easy)
+    found = sketches.sketches(analysis.analyse([sweep]), False)
+    assert "onset_by_difficulty" not in [sketch.name for sketch in found]
+
+
 @pytest.mark.parametrize(
     "damage",
     ["", "[]", "{", '{"cards": [{"runs": ["1-hard-seed1"]}]}', '{"cards": null}'],

@@ -46,6 +46,7 @@ TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
 ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
 LEVELS = ("easy", "medium", "hard")
+TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
 
 
@@ -172,6 +173,8 @@ class TrainerConfig:
     """CPU threads of one run; results are byte-equal only at equal threads."""
     gpus: int = 0
     """GPUs that are the run's alone while it runs."""
+    report_to: list[str] = field(default_factory=list)
+    """Trackers that are told of every row: wandb, mlflow, tensorboard, trackio."""
     grace_s: float = 30.0
     """Seconds a stop request may take before the run is ended without a checkpoint."""
     deadline_s: float | None = None
@@ -197,6 +200,8 @@ class TrainerConfig:
         in_range("trainer.threads", self.threads, 1, 1024)
         in_range("trainer.gpus", self.gpus, 0, 1024)
         in_range("trainer.grace_s", self.grace_s, 0.1, 86_400)
+        if self.report_to:
+            all_of("trainer.report_to", self.report_to, TRACKERS)
         if self.deadline_s is not None:
             in_range("trainer.deadline_s", self.deadline_s, 0.1, 604_800)
         one_of("trainer.engine", self.engine, ENGINES)

@@ -13,6 +13,7 @@ from harness.policy import fetch
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
+FOR_TRACKERS = ("accelerate",)
 
 
 def check(configs: Iterable[RunConfig]) -> None:
@@ -23,6 +24,7 @@ def check(configs: Iterable[RunConfig]) -> None:
     known = list(configs)
     _check_gpus(known)
     _check_policies(known)
+    _check_trackers({name for config in known for name in config.trainer.report_to})
     for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
         check_users(config)
 
@@ -59,6 +61,16 @@ def _check_gpus(configs: Sequence[RunConfig]) -> None:
             "trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
             f"got {most}; of several GPUs a sweep gives each run one"
         )
+
+
+def _check_trackers(names: Iterable[str]) -> None:
+    for name in sorted(names):
+        absent = missing((name, *FOR_TRACKERS))
+        if absent:
+            raise ConfigError(
+                f"trainer.report_to: {name} needs {', '.join(absent)}: "
+                f"{places.install_command('train')} {name}"
+            )
 
 
 def _check_policies(configs: Sequence[RunConfig]) -> None:

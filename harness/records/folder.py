@@ -6,6 +6,7 @@
     train.log        the child's output, in a sweep
     simulator/       what a served user answered, by step
     profiles.jsonl   simulator.profiles as they were when the run was planned
+    trackers/        what trainer.report_to keeps of the run
 
 A folder is a run once run.json is there; it is renamed into place after config.yaml.
 """
@@ -88,6 +89,10 @@ class RunFolder:
     @property
     def simulator(self) -> Path:
         return self.path / "simulator"
+
+    @property
+    def trackers(self) -> Path:
+        return self.path / "trackers"
 
     @property
     def profiles(self) -> Path:
@@ -226,7 +231,7 @@ def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
 def refuse_links(folder: RunFolder) -> None:
     """Raise DataError for a link among what a run writes: others' files may be behind it."""
     written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
-    for path in (*written, folder.simulator, folder.log):
+    for path in (*written, folder.simulator, folder.trackers, folder.log):
         if path.is_symlink():
             rule = "a run writes to files and folders of its own only"
             raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import process, said
+from harness import process, said, trackers
 from harness.config import RunConfig
 from harness.errors import (
     ConfigError,
@@ -104,7 +104,10 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
     """Status, reason and exit code."""
     try:
         process.admit_stops()
-        with sessions.opened(run, config, emit) as session:
+        with (
+            trackers.told(run, config) as tell,
+            sessions.opened(run, config, _both(emit, tell)) as session,
+        ):
             session.reach_users()
             _train(session)
     except (StoppedError, EndpointError) as error:

@@ -1,0 +1,162 @@
+"""Trackers told of a run's rows (trainer.report_to), through accelerate's classes for them.
+
+A tracker never costs a run: each works in a thread of its own, what it raises is said once and it
+is told no more, and one that hangs is left behind. metrics.jsonl has every row; they may lack some.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness import said
+from harness.config import RunConfig
+from harness.errors import DataError
+from harness.records import config_file, sweep
+from harness.records.folder import RunFolder
+
+PROJECT = "harness"
+LAST_WAIT_S = 30.0
+OTHERS_RUN = ("WANDB_RUN_ID", "MLFLOW_RUN_ID")
+"""A whole sweep would land in that one run."""
+OWN_ID: Mapping[str, Callable[[Any], str]] = {
+    "wandb": lambda run: str(run.id),
+    "mlflow": lambda run: str(run.info.run_id),
+    "trackio": lambda run: str(run.name),
+    "tensorboard": lambda writer: "tensorboard",
+}
+"""By tracker, what it calls a run; kept in the run's folder, so that a resume goes on with it."""
+Row = tuple[int, dict[str, float]]
+
+
+@contextlib.contextmanager
+def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """What takes the run's events and, from the first row on, tells the trackers of its rows."""
+    listening: list[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]] = []
+
+    def tell(event: Mapping[str, Any]) -> None:
+        if event["event"] != "step" or not config.trainer.report_to:
+            return
+        if not listening:
+            listening.extend(_begin(run, config))
+        values = {key: value for key, value in event["values"].items() if value is not None}
+        for _, _, rows in listening:
+            rows.put((event["step"], values))
+
+    try:
+        yield tell
+    finally:
+        _end(listening)
+
+
+def _begin(
+    run: RunFolder, config: RunConfig
+) -> Iterator[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]]:
+    """By now the run's own libraries are loaded: two threads that import the same may fail."""
+    for name in OTHERS_RUN:
+        os.environ.pop(name, None)
+    os.environ.setdefault("WANDB_MODE", "offline")
+    sys.stdout = sys.stderr  # they print; our events go to the descriptor, and nothing else may
+    with contextlib.suppress(Exception):  # each will say itself that it cannot be had
+        importlib.import_module("accelerate").PartialState(cpu=True)  # its logger asks for one
+    for name in config.trainer.report_to:
+        rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
+        thread = threading.Thread(target=_track, args=(name, run, config, rows), daemon=True)
+        thread.start()
+        yield name, thread, rows
+
+
+def _end(
+    listening: Sequence[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]],
+) -> None:
+    deadline = time.monotonic() + LAST_WAIT_S
+    for _, _, rows in listening:
+        rows.put(None)
+    for name, thread, _ in listening:
+        thread.join(max(0.0, deadline - time.monotonic()))
+        if thread.is_alive():
+            _warn(name, f"has not taken every row {LAST_WAIT_S:g} s after the last one")
+
+
+def _track(
+    name: str, run: RunFolder, config: RunConfig, rows: queue.SimpleQueue[Row | None]
+) -> None:
+    try:
+        first = rows.get()
+        assert first is not None
+        tracker = _started(name, run, config, first[0])
+        for step, values in itertools.chain([first], iter(rows.get, None)):
+            tracker.log(values, step)
+        tracker.finish()
+    except (Exception, SystemExit) as error:
+        text = said.shown(f"{type(error).__name__}: {error}")[:200]
+        _warn(name, f"failed and is told no more; the run goes on ({text})")
+
+
+def _started(name: str, run: RunFolder, config: RunConfig, step: int) -> Any:
+    """The tracker of that name with the run's name, group and config; the same run on a resume."""
+    kind = importlib.import_module("accelerate.tracking").LOGGER_TYPE_TO_CLASS[name]
+    run.trackers.mkdir(exist_ok=True)
+    kept = run.trackers / f"{name}.id"
+    own_id = kept.read_text() if kept.is_file() else None
+    values = {**dict(_flat(config_file.to_dict(config))), "group": group(run, config)}
+    title = f"{run.path.parent.name}/{run.path.name}"
+    tracker = {
+        "wandb": lambda: kind(
+            _project(name), name=title, group=values["group"], config=values, id=own_id,
+            resume="allow", dir=os.environ.get("WANDB_DIR", str(run.trackers)),
+        ),
+        "trackio": lambda: kind(
+            _project(name), name=own_id or title, group=values["group"], config=values,
+            resume="allow" if own_id else "never",
+        ),
+        "mlflow": lambda: kind(
+            _project(name), run_name=title, run_id=own_id, tags={"group": values["group"]}
+        ),
+        "tensorboard": lambda: kind(
+            "tensorboard", logging_dir=run.trackers, purge_step=step if own_id else None
+        ),
+    }[name]()  # fmt: skip
+    tracker.start()
+    if own_id is None:
+        kept.write_text(OWN_ID[name](tracker.tracker))
+        if name in ("mlflow", "tensorboard"):  # the others have it from the start
+            tracker.store_init_configuration(values)
+    return tracker
+
+
+def group(run: RunFolder, config: RunConfig) -> str:
+    """The words of the axes of the run's sweep but the seed; its level where there are none."""
+    try:
+        known = sweep.read(run.path.parent)
+    except DataError:
+        return config.difficulty.name
+    words = [w for row in known.runs if row.name == run.path.name for w in row.overrides]
+    axes = known.axes.keys() - {"seed"}
+    return " ".join(w for w in words if w.partition("=")[0] in axes) or config.difficulty.name
+
+
+def _project(name: str) -> str:
+    return os.environ.get(f"{name.upper()}_PROJECT", PROJECT)
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """By dotted key; null is left out, and a list is its JSON."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{before}{key}.")
+        elif value is not None:
+            yield before + key, json.dumps(value) if isinstance(value, list) else value
+
+
+def _warn(name: str, what: str) -> None:
+    said.say(f"trainer.report_to: {name} {what}")

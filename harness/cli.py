@@ -25,6 +25,7 @@ from harness.options import (
     Overrides,
     Retries,
     Reveal,
+    RunOrSweep,
 )
 
 app = typer.Typer(
@@ -104,7 +105,7 @@ def train(
 
 @app.command()
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder or a sweep's.")],
+    folder: RunOrSweep,
     events: EventsOption = None,
 ) -> None:
     """Continue a run, or a sweep's unfinished runs."""
@@ -119,7 +120,7 @@ def resume(
 
 @app.command()
 def status(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run's folder or a sweep's.")],
+    folder: RunOrSweep,
     as_json: AsJson = False,
 ) -> None:
     """Say how a run or a sweep stands."""
@@ -136,7 +137,10 @@ def status(
 
 @app.command("fit-entropy-law")
 def fit_entropy_law(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH", help="Runs, sweeps, or logs.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", readable=False, help="Runs, sweeps, or logs."),
+    ],
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")

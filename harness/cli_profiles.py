@@ -10,7 +10,9 @@ import typer
 profiles = typer.Typer(
     no_args_is_help=True, help="Users of one's own, for simulator.profiles=FILE."
 )
-File = Annotated[Path, typer.Argument(metavar="FILE", help="JSONL, one user a line.")]
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", readable=False, help="JSONL, one user a line.")
+]
 
 
 @profiles.command()
@@ -26,7 +28,9 @@ def check(file: File) -> None:
 
 @profiles.command("from-rlver")
 def from_rlver(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Published profiles.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", readable=False, help="Published profiles.")
+    ],
     out: Annotated[Path, typer.Option("--out", help="The file to make.")],
     held_out: Annotated[
         list[Path] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.console import Console
 from harness import outputs, said, workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
+from harness.law.discover import is_folder
 from harness.law.margins import parse as parse_margins
 from harness.law.results import Analysis
 from harness.report import left_out, tables, write
@@ -76,8 +78,9 @@ def _print(found: Analysis, as_json: bool, explain: bool) -> None:
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:
-    """law/ inside the first path if that is a folder, else here."""
-    return paths[0] / "law" if paths[0].is_dir() else Path("law")
+    """law/ inside the first path if that is a folder that may be entered, else here."""
+    within = is_folder(paths[0]) and os.access(paths[0], os.X_OK)
+    return paths[0] / "law" if within else Path("law")
 
 
 def _refuse_no_name(option: str, column: str | None) -> None:

@@ -16,6 +16,10 @@ Overrides = Annotated[
         help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
     ),
 ]
+RunOrSweep = Annotated[  # readable=False: that it is read is for us to say, with our exit code
+    Path,
+    typer.Argument(metavar="DIR", readable=False, help="A run's folder or a sweep's."),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
 Retries = Annotated[
     int,

@@ -22,6 +22,7 @@ def resume(path: Path, events: str | None) -> tuple[Sweep, int]:
 
     Raises DataError if there is nothing to resume, StoppedError if a live process holds it.
     """
+    _look_into(path)
     return _resume_sweep(path, events) if is_sweep(path) else _resume_run(path, events)
 
 
@@ -40,6 +41,7 @@ def status(path: Path) -> dict[str, Any]:
     """run.json or sweep.json; what says it is done and lacks rows has failed. Raises DataError
     if it is neither.
     """
+    _look_into(path)
     if is_sweep(path):
         from harness import ledger
 
@@ -54,6 +56,16 @@ def status(path: Path) -> dict[str, Any]:
     if damage:
         found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
     return found.to_json()
+
+
+def _look_into(path: Path) -> None:
+    """Raises DataError for a path that leads round in a circle, or where nobody lets us look."""
+    try:
+        (path.resolve() / sweep.FILE).is_file()
+    except (OSError, RuntimeError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        rule = "must be a folder that can be looked into"
+        raise DataError(f"{path}: {rule}, and cannot: {why}") from error
 
 
 def is_sweep(path: Path) -> bool:

@@ -42,7 +42,7 @@ class _Walk:
 
     def named(self, path: Path) -> Iterator[Found]:
         """The runs at or below a path named by the user."""
-        if not path.is_dir():
+        if not is_folder(path):
             yield _named_file(path)
             return
         found = list(self.below(path, depth=0, in_run=False))
@@ -56,10 +56,10 @@ class _Walk:
         try:
             if not self._first_visit(folder):
                 return
-            names = {entry.name: _is_folder(entry) for entry in os.scandir(folder)}
+            names = {entry.name: is_folder(entry) for entry in os.scandir(folder)}
         except OSError as error:
             message = f"{folder}: cannot be listed: {error.strerror or error}"
-            yield Found(str(folder), folder, None, ReadProblem("unreadable", message))
+            yield Found(str(folder), None, None, ReadProblem("unreadable", message))
             return
         is_run = "run.json" in names or "metrics.jsonl" in names
         if RESULTS in names and depth > 0:
@@ -96,8 +96,8 @@ def discover(paths: Sequence[Path]) -> Discovery:
     return Discovery(tuple(runs.values()), tuple(skipped.values()))
 
 
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """Of an entry that cannot be told, such as a link to itself: no."""
+def is_folder(entry: os.DirEntry[str] | Path) -> bool:
+    """Of what cannot be told, such as a link to itself: no."""
     try:
         return entry.is_dir()
     except OSError:
@@ -115,8 +115,14 @@ def _entered(name: str) -> bool:
 
 
 def _named_file(path: Path) -> Found:
-    if not path.exists():
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
         problem = ReadProblem("missing_file", f"{path}: a path must exist, and this one does not")
+        return Found(str(path), None, None, problem)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        problem = ReadProblem("unreadable", f"{path}: must be readable, and is not: {why}")
         return Found(str(path), None, None, problem)
     own = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
     return Found(str(path), path.parent if own else None, path)

@@ -20,6 +20,7 @@ from harness.options import (
     EventsOption,
     Figures,
     ForecastFrom,
+    Logs,
     Margins,
     OnFailure,
     Overrides,
@@ -137,10 +138,7 @@ def status(
 
 @app.command("fit-entropy-law")
 def fit_entropy_law(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", readable=False, help="Runs, sweeps, or logs."),
-    ],
+    paths: Logs,
     as_json: AsJson = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")

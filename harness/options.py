@@ -20,6 +20,9 @@ RunOrSweep = Annotated[  # readable=False: that it is read is for us to say, wit
     Path,
     typer.Argument(metavar="DIR", readable=False, help="A run's folder or a sweep's."),
 ]
+Logs = Annotated[
+    list[Path], typer.Argument(metavar="PATH", readable=False, help="Runs, sweeps, or logs.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
 Retries = Annotated[
     int,

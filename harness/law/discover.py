@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from harness.law.results import ReadProblem
 from harness.records.folder import RunFolder
 
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
 
@@ -117,12 +119,12 @@ def _entered(name: str) -> bool:
 def _named_file(path: Path) -> Found:
     try:
         path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        problem = ReadProblem("missing_file", f"{path}: a path must exist, and this one does not")
-        return Found(str(path), None, None, problem)
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        problem = ReadProblem("unreadable", f"{path}: must be readable, and is not: {why}")
+    except OSError as error:
+        rule = f"must be readable, and is not: {error.strerror or error}"
+        problem = ReadProblem("unreadable", f"{path}: {rule}")
+        if error.errno in NOT_THERE:
+            rule = "a path must exist, and this one does not"
+            problem = ReadProblem("missing_file", f"{path}: {rule}")
         return Found(str(path), None, None, problem)
     own = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
     return Found(str(path), path.parent if own else None, path)

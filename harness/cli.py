@@ -25,6 +25,7 @@ from harness.options import (
     OnFailure,
     Overrides,
     Retries,
+    Results,
     Reveal,
     RunOrSweep,
 )
@@ -140,9 +141,7 @@ def status(
 def fit_entropy_law(
     paths: Logs,
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")
-    ] = None,
+    out: Results = None,
     reward: Annotated[str | None, typer.Option("--reward", help="Column to use as R.")] = None,
     entropy: Annotated[str | None, typer.Option("--entropy", help="Column to use as H.")] = None,
     explain: Annotated[

@@ -23,6 +23,9 @@ RunOrSweep = Annotated[  # readable=False: that it is read is for us to say, wit
 Logs = Annotated[
     list[Path], typer.Argument(metavar="PATH", readable=False, help="Runs, sweeps, or logs.")
 ]
+Results = Annotated[
+    Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
 Retries = Annotated[
     int,

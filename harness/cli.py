@@ -24,8 +24,8 @@ from harness.options import (
     Margins,
     OnFailure,
     Overrides,
-    Retries,
     Results,
+    Retries,
     Reveal,
     RunOrSweep,
 )

@@ -186,12 +186,16 @@ def test_a_file_that_grows_while_it_is_read_gives_the_rows_that_were_there(
         assert result.n_valid == kept + (not torn)
 
 
-def test_a_csv_without_its_last_line_end_may_hold_half_a_number(tmp_path: Path) -> None:
+def test_of_a_csv_without_its_last_line_end_a_whole_row_counts_and_half_a_one_is_named(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("step,entropy,reward\n1,0.5,0.25\n2,0.4,0.3")
-    table = reading.read(path, KEYS)
-    assert table.columns["reward"].tolist() == [0.25]
-    assert table.damage == {"torn_last_line": [3]}
+    for last, rewards, damage in (("2,0.4,0.3", [0.25, 0.3], {}),
+                                  ("2,0.4", [0.25], {"torn_last_line": [3]})):  # fmt: skip
+        path.write_text("step,entropy,reward\n1,0.5,0.25\n" + last)
+        table = reading.read(path, KEYS)
+        assert table.columns["reward"].tolist() == rewards
+        assert table.damage == damage
 
 
 def test_the_first_few_rows_left_out_are_named_on_stderr(

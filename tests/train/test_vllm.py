@@ -18,6 +18,7 @@ import pytest
 from harness import devices, engines
 from harness.config import PolicyConfig, RunConfig
 from harness.records.folder import RunFolder
+from harness.train import warm_start
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, status
@@ -127,7 +128,9 @@ def test_users_who_take_their_time_are_talked_with_in_waves(tmp_path: Path) -> N
 
 def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     brief = {"warm_start_copy_steps": 0, "warm_start_steps": 60, "warm_start_learning_rate": 0.02}
-    run = make_run(tmp_path / "run", config(PolicyConfig(**brief), steps=1))
+    policy = PolicyConfig(**brief)
+    warm_start.ensure(policy)
+    run = make_run(tmp_path / "run", config(policy, steps=1))
     code, _, err = finish(run)
     assert code == 0, err
     (row,) = rows(run)
@@ -135,8 +138,11 @@ def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     assert row["text/grammatical"] is not None
 
 
-def test_no_room_for_vllm_is_told_in_one_line(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", config(gpu_memory_share=0.95))
+def test_no_room_for_vllm_is_told_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1000000")  # GiB
+    run = make_run(tmp_path / "run", config())
     code, _, err = finish(run)
     assert code == 71
     told = "trainer.gpu_memory_share: vLLM must find room to start, got: "

@@ -7,6 +7,7 @@ Each class checks its own ranges when it is built, so that no invalid config exi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.checks import all_of, in_range, one_of
 from harness.errors import ConfigError
@@ -125,6 +126,10 @@ class AlgorithmConfig:
     learning_rate: float = 1e-3
     std_floor: float | None = 0.10
     """Least standard deviation advantages are divided by; 0 = plain division, null = none."""
+    std_over: str = "group"
+    """The rewards whose standard deviation that is: group or batch."""
+    denominator: str = "tokens"
+    """Of the summed loss: tokens (their mean), or constant (the most that a batch could hold)."""
     null_control: bool = False
     """Permute the advantages inside each group: same magnitudes, no signal."""
     clip_low: float = 0.2
@@ -140,6 +145,8 @@ class AlgorithmConfig:
         in_range("algorithm.learning_rate", self.learning_rate, 0, 1e4)
         if self.std_floor is not None:
             in_range("algorithm.std_floor", self.std_floor, 0, 10)
+        one_of("algorithm.std_over", self.std_over, ("group", "batch"))
+        one_of("algorithm.denominator", self.denominator, ("tokens", "constant"))
         in_range("algorithm.clip_low", self.clip_low, 0, 1)
         in_range("algorithm.clip_high", self.clip_high, 0, 100)
         in_range("algorithm.adam_beta1", self.adam_beta1, 0, 0.9999)
@@ -153,6 +160,15 @@ class RemedyConfig:
     """What is done to keep entropy alive; `none` does nothing."""
 
     name: str = "none"
+    methods: dict[str, Any] = field(default_factory=dict)
+    """Method -> its keys and values, which the files of harness/train/remedies check."""
+
+    def __post_init__(self) -> None:
+        if (self.name == "none") != (not self.methods):
+            raise ConfigError(
+                "remedy.methods must be empty with remedy=none and name a method with any other, "
+                f"got {', '.join(self.methods) or 'none'} with {self.name}"
+            )
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from harness.config import RunConfig
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
+METHODS = "remedy.methods."
+"""Below it stand the keys of methods, which their own files know."""
 HYDRA_GROUPS = ("hydra/launcher", "hydra/sweeper")
 HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
 LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
@@ -176,7 +178,7 @@ def _check_ours(word: Word) -> None:
         )
     if word.package is not None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
-    if word.key not in known_keys():
+    if word.key not in known_keys() and not word.key.startswith(METHODS):
         raise ConfigError(no_such_key(word.key, unsecret(word.text)))
     if word.prefix == "+":
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
@@ -220,6 +222,8 @@ def _kind(kind: Any) -> str:
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     if kind in names:
         return names[kind]
+    if typing.get_origin(kind) is dict:
+        return "a mapping of names to their keys"
     if typing.get_origin(kind) is list:
         return "a list of names, as in [a,b]"
     choices = [_kind(part) for part in typing.get_args(kind) if part is not type(None)]

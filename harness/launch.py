@@ -129,7 +129,9 @@ def _read(overrides: Sequence[str]) -> list[Word]:
 
 
 def _at(word: Word, number: int) -> str:
-    """The word at one value of its axis."""
+    """The word at one value of its axis; what is not there yet of a method is added to it."""
+    if word.key.startswith(keys.METHODS) and word.prefix != "~":
+        return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 

@@ -42,6 +42,7 @@ def build(points: Sequence[Point], swept: Iterable[str]) -> Plan:
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_repeats(points)
+    _check_remedies(points)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 
@@ -54,6 +55,16 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
         if first != number:
             words = " ".join(point.overrides)
             raise ConfigError(f"runs {first} and {number} of the sweep are the same: {words}")
+
+
+def _check_remedies(points: Sequence[Point]) -> None:
+    """What a method's keys may be is known to its file, which needs numpy: read where one is."""
+    treated = [point.config for point in points if point.config.remedy.methods]
+    if treated:
+        from harness.train import remedy_choice
+
+        for config in treated:
+            remedy_choice.check(config)
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:

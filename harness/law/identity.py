@@ -55,7 +55,8 @@ class Identity:
     @property
     def intervened(self) -> bool:
         """Whether a remedy acted on entropy; the law is not claimed there."""
-        return _text(self.config, "remedy", "name") not in (None, "none")
+        remedy = _part(self.config, "remedy")
+        return remedy.get("name") not in (None, "none") or bool(remedy.get("methods"))
 
 
 def read(folder: Path | None) -> Identity:

@@ -33,7 +33,7 @@ MEASURED = {
     "sampling/sampling_logp_difference/mean": "|log-probability by the engine - by the trainer|",
     "sampling/sampling_logp_difference/max": "the largest of these",
     **{
-        f"sampling/importance_sampling_ratio/{of}": f"{of} weight of a token in the loss; under vLLM"
+        f"sampling/importance_sampling_ratio/{of}": f"{of} weight of a token in the loss (vLLM)"
         for of in ("min", "mean", "max")
     },
     "completions/mean_length": "policy tokens (acts) a conversation",
@@ -77,6 +77,7 @@ MEASURED = {
     "curriculum/difficulty": "where an adaptive curriculum stands, 0 (easy) to 100 (hard)",
     "curriculum/replies_before": "mean replies before the policy takes over (curriculum=reverse)",
     "remedy/acted": "share of tokens the remedy acted upon",
+    "entropy_coef": "what H is multiplied by in the loss, where a remedy adds it",
     "sim/failed": "conversations without a reward because the simulator failed",
     **{f"sim/failed/{kind}": f"of these, by {kind}" for kind in SIMULATOR_FAULTS},
 }

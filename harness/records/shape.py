@@ -51,7 +51,7 @@ def fits(value: Any, kind: Any) -> bool:
         return any(fits(value, one) for one in inner)
     if origin in (list, Sequence):
         return isinstance(value, list) and _all_fit(value, inner[0])
-    if origin is Mapping:
+    if origin in (Mapping, dict):
         return isinstance(value, dict) and _all_fit(value.values(), inner[1])
     if dataclasses.is_dataclass(kind):
         return isinstance(value, dict)

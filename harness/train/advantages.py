@@ -36,25 +36,30 @@ def group_stds(rewards: FloatArray, group_size: int) -> FloatArray:
     return np.asarray(std)
 
 
-def group_relative(rewards: FloatArray, group_size: int, std_floor: float | None) -> FloatArray:
+def group_relative(
+    rewards: FloatArray, group_size: int, std_floor: float | None, std_over: str = "group"
+) -> FloatArray:
     """Advantages, shape (n,), of rewards of shape (n,) in which groups are consecutive.
 
     A missing reward (nan) is left out of its group's baseline and gets advantage 0.
     `std_floor`: divide by max(std, floor); 0 = by std alone; None = no division, as in
-    arXiv 2503.20783, section 3.2.
+    arXiv 2503.20783, section 3.2. `std_over`: the std of the group's rewards, or of all of the
+    batch's, as in arXiv 2508.08221.
     """
     known, values = _known(rewards, group_size)
     means, stds = group_means(rewards, group_size), group_stds(rewards, group_size)
     centred = np.where(known & (stds > 0)[:, None], values - np.nan_to_num(means)[:, None], 0.0)
     if std_floor is None:
         return centred.ravel()
+    if std_over == "batch" and known.any():
+        stds = np.full_like(stds, values[known].std())
     divisor = np.maximum(stds, std_floor) if std_floor > 0 else stds + TINY
     scaled: FloatArray = centred / np.nan_to_num(divisor, nan=1.0)[:, None]
     return scaled.ravel()
 
 
 def group_relative_by_turn(
-    rewards: FloatArray, group_size: int, std_floor: float | None
+    rewards: FloatArray, group_size: int, std_floor: float | None, std_over: str = "group"
 ) -> FloatArray:
     """Advantages, shape (n, turns), of rewards of shape (n, turns), nan where no turn was held.
 
@@ -63,7 +68,7 @@ def group_relative_by_turn(
     turns are known to be two. An advantage holds for its own turn only; what a reply does to later
     turns is left to the terminal part of `mixed`. Who is alone in a turn gets 0.
     """
-    columns = [group_relative(column, group_size, std_floor) for column in rewards.T]
+    columns = [group_relative(column, group_size, std_floor, std_over) for column in rewards.T]
     return np.stack(columns, axis=1)
 
 

@@ -29,7 +29,7 @@ from harness.train.curriculum import Course, lessons
 from harness.train.rewards import Earned
 from harness.train.side_by_side import SideBySide
 
-SPEECH, PERMUTATION = 1, 2
+SPEECH, PERMUTATION, REMEDY = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
 
 
@@ -80,6 +80,18 @@ def draws_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.ran
     return np.random.default_rng([config.seed, step, stream, *([wave] if wave else [])])
 
 
+def denominator(config: RunConfig, tokens: int) -> float:
+    """What the summed loss of a batch of so many tokens is divided by.
+
+    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have held: a
+    constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).
+    """
+    if config.algorithm.denominator == "tokens":
+        return tokens
+    turn = 1 if config.policy.kind == "tabular" else config.policy.max_turn_tokens
+    return config.trainer.conversations * config.difficulty.turn_cap * turn
+
+
 def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
     """Group-relative advantages, shape (conversations, MAX_TURNS), one for each reply.
 
@@ -89,11 +101,11 @@ def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
     places within their group.
     """
     algorithm = config.algorithm
-    size, floor = algorithm.group_size, algorithm.std_floor
-    shared = group_relative(earned.whole, size, floor)
+    size, floor, over = algorithm.group_size, algorithm.std_floor, algorithm.std_over
+    shared = group_relative(earned.whole, size, floor, over)
     advantages = np.repeat(shared[:, None], MAX_TURNS, axis=1)
     if earned.turns is not None:
-        alone = group_relative_by_turn(earned.turns, size, floor)
+        alone = group_relative_by_turn(earned.turns, size, floor, over)
         advantages = (1 - earned.mix) * advantages + earned.mix * alone
     if not algorithm.null_control:
         return advantages

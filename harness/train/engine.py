@@ -56,14 +56,14 @@ class Transformers:
 
     corrected = False
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, note_entropies: bool = False) -> None:
+        self._model, self._note_entropies = model, note_entropies
 
     def awake(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        return Sampler(self._model, count, end, temperature)
+        return Sampler(self._model, count, end, temperature, self._note_entropies)
 
     def close(self) -> None:
         """Nothing to end."""

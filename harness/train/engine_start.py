@@ -16,13 +16,14 @@ PROBE_TOKENS = 2
 
 
 @contextmanager
-def running(session: Session, start: Start) -> Iterator[Engine]:
+def running(session: Session, start: Start, note_entropies: bool) -> Iterator[Engine]:
     """The run's engine, which has taken the weights and drawn a turn; closed in the end.
 
+    `note_entropies`: of what each token is drawn from, where the engine can, which vLLM cannot.
     Raises ConfigError if vLLM will not have this model, StoppedError if a server is out of reach.
     """
     if engines.chosen(session.config) == engines.TRANSFORMERS:
-        yield Transformers(start.learner)
+        yield Transformers(start.learner, note_entropies)
         return
     engine = _made(session, start)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,16 @@ import torch
 from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train import curriculum, engine_gap, engine_start, evaluate, rewards, thinking
+from harness.train import (
+    curriculum,
+    engine_gap,
+    engine_start,
+    evaluate,
+    rewards,
+    thinking,
+    treatment,
+)
 from harness.train import start as starts
-from harness.train.advantages import FloatArray
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
 from harness.train.conversation import Conversation, InWaves
 from harness.train.engine import Engine
@@ -25,6 +31,7 @@ from harness.train.engine_gap import GapWatch
 from harness.train.language_card import measurement_card
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
+from harness.train.language_step import StepAtHand, divergence, learning, trace_of, update_metrics
 from harness.train.measure import (
     Metrics,
     TokenTrace,
@@ -32,9 +39,9 @@ from harness.train.measure import (
     entropy_metrics,
     turn_records,
 )
-from harness.train.rewards import Earned
+from harness.train.remedy_watch import RemedyWatch
 from harness.train.session import Session
-from harness.train.speaker import LanguageSpeaker, Transcript
+from harness.train.speaker import LanguageSpeaker
 from harness.train.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
 
 
@@ -47,27 +54,10 @@ def train(session: Session) -> None:
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"
     learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-    with engine_start.running(session, start) as learner.engine:
+    noted = learner.treatment.needs_entropies
+    with engine_start.running(session, start, noted) as learner.engine:
         session.begin(measurement_card(config, start.name))
         learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
-
-
-@dataclass(slots=True)
-class StepAtHand:
-    """What is known of a step before its updates are made."""
-
-    number: int
-    held: list[Conversation]
-    transcripts: list[Transcript]
-    earned: Earned
-    advantages: FloatArray
-    """Shape (conversations, MAX_TURNS)."""
-    looked: Metrics
-    """What does not depend on the updates."""
-    passes: list[LossResult] = field(default_factory=list)
-    grad_norm: float | None = None
-    seconds: dict[str, float] = field(default_factory=dict)
-    talked_at: float = 0.0
 
 
 class LanguageRun:
@@ -81,6 +71,8 @@ class LanguageRun:
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
         self._course = curriculum.begin(session.config, _checkpoint(session))
+        self.treatment = treatment.begin(session.config, _checkpoint(session))
+        self._watch = RemedyWatch(session)
         self._gap = GapWatch(session)
 
     def talk(self, step: int) -> Talk:
@@ -102,7 +94,8 @@ class LanguageRun:
         advantages = advantages_of(earned, config, step)
         looked |= curriculum.metrics(course, held)
         transcripts = [t for speaker in speakers for t in speaker.transcripts]
-        self._step = StepAtHand(step, held, transcripts, earned, advantages, looked)
+        how = learning(self.treatment, transcripts, advantages, config, step, self._model)
+        self._step = StepAtHand(step, held, transcripts, earned, advantages, how, looked)
         self._step.talked_at = time.monotonic()
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
         rows = [transcript.row for transcript in transcripts]
@@ -113,6 +106,7 @@ class LanguageRun:
             opening,
             earned.rewards.tolist(),
             advantages.tolist(),
+            how,
             drawn if self.engine.corrected else None,
         )
 
@@ -137,29 +131,33 @@ class LanguageRun:
 
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
-        gap_nats = self._record()
+        row = self._record()
+        self.treatment = treatment.advanced(self.treatment, row["entropy"] or 0.0)
+        self._watch.look(step, row["remedy/acted"])
         self._session.finish_step(step, self._save)
-        self._gap.judge(step, gap_nats)
+        self._gap.judge(step, row[engine_gap.GAP] or 0.0)
 
     def _save(self, folder: Path) -> None:
         self.trainer.save(folder)
         curriculum.save(self._course, folder)
+        treatment.save(self.treatment, folder)
 
-    def _record(self) -> float:
-        """The gap between engine and trainer, in nats a token."""
+    def _record(self) -> Metrics:
+        """Make the row of the step at hand durable; its values."""
         at = self._step
         trace = trace_of(at)
         drawn = np.concatenate([t.logp for t in at.transcripts])
-        gap = engine_gap.metrics(trace.logp, drawn, self.engine.corrected)
-        values = {
+        acted = [p.acted_share for p in at.passes]
+        values: Metrics = {
             **conversation_metrics(at.held, self._config, at.earned.rewards),
             **entropy_metrics(trace),
             **self._thoughts(at, trace),
             **at.looked,
-            **_update_metrics(at.passes),
+            **update_metrics(at.passes),
+            **treatment.metrics(self.treatment, at.how.marks, acted),
             "grad_norm": at.grad_norm,
-            "kl": _divergence(trace, at.transcripts),
-            **gap,
+            "kl": divergence(trace, at.transcripts),
+            **engine_gap.metrics(trace.logp, drawn, self.engine.corrected),
             "text/grammatical": self._grammatical(at.held),
         }
         learnt = time.monotonic() - at.talked_at
@@ -170,7 +168,7 @@ class LanguageRun:
             **at.seconds,
             learn=learnt,
         )
-        return gap[engine_gap.GAP]
+        return values
 
     def _thoughts(self, at: StepAtHand, trace: TokenTrace) -> Metrics:
         """H of thinking and of replies; nothing of a policy that does not think."""
@@ -191,43 +189,6 @@ class LanguageRun:
             f"finite, got {what} at algorithm.learning_rate "
             f"{self._config.algorithm.learning_rate:g}; lower the rate"
         )
-
-
-def trace_of(at: StepAtHand) -> TokenTrace:
-    """The batch's own tokens, conversation by conversation, under the weights before the update."""
-    scored = at.passes[0].scored
-    sizes = [len(row.logp) for row in scored]
-    conversation = np.repeat(np.arange(len(sizes)), sizes)
-    turn = np.array([turn for t in at.transcripts for turn in t.row.turn if turn], dtype=np.int64)
-    return TokenTrace(
-        entropy_nats=_joined([row.entropy_nats for row in scored]),
-        entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
-        logp=_joined([row.logp for row in scored]),
-        advantage=at.advantages[conversation, turn - 1],
-        conversation=conversation,
-        turn=turn,
-    )
-
-
-def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
-    joined: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
-    return joined
-
-
-def _update_metrics(passes: Sequence[LossResult]) -> Metrics:
-    low = float(np.mean([p.low_share for p in passes]))
-    high = float(np.mean([p.high_share for p in passes]))
-    return {
-        "clip_ratio/low_mean": low,
-        "clip_ratio/high_mean": high,
-        "clip_ratio/region_mean": low + high,
-    }
-
-
-def _divergence(trace: TokenTrace, transcripts: Sequence[Transcript]) -> float | None:
-    """Mean log-ratio of the policy against the start policy, on its own tokens."""
-    start = np.concatenate([t.start_logp for t in transcripts])
-    return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None
 
 
 def _checkpoint(session: Session) -> Path | None:

@@ -1,7 +1,8 @@
-"""GRPO's clipped loss on a language model, and what its tokens were like before the update.
+"""The loss of a batch on a language model, and what its tokens were like before the update.
 
 Only the policy's own positions go through the head, in small batches of conversations of like
-length. The formula is that of harness.train.losses, where it is checked by hand.
+length. The formulas are numpy's, in harness.train.treatment: what goes backward here is the slope
+that they give each token.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from harness.train.advantages import FloatArray, IntArray
 from harness.train.scoring import (
     chunks,
     drawn,
@@ -23,6 +26,7 @@ from harness.train.scoring import (
     own_states,
 )
 from harness.train.token_rows import by_length, padded
+from harness.train.treatment import Marks, Treated, Treatment
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""
@@ -64,15 +68,21 @@ class LossResult:
     low_share: float
     """Share of tokens with a negative advantage whose ratio fell below 1 - clip_low."""
     high_share: float
+    acted_share: float = 0.0
+    """Share of tokens that a remedy acted upon."""
 
 
 @dataclass(frozen=True, slots=True)
-class Clip:
-    """The clipped ratio's bounds, and the temperature at which the tokens were drawn."""
+class Learning:
+    """How a batch is learned from."""
 
-    low: float
-    high: float
+    treatment: Treatment
+    marks: Marks
+    """Of the own tokens, conversation by conversation."""
     temperature: float
+    """At which they were drawn."""
+    denominator: float
+    """What the summed loss is divided by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,75 +90,114 @@ class _Piece:
     """Some own tokens of a batch, all of shape (tokens,)."""
 
     tokens: Tensor
-    advantage: Tensor
+    advantage: FloatArray
+    marks: Marks
     old: Tensor | None
     engine: Tensor | None
 
 
-def accumulate_gradient(model: Any, batch: LossBatch, clip: Clip) -> LossResult:
-    """Loss over all own tokens of the batch, every token weighing the same; adds its gradient.
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """What came of some own tokens, shapes (tokens,), and sums over them."""
+
+    columns: tuple[Tensor, Tensor, Tensor]
+    """logp, H, H at T = 1."""
+    value: float
+    """Their share of the loss."""
+    low_high_acted: IntArray
+    """How many were clipped from below and above, and how many a remedy acted upon."""
+
+
+def accumulate_gradient(model: Any, batch: LossBatch, how: Learning) -> LossResult:
+    """Loss over all own tokens of the batch; adds its gradient.
 
     Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are held at once,
     and through the head piece by piece, so that few logits are.
     """
-    total = sum(sum(row) for row in batch.own)
     scored: list[Scored | None] = [None] * len(batch.ids)
-    value, low, high = 0.0, 0, 0
+    value, counts = 0.0, np.zeros(3, dtype=np.int64)
+    places = np.split(np.arange(len(how.marks.weight)), np.cumsum([sum(row) for row in batch.own]))
     for part in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
         ids = padded([batch.ids[i] for i in part], fill=0).to(model.device)
         own = padded([batch.own[i] for i in part], fill=0).bool().to(model.device)
-        found, part_loss, clipped_low, clipped_high = _learn(
-            model, own_states(model, ids, own), _piece(batch, part, ids, own), clip, total
+        marks = how.marks.at(np.concatenate([places[i] for i in part]))
+        learned = _learn(
+            model, own_states(model, ids, own), _piece(batch, part, ids, own, marks), how
         )
-        value, low, high = value + part_loss, low + clipped_low, high + clipped_high
-        sizes = [sum(batch.own[i]) for i in part]
-        for i, *row in zip(part, *_by_size(found, sizes), strict=True):
+        value, counts = value + learned.value, counts + learned.low_high_acted
+        sizes = [len(places[i]) for i in part]
+        for i, *row in zip(part, *_by_size(learned.columns, sizes), strict=True):
             scored[i] = Scored(*row)
     rows = [row for row in scored if row is not None]
-    return LossResult(value, rows, low / total, high / total)
+    return LossResult(value, rows, *(counts / len(how.marks.weight)).tolist())
 
 
-def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor) -> _Piece:
+def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor, marks: Marks) -> _Piece:
     tokens = ids[:, 1:][own[:, 1:]]
-    advantage = torch.tensor([a for i in part for a in batch.advantage[i]], device=ids.device)
+    advantage = np.array([a for i in part for a in batch.advantage[i]])
     old = None if batch.old_logp is None else torch.cat([batch.old_logp[i] for i in part])
     drawn_by = batch.engine_logp
     engine = None if drawn_by is None else [logp for i in part for logp in drawn_by[i]]
     return _Piece(
         tokens,
         advantage,
+        marks,
         None if old is None else old.to(ids.device),
         None if engine is None else torch.tensor(engine, device=ids.device),
     )
 
 
-def _learn(
-    model: Any, states: Tensor, said: _Piece, clip: Clip, total: int
-) -> tuple[tuple[Tensor, Tensor, Tensor], float, int, int]:
-    """(logp, H, H at T = 1) of the tokens, their share of the loss, and how many were clipped."""
+def _learn(model: Any, states: Tensor, said: _Piece, how: Learning) -> _Learned:
     head = model.get_output_embeddings()
     held = states.detach().requires_grad_()
     found: list[tuple[Tensor, Tensor, Tensor]] = []
-    value, low, high = 0.0, 0, 0
+    value, counts = 0.0, np.zeros(3, dtype=np.int64)
     for at in chunks(held, head):
         logits = head_logits(head, held[at])
-        log_p = log_distribution(logits, clip.temperature)
+        log_p = log_distribution(logits, how.temperature)
         logp = drawn(log_p, said.tokens[at])
-        old = logp.detach() if said.old is None else said.old[at]
-        advantage = said.advantage[at]
-        if said.engine is not None:
-            advantage = advantage * importance(old, said.engine[at])
-        loss, clipped_low, clipped_high = _clipped(logp, old, advantage, clip)
-        torch.autograd.backward(loss / total)
-        value += loss.item() / total
-        low, high = low + clipped_low, high + clipped_high
+        treated, weight = _treated(logp.detach(), said, at, how)
         hot = entropies(log_p.detach())
-        same = clip.temperature == 1
+        _backward(log_p, logp, hot, weight * treated.loss.slope, how)
+        bonus = how.marks.bonus * float(hot.double().sum())
+        value += (float((weight * treated.loss.value).sum()) - bonus) / how.denominator
+        counts += [m.sum() for m in (treated.loss.low, treated.loss.high, treated.acted)]
+        same = how.temperature == 1
         cold = hot if same else entropies(log_distribution(logits.detach(), 1.0))
         found.append((logp.detach(), hot, cold))
     torch.autograd.backward(states, held.grad)
     logps, hots, colds = zip(*found, strict=True)
-    return (torch.cat(logps), torch.cat(hots), torch.cat(colds)), value, low, high
+    return _Learned((torch.cat(logps), torch.cat(hots), torch.cat(colds)), value, counts)
+
+
+def _treated(logp: Tensor, said: _Piece, at: slice, how: Learning) -> tuple[Treated, FloatArray]:
+    """The loss of the tokens `at`, and what each weighs for having been drawn by an engine."""
+    old = logp if said.old is None else said.old[at]
+    weight = np.ones(len(logp))
+    if said.engine is not None:
+        weight = _numbers(importance(old, said.engine[at]))
+    marks, advantage = said.marks.at(at), said.advantage[at]
+    return how.treatment.loss(_numbers(logp), _numbers(old), advantage, marks), weight
+
+
+def _backward(
+    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: FloatArray, how: Learning
+) -> None:
+    """d loss / d logp of the tokens drawn, and of H where there is a bonus for it, to the states.
+
+    Through a log-softmax, -p (log p + H) at log p is the gradient of H.
+    """
+    ends, slopes = [logp], [torch.from_numpy(slope / how.denominator).to(logp)]
+    if how.marks.bonus:
+        sure = log_p.detach()
+        ends.append(log_p)
+        slopes.append(sure.exp() * (sure + entropy[:, None]) * (how.marks.bonus / how.denominator))
+    torch.autograd.backward(ends, slopes)
+
+
+def _numbers(values: Tensor) -> FloatArray:
+    numbers: FloatArray = values.double().cpu().numpy()
+    return numbers
 
 
 def importance(trainer: Tensor, engine: Tensor) -> Tensor:
@@ -194,16 +243,6 @@ def _by_row(
         )
         found.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
     return [found[i] for i in range(len(ids))]
-
-
-def _clipped(logp: Tensor, old: Tensor, advantage: Tensor, clip: Clip) -> tuple[Tensor, int, int]:
-    """Summed loss, and how many tokens were clipped from below and from above."""
-    ratio = (logp - old).exp()
-    kept = ratio.clamp(1 - clip.low, 1 + clip.high)
-    loss = -torch.minimum(ratio * advantage, kept * advantage).sum()
-    low = ((advantage < 0) & (ratio < 1 - clip.low)).sum()
-    high = ((advantage > 0) & (ratio > 1 + clip.high)).sum()
-    return loss, int(low), int(high)
 
 
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:

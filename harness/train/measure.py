@@ -20,6 +20,7 @@ from harness.config import RunConfig
 from harness.records.conversations import TurnRecord
 from harness.train.advantages import FloatArray, IntArray, group_stds
 from harness.train.conversation import MAX_TURNS, Conversation, Exchange
+from harness.train.covariance import covariance
 from harness.train.lost import failures
 from harness.train.strategies import strategy_metrics
 
@@ -81,7 +82,7 @@ def entropy_metrics(trace: TokenTrace) -> Metrics:
         "entropy/mean_of_means": _mean(sums / lengths),
         **per_turn,
         "entropy/top20_share": top_share(trace.entropy_nats),
-        "cov/mean": _covariance(trace.logp, trace.advantage),
+        "cov/mean": covariance(trace.logp, trace.advantage),
         "completions/mean_length": _mean(lengths),
         "completions/max_length": float(lengths.max()) if len(lengths) else None,
     }
@@ -236,13 +237,6 @@ def _emotion_metrics(held: Sequence[Conversation]) -> Metrics:
 
 def _mean(values: Sequence[float] | NDArray[Any]) -> float | None:
     return float(np.mean(values)) if len(values) else None
-
-
-def _covariance(first: FloatArray, second: FloatArray) -> float | None:
-    """Population covariance over tokens (arXiv 2505.22617, equation 10, averaged)."""
-    if not len(first):
-        return None
-    return float(((first - first.mean()) * (second - second.mean())).mean())
 
 
 def _present(cluster: IntArray) -> IntArray:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from harness.train.ragged_cache import RaggedCache
-from harness.train.scoring import head_logits
+from harness.train.scoring import entropies, head_logits
 from harness.train.token_rows import padded
 
 
@@ -25,6 +25,8 @@ class Said:
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
     """Of each id, at the sampling temperature."""
+    entropy_nats: list[float] = field(default_factory=list)
+    """Of what each id was drawn from; empty unless it is noted."""
 
 
 class Reader:
@@ -80,9 +82,11 @@ class Reader:
 class Sampler:
     """Draws turns from a model; what a conversation draws depends on its own uniforms only."""
 
-    def __init__(self, model: Any, count: int, end: int, temperature: float) -> None:
+    def __init__(
+        self, model: Any, count: int, end: int, temperature: float, note_entropies: bool = False
+    ) -> None:
         self._reader = Reader(model, count)
-        self._end, self._temperature = end, temperature
+        self._end, self._temperature, self._note_entropies = end, temperature, note_entropies
         self._unread: list[list[int]] = [[] for _ in range(count)]
 
     def speak(
@@ -98,10 +102,12 @@ class Sampler:
         for k in range(uniforms.shape[1]):
             order = self._reader.order
             u = torch.stack([uniform[i][k] for i in order])
-            tokens, logp = self._draw(self._reader.logits(states), u)
+            tokens, logp, entropy = self._draw(self._reader.logits(states), u)
             for i, token, value in zip(order, tokens.tolist(), logp.tolist(), strict=True):
                 said[i].ids.append(token)
                 said[i].logp.append(value)
+            for i, value in zip(order, entropy, strict=self._note_entropies):
+                said[i].entropy_nats.append(value)
             going = [i for i in order if said[i].ids[-1] != self._end]
             if not going or k + 1 == uniforms.shape[1]:
                 break
@@ -124,10 +130,14 @@ class Sampler:
         last = torch.tensor([len(piece) - 1 for piece in pieces], device=states.device)
         return states[torch.arange(len(pieces), device=states.device), last]
 
-    def _draw(self, logits: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor]:
-        """Inverse of the cumulative distribution: one uniform a row, not one a word."""
+    def _draw(self, logits: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor, list[float]]:
+        """Inverse of the cumulative distribution: one uniform a row, not one a word.
+
+        Tokens, their log-probabilities and, where they are noted, the entropies.
+        """
         logp = torch.log_softmax(logits / self._temperature, dim=-1)
+        entropy = entropies(logp).tolist() if self._note_entropies else []
         total = logp.double().exp_().cumsum_(dim=-1)
         aim = uniform[:, None] * total[:, -1:]
         tokens = torch.searchsorted(total, aim, right=True).clamp_(max=logits.shape[-1] - 1)
-        return tokens[:, 0], logp.gather(-1, tokens)[:, 0]
+        return tokens[:, 0], logp.gather(-1, tokens)[:, 0], entropy

@@ -26,6 +26,8 @@ class Transcript:
     row: TokenRow = field(default_factory=TokenRow)
     logp: list[float] = field(default_factory=list)
     """At the sampling temperature, of the weights that spoke."""
+    entropy_nats: list[float] = field(default_factory=list)
+    """Of what each was drawn from; empty unless the engine notes it."""
     start_logp: list[float] = field(default_factory=list)
     """The same under the start policy; empty without one."""
 
@@ -78,6 +80,7 @@ class LanguageSpeaker:
             transcript.row.extend(turn.ids, self._turn)
             transcript.row.extend([self._chat.end] if cut else [])
             transcript.logp.extend(turn.logp)
+            transcript.entropy_nats.extend(turn.entropy_nats)
             replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll))
         return replies
 

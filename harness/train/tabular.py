@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import STRATEGIES, AlgorithmConfig, RunConfig
+from harness.config import STRATEGIES, RunConfig
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
-from harness.train import curriculum, evaluate, probe, rewards
+from harness.train import curriculum, evaluate, probe, rewards, treatment
 from harness.train.advantages import FloatArray
-from harness.train.batch import SPEECH, advantages_of, converse, draws_of
+from harness.train.batch import REMEDY, SPEECH, advantages_of, converse, denominator, draws_of
 from harness.train.conversation import Conversation
 from harness.train.curriculum import Course
-from harness.train.losses import clipped_loss
 from harness.train.measure import (
     Metrics,
     TokenTrace,
@@ -31,20 +30,12 @@ from harness.train.measure import (
     entropy_metrics,
     turn_records,
 )
+from harness.train.remedy_watch import RemedyWatch
+from harness.train.roles import StepTokens
 from harness.train.session import Session
 from harness.train.tabular_speaker import Acts, TabularSpeaker
-
-
-@dataclass(frozen=True, slots=True)
-class Update:
-    """What came of the updates on one batch."""
-
-    policy: TabularPolicy
-    gradient_norm: float
-    """Of the last update."""
-    low_share: float
-    """Of tokens clipped from below, mean over the updates."""
-    high_share: float
+from harness.train.tabular_update import Batch, Update, log_p_of_acts, update
+from harness.train.treatment import Treatment
 
 
 def train(session: Session) -> None:
@@ -52,11 +43,12 @@ def train(session: Session) -> None:
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
     policy = _load(saved) if saved else TabularPolicy.start()
-    course = curriculum.begin(config, saved)
+    at = Standing(policy, curriculum.begin(config, saved), treatment.begin(config, saved))
+    watch = RemedyWatch(session)
     session.begin(measurement_card(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
-        policy, course = _step(session, policy, course, step)
-        session.finish_step(step, partial(_save, policy, course))
+        at = _step(session, at, step, watch)
+        session.finish_step(step, partial(_save, at))
 
 
 def measurement_card(config: RunConfig) -> dict[str, Any]:
@@ -90,56 +82,38 @@ def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:
     return float(policy.entropy_nats(seen, temperature).mean())
 
 
-def update(
-    policy: TabularPolicy,
-    acts: Acts,
-    advantage: FloatArray,
-    algorithm: AlgorithmConfig,
-    temperature: float,
-    passes: int,
-) -> Update:
-    """`passes` gradient steps on the clipped loss of the whole batch; `advantage` is per act.
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a run goes on from, and what its checkpoints hold."""
 
-    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
-    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
-    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
-    controls by different factors.
-    """
-    old = _log_p_of_acts(policy, acts, temperature)
-    shares, norm = [], 0.0
-    for _ in range(passes):
-        logp = _log_p_of_acts(policy, acts, temperature)
-        loss = clipped_loss(logp, old, advantage, algorithm.clip_low, algorithm.clip_high)
-        gradient = policy.gradient(acts.seen, acts.act, loss.gradient, temperature)
-        norm = float(np.sqrt((gradient**2).sum()))
-        policy = TabularPolicy(policy.table - algorithm.learning_rate * gradient)
-        shares.append((loss.low_share, loss.high_share))
-    low, high = np.mean(shares, axis=0).tolist()
-    return Update(policy, norm, low, high)
+    policy: TabularPolicy
+    course: Course
+    treatment: Treatment
 
 
-def _step(
-    session: Session, policy: TabularPolicy, course: Course, step: int
-) -> tuple[TabularPolicy, Course]:
+def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Standing:
     """Talk, measure, learn; the row is durable when this returns."""
     config, temperature = session.config, session.config.policy.temperature
     began = time.monotonic()
-    held, acts = _batch(policy, course, step)
+    held, acts = _batch(at.policy, at.course, step)
     talked = time.monotonic()
     earned = rewards.earned(held, config.reward)
     advantages = advantages_of(earned, config, step)
-    trace = _trace(policy, acts, advantages, temperature)
-    looked = _yardsticks(policy, config) if evaluate.due(step, config) else {}
+    trace = _trace(at.policy, acts, advantages, temperature)
+    looked = _yardsticks(at.policy, config) if evaluate.due(step, config) else {}
     measured = time.monotonic()
-    passes = config.trainer.updates_per_batch
-    done = update(policy, acts, trace.advantage, config.algorithm, temperature, passes)
+    start = log_p_of_acts(TabularPolicy.start(), acts, temperature)
+    batch = _to_learn_from(at.treatment, acts, trace, start, config, step)
+    done = update(at.policy, batch, at.treatment, config.trainer.updates_per_batch)
+    treated = treatment.metrics(at.treatment, batch.marks, done.acted)
     values = {
         **conversation_metrics(held, config, earned.rewards),
         **entropy_metrics(trace),
-        **curriculum.metrics(course, held),
+        **curriculum.metrics(at.course, held),
         **looked,
         **_update_metrics(done),
-        "kl": _divergence(trace, acts, temperature),
+        **treated,
+        "kl": float((trace.logp - start).mean()),
     }
     session.record(
         step,
@@ -150,7 +124,26 @@ def _step(
         learn=time.monotonic() - measured,
     )
     _check_finite(done, session, step)
-    return done.policy, curriculum.advanced(course, held)
+    watch.look(step, treated["remedy/acted"])
+    entropy_nats = float(trace.entropy_nats.mean())
+    next_treatment = treatment.advanced(at.treatment, entropy_nats)
+    return Standing(done.policy, curriculum.advanced(at.course, held), next_treatment)
+
+
+def _to_learn_from(
+    treatment: Treatment,
+    acts: Acts,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+    config: RunConfig,
+    step: int,
+) -> Batch:
+    """The batch with what the remedies choose of it."""
+    draws = draws_of(config, step, REMEDY)
+    tokens = StepTokens(trace.logp, trace.advantage, trace.entropy_nats, start_logp, draws)
+    total = denominator(config, len(acts.act))
+    marks = treatment.mark(tokens)
+    return Batch(acts, trace.advantage, marks, config.policy.temperature, total)
 
 
 def _check_finite(done: Update, session: Session, step: int) -> None:
@@ -177,7 +170,7 @@ def _trace(
     return TokenTrace(
         entropy_nats=policy.entropy_nats(acts.seen, temperature),
         entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
-        logp=_log_p_of_acts(policy, acts, temperature),
+        logp=log_p_of_acts(policy, acts, temperature),
         advantage=advantages[acts.conversation, acts.reply],
         conversation=acts.conversation,
         turn=acts.reply + 1,
@@ -202,21 +195,10 @@ def _update_metrics(done: Update) -> Metrics:
     }
 
 
-def _divergence(trace: TokenTrace, acts: Acts, temperature: float) -> float:
-    """Mean log-ratio of the policy against the start policy, on its own acts."""
-    start = _log_p_of_acts(TabularPolicy.start(), acts, temperature)
-    return float((trace.logp - start).mean())
-
-
-def _log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
-    log_p = policy.log_probabilities(acts.seen, temperature)
-    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
-    return chosen
-
-
-def _save(policy: TabularPolicy, course: Course, folder: Path) -> None:
-    curriculum.save(course, folder)
-    np.save(folder / "table.npy", policy.table, allow_pickle=False)
+def _save(at: Standing, folder: Path) -> None:
+    curriculum.save(at.course, folder)
+    treatment.save(at.treatment, folder)
+    np.save(folder / "table.npy", at.policy.table, allow_pickle=False)
 
 
 def _load(folder: Path) -> TabularPolicy:

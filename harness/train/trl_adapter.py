@@ -34,7 +34,7 @@ from trl import GRPOConfig, GRPOTrainer
 from harness.config import RunConfig
 from harness.policy import huggingface
 from harness.train.language_loss import (
-    Clip,
+    Learning,
     LossBatch,
     LossResult,
     accumulate_gradient,
@@ -60,6 +60,7 @@ class Talk:
     rewards: list[float]
     advantages: list[list[float]]
     """Of each conversation, for its replies in order."""
+    how: Learning
     engine_logp: list[list[float]] | None = None
     """Of each conversation's own tokens, by the engine that drew them, if it is not the model."""
 
@@ -137,10 +138,9 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """The gradient is accumulated here; what TRL gets to call backward on has none."""
-        algorithm = self._config.algorithm
-        clip = Clip(algorithm.clip_low, algorithm.clip_high, self._config.policy.temperature)
+        batch, how = _loss_batch(inputs, self._talk), self._talk.how
         with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, _loss_batch(inputs, self._talk), clip)
+            result = accumulate_gradient(model, batch, how)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 

@@ -20,14 +20,14 @@ from harness.policy import huggingface
 from harness.train import engine_gap, memory
 from harness.train.engine import Ask, PromptedSampler, in_time
 from harness.train.engine_gap import GAP, GapWatch
-from harness.train.language_loss import Clip, LossBatch, accumulate_gradient, importance
+from harness.train.language_loss import LossBatch, accumulate_gradient, importance
 from harness.train.plain_weights import plain_weights
 from harness.train.sampler import Said, Sampler
 from harness.train.session import opened
 from tests.train.made import brief, make_run
 from tests.train.test_hugging_face import SMALL
 from tests.train.test_hugging_face import config as hugging_face
-from tests.train.test_language import batch, model
+from tests.train.test_language import batch, model, plainly
 
 __all__ = ["model"]  # the fixture
 END, LIMIT = 3, 5
@@ -104,7 +104,7 @@ def test_a_token_weighs_what_the_trainer_finds_it_likelier_by_and_three_at_most(
 def test_the_loss_weighs_each_token_by_its_importance(model: Any) -> None:
     """The loss is linear in the advantage: weights on tokens are weights on advantages."""
     given = batch()
-    clip = Clip(0.2, 0.2, 1.0)
+    clip = plainly(given, 0.2, 0.2, 1.0)
     plain = accumulate_gradient(model, given, clip)
     model.zero_grad()
     trainer = [row.logp for row in plain.scored]

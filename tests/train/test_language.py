@@ -9,16 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
+from harness.config import AlgorithmConfig
 from harness.train.language_loss import (
-    Clip,
+    Learning,
     LossBatch,
     accumulate_gradient,
     own_entropies,
     own_log_probabilities,
 )
-from harness.train.losses import clipped_loss
+from harness.train.losses import clipped
 from harness.train.scoring import chunks, entropies, log_distribution
 from harness.train.token_rows import by_length
+from harness.train.treatment import Marks, Treatment
 
 WORDS = 24
 
@@ -49,6 +51,14 @@ def batch(old: bool = False) -> LossBatch:
     )
 
 
+def plainly(given: LossBatch, low: float, high: float, temperature: float) -> Learning:
+    """GRPO's clipped loss, a mean over tokens."""
+    count = sum(map(sum, given.own))
+    plain = Treatment(AlgorithmConfig(clip_low=low, clip_high=high), ())
+    marks = Marks(np.ones(count), np.zeros(count, bool), ())
+    return Learning(plain, marks, temperature, count)
+
+
 def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
     """Log-probabilities of each conversation's own tokens, one conversation at a time."""
     found = []
@@ -73,20 +83,18 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
 ) -> None:
     monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", at_once)
     given_batch = batch(old)
-    result = accumulate_gradient(model, given_batch, Clip(0.2, 0.3, 1.6))
+    result = accumulate_gradient(model, given_batch, plainly(given_batch, 0.2, 0.3, 1.6))
     found = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     logp = torch.cat(alone(model, given_batch, 1.6))
     before = logp.detach() if given_batch.old_logp is None else torch.cat(given_batch.old_logp)
     advantage = np.concatenate(given_batch.advantage)
-    by_hand = clipped_loss(
-        logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3
-    )
+    by_hand = clipped(logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3)
     # d loss / d weights = sum over tokens of d loss / d logp * d logp / d weights.
-    torch.autograd.backward((logp * torch.from_numpy(by_hand.gradient).float()).sum())
-    assert result.value == pytest.approx(by_hand.value, abs=1e-5)
-    assert (result.low_share, result.high_share) == (by_hand.low_share, by_hand.high_share)
-    assert (by_hand.low_share > 0.05) == old
+    torch.autograd.backward((logp * torch.from_numpy(by_hand.slope).float()).mean())
+    assert result.value == pytest.approx(by_hand.value.mean(), abs=1e-5)
+    assert (result.low_share, result.high_share) == (by_hand.low.mean(), by_hand.high.mean())
+    assert (by_hand.low.mean() > 0.05) == old
     for mine, parameter in zip(found, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
 
@@ -101,7 +109,7 @@ def test_no_more_logits_are_held_at_once_than_that(
 
 def test_scores_come_back_in_the_order_of_the_conversations(model: Any) -> None:
     given_batch = batch()
-    result = accumulate_gradient(model, given_batch, Clip(0.2, 0.2, 1.6))
+    result = accumulate_gradient(model, given_batch, plainly(given_batch, 0.2, 0.2, 1.6))
     for row, logp in zip(result.scored, alone(model, given_batch, 1.6), strict=True):
         torch.testing.assert_close(row.logp, logp.detach(), atol=1e-5, rtol=0)
     hot = own_entropies(model, given_batch.ids, given_batch.own, 1.6)

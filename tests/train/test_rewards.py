@@ -12,12 +12,13 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.teaching import RewardConfig
-from harness.train import evaluate, tabular
+from harness.train import evaluate
 from harness.train.batch import advantages_of, draws_of, keys_of
 from harness.train.conversation import Conversation, hold
 from harness.train.rewards import card, earned, turn_changes
 from harness.train.tabular_speaker import Acts, TabularSpeaker
 from tests.train import made
+from tests.train.test_tabular import update
 
 TURNS = RewardConfig(mode="turns")
 MIXED = RewardConfig(mode="mixed", mix=0.25)
@@ -141,8 +142,9 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
     advantages = advantages_of(got, config, 1)
     start = TabularPolicy.start()
     place = acts.conversation, acts.seen.turn
-    done = tabular.update(start, acts, advantages[place], config.algorithm, 1.0, 1)
-    ascent = (done.policy.table - start.table) / -config.algorithm.learning_rate
+    rate = config.algorithm.learning_rate
+    done = update(start, acts, advantages[place], rate, 1.0, 1)
+    ascent = (done.policy.table - start.table) / -rate
 
     def by_hand(number: int, turn: int) -> float:
         """Against those of the group that got so far, over the larger of spread and 0.10."""

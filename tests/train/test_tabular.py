@@ -18,9 +18,12 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.train.__main__ import attempt
 from harness.train.conversation import Conversation, hold
-from harness.train.losses import clipped_loss
-from harness.train.tabular import probe_entropy_nats, update
+from harness.train.losses import clipped
+from harness.train.tabular import probe_entropy_nats
 from harness.train.tabular_speaker import Acts, TabularSpeaker
+from harness.train.tabular_update import Batch, Update
+from harness.train.tabular_update import update as treated_update
+from harness.train.treatment import Marks, Treatment
 from tests.train.made import LEVELS, few_held_out_users, make_run, tabular
 
 
@@ -32,6 +35,16 @@ def talk(
     speaker = TabularSpeaker(policy or TabularPolicy.start(), 1.0, draws)
     keys = [ConversationKey(seed, 1, n // 8, n % 8) for n in range(count)]
     return hold(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
+
+
+def update(
+    policy: TabularPolicy, acts: Acts, advantage: np.ndarray, rate: float, T: float, passes: int
+) -> Update:
+    """Plain GRPO's, a mean over acts."""
+    plain = Treatment(tabular(algorithm={"learning_rate": rate}).algorithm, ())
+    marks = Marks(np.ones(len(advantage)), np.zeros(len(advantage), bool), ())
+    given = Batch(acts, advantage, marks, T, len(advantage))
+    return treated_update(policy, given, plain, passes)
 
 
 def rows_of(path: Path, config: RunConfig, evaluated: bool = False) -> list[dict[str, float]]:
@@ -90,15 +103,14 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
     _, acts = talk(16)
     policy = TabularPolicy(np.random.default_rng(3).normal(size=TabularPolicy.start().table.shape))
     advantage = np.random.default_rng(4).normal(size=len(acts.act))
-    algorithm = tabular(algorithm={"learning_rate": 0.5}).algorithm
-    done = update(policy, acts, advantage, algorithm, 1.3, 1)
+    done = update(policy, acts, advantage, 0.5, 1.3, 1)
     ascent = (done.policy.table - policy.table) / -0.5
 
     def loss(table: np.ndarray) -> float:
         chosen = np.arange(len(acts.act)), acts.act
         old = policy.log_probabilities(acts.seen, 1.3)[chosen]
         new = TabularPolicy(table).log_probabilities(acts.seen, 1.3)[chosen]
-        return clipped_loss(new, old, advantage, 0.2, 0.2).value
+        return float(clipped(new, old, advantage, 0.2, 0.2).value.mean())
 
     for place in map(tuple, np.argwhere(ascent)[::40]):
         shift = np.zeros_like(policy.table)
@@ -110,9 +122,8 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
 def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
     _, acts = talk(64)
     advantage = np.random.default_rng(0).choice([-1.0, 1.0], len(acts.act))
-    algorithm = tabular(algorithm={"learning_rate": 60.0}).algorithm
-    once = update(TabularPolicy.start(), acts, advantage, algorithm, 1.0, 1)
-    twice = update(TabularPolicy.start(), acts, advantage, algorithm, 1.0, 2)
+    once = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 1)
+    twice = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 2)
     assert once.low_share == once.high_share == 0
     assert twice.low_share > 0
     assert twice.high_share > 0
@@ -122,7 +133,7 @@ def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
 def test_without_advantage_nothing_is_learned() -> None:
     _, acts = talk(16)
     policy = TabularPolicy.start()
-    done = update(policy, acts, np.zeros(len(acts.act)), tabular().algorithm, 1.0, 2)
+    done = update(policy, acts, np.zeros(len(acts.act)), 4.0, 1.0, 2)
     assert done.gradient_norm == 0
     assert np.array_equal(done.policy.table, policy.table)
 

@@ -1,0 +1,118 @@
+"""A language model's step: what is known of it before the updates, what is measured after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config import RunConfig
+from harness.train.advantages import FloatArray, IntArray
+from harness.train.batch import REMEDY, denominator, draws_of
+from harness.train.conversation import Conversation
+from harness.train.language_loss import Learning, LossResult, own_entropies
+from harness.train.measure import Metrics, TokenTrace
+from harness.train.rewards import Earned
+from harness.train.roles import StepTokens
+from harness.train.speaker import Transcript
+from harness.train.treatment import Treatment
+
+
+@dataclass(slots=True)
+class StepAtHand:
+    """What is known of a step before its updates are made."""
+
+    number: int
+    held: list[Conversation]
+    transcripts: list[Transcript]
+    earned: Earned
+    advantages: FloatArray
+    """Shape (conversations, MAX_TURNS)."""
+    how: Learning
+    looked: Metrics
+    """What does not depend on the updates."""
+    passes: list[LossResult] = field(default_factory=list)
+    grad_norm: float | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    talked_at: float = 0.0
+
+
+def trace_of(at: StepAtHand) -> TokenTrace:
+    """The batch's own tokens, conversation by conversation, under the weights before the update."""
+    scored = at.passes[0].scored
+    conversation, turn = _places(at.transcripts)
+    return TokenTrace(
+        entropy_nats=_joined([row.entropy_nats for row in scored]),
+        entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
+        logp=_joined([row.logp for row in scored]),
+        advantage=at.advantages[conversation, turn - 1],
+        conversation=conversation,
+        turn=turn,
+    )
+
+
+def _places(transcripts: Sequence[Transcript]) -> tuple[IntArray, IntArray]:
+    """The conversation, from 0, and the reply, from 1, of each own token."""
+    turns = [[turn for turn in t.row.turn if turn] for t in transcripts]
+    conversation = np.repeat(np.arange(len(turns)), [len(row) for row in turns])
+    return conversation, np.array([turn for row in turns for turn in row], dtype=np.int64)
+
+
+def learning(
+    treatment: Treatment,
+    transcripts: Sequence[Transcript],
+    advantages: FloatArray,
+    config: RunConfig,
+    step: int,
+    model: Any,
+) -> Learning:
+    """What the remedies choose of the conversations of `step`, before `model` learns from them.
+
+    By the log-probabilities of the engine that drew the tokens. An engine that notes no entropies
+    costs a pass over the batch where a remedy goes by them.
+    """
+    conversation, turn = _places(transcripts)
+    drawn = np.array([logp for t in transcripts for logp in t.logp])
+    start = np.array([logp for t in transcripts for logp in t.start_logp])
+    tokens = StepTokens(
+        logp=drawn,
+        advantage=advantages[conversation, turn - 1],
+        entropy_nats=_entropies(transcripts, config, model) if treatment.needs_entropies else None,
+        start_logp=start if treatment.needs_start else None,
+        draws=draws_of(config, step, REMEDY),
+    )
+    total = denominator(config, len(drawn))
+    return Learning(treatment, treatment.mark(tokens), config.policy.temperature, total)
+
+
+def _entropies(transcripts: Sequence[Transcript], config: RunConfig, model: Any) -> FloatArray:
+    noted = [h for t in transcripts for h in t.entropy_nats]
+    if noted:
+        return np.array(noted)
+    ids = [t.row.ids for t in transcripts]
+    own = [[turn > 0 for turn in t.row.turn] for t in transcripts]
+    return _joined(own_entropies(model, ids, own, config.policy.temperature))
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
+    joined: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
+    return joined
+
+
+def update_metrics(passes: Sequence[LossResult]) -> Metrics:
+    low = float(np.mean([p.low_share for p in passes]))
+    high = float(np.mean([p.high_share for p in passes]))
+    return {
+        "clip_ratio/low_mean": low,
+        "clip_ratio/high_mean": high,
+        "clip_ratio/region_mean": low + high,
+    }
+
+
+def divergence(trace: TokenTrace, transcripts: Sequence[Transcript]) -> float | None:
+    """Mean log-ratio of the policy against the start policy, on its own tokens."""
+    start = np.concatenate([t.start_logp for t in transcripts])
+    return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None

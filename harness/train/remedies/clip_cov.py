@@ -1,0 +1,58 @@
+"""Clip-Cov: a few tokens of high covariance, drawn at random, give no gradient.
+
+max(1, floor(share * N)) of the tokens with low <= Cov_i / sd(A) <= high, Cov_i = (log p_i - mean)
+(A_i - mean) (arXiv 2505.22617, equations 11 and 12; share 2e-4, band 1 to 5). The paper's band is
+absolute, for advantages of unit spread; here it is in units of their standard deviation, since
+with smaller ones Clip-Cov would never act. The ratio stays clipped, at 0 and 2 as in the authors'
+scripts (issue 16), which the paper does not say. At the paper's share a batch of 400 acts loses
+one. It acts with one update a batch too; the tokens are then chosen once for all updates of a step,
+where the authors choose anew in each and leave out what PPO has clipped.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.errors import ConfigError
+from harness.train.advantages import FloatArray
+from harness.train.covariance import token_covariances
+from harness.train.losses import TokenLoss, clipped
+from harness.train.roles import Ratio, StepTokens, Weight, Weights, knob
+
+
+@dataclass(frozen=True)
+class ClipCov(Weight, Ratio):
+    """Which share of the band's tokens is left out, and the ratio's wide clip."""
+
+    share: float = knob(2e-4, 0, 1)
+    low: float = knob(1.0, 0, 1e6)
+    high: float = knob(5.0, 0, 1e6)
+    clip_low: float = knob(1.0, 0, 1)
+    clip_high: float = knob(1.0, 0, 100)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.low > self.high:
+            raise ConfigError(
+                "remedy.methods.clip_cov.low must not exceed remedy.methods.clip_cov.high "
+                f"({self.high:g}), got {self.low:g}"
+            )
+
+    def idle(self, config: object) -> None:
+        """It can always act."""
+
+    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+        return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
+
+    def weigh(self, step: StepTokens) -> Weights:
+        spread = float(step.advantage.std())
+        chosen = np.zeros(len(step.logp), bool)
+        if spread > 0:
+            covariance = token_covariances(step.logp, step.advantage) / spread
+            band = np.flatnonzero((covariance >= self.low) & (covariance <= self.high))
+            count = max(1, int(self.share * len(chosen)))
+            chosen[step.draws.permutation(band)[:count]] = True
+        return Weights(1.0 - chosen, chosen)
+
+
+METHOD = ClipCov

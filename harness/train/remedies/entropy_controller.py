@@ -1,0 +1,36 @@
+"""Adaptive entropy control: an entropy bonus that is on while H is at or below a target.
+
+Step k subtracts c_k H where H_k <= target, else nothing; then c grows by `delta` where H_k <=
+target, and shrinks by it elsewhere, within [0, most] (Skywork-OR1, arXiv 2505.22312, section 4;
+its target 0.2 nats a token, delta 1e-4, most 0.005). Its code estimates H by the mean of -log p of
+the tokens drawn; here H is exact, before the update. Nothing happens until H has come down to the
+target, which an act's entropy of 1.9 nats may never do.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.train.roles import Bonus, knob
+
+
+@dataclass(frozen=True)
+class EntropyController(Bonus):
+    """The target, and how the coefficient is moved."""
+
+    needs_entropies: ClassVar[bool] = True
+    target: float = knob(0.2, 0, 20)
+    delta: float = knob(1e-4, 0, 1e6)
+    most: float = knob(0.005, 0, 1e6)
+
+    def start(self) -> float:
+        return 0.0
+
+    def applied(self, coefficient: float, entropy_nats: float) -> float:
+        return coefficient if entropy_nats <= self.target else 0.0
+
+    def next(self, coefficient: float, entropy_nats: float) -> float:
+        up = entropy_nats <= self.target
+        return min(self.most, max(0.0, coefficient + (self.delta if up else -self.delta)))
+
+
+METHOD = EntropyController

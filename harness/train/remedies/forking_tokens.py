@@ -1,0 +1,31 @@
+"""Forking tokens: only the tokens of highest entropy give a gradient.
+
+The top `share` of the step's tokens by entropy before the update (arXiv 2506.01939, equation 4;
+20%). The loss is a mean over the tokens that are kept, as in the authors' code (Shenzhi-Wang/
+Beyond-the-80-20-Rule-RLVR); with `normalise_by_all` over all of them, as in TRL's
+`top_entropy_quantile`, which makes the gradient 1 / share smaller at an equal rate. Both take the
+share in each micro-batch, here it is of the step. It can always act.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from harness.train.covariance import top
+from harness.train.roles import StepTokens, Weight, Weights, knob
+
+
+@dataclass(frozen=True)
+class ForkingTokens(Weight):
+    """Which share is kept, and what the loss is a mean over."""
+
+    needs_entropies: ClassVar[bool] = True
+    share: float = knob(0.2, 0, 1)
+    normalise_by_all: bool = False
+
+    def weigh(self, step: StepTokens) -> Weights:
+        assert step.entropy_nats is not None
+        kept = top(step.entropy_nats, self.share)
+        return Weights(kept if self.normalise_by_all else kept / kept.mean(), kept == 0)
+
+
+METHOD = ForkingTokens

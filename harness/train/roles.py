@@ -1,0 +1,145 @@
+"""What a remedy may do to a step: roles, which the methods in harness.train.remedies play.
+
+Everything that needs the whole batch is chosen once a step, before its first update, from the
+log-probabilities of the weights that spoke. The authors' codes choose anew in every micro-batch
+and update, where the share that is chosen hangs on the batch's split over devices
+(PRIME-RL/Entropy-Mechanism-of-RL, issue 20).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from harness.checks import in_range
+from harness.config import RunConfig
+from harness.errors import ConfigError
+from harness.train.advantages import FloatArray
+from harness.train.losses import BoolArray, TokenLoss
+
+
+@dataclass(frozen=True, slots=True)
+class StepTokens:
+    """A step's tokens before its first update; arrays have shape (tokens,)."""
+
+    logp: FloatArray
+    """Of the weights that spoke, at the sampling temperature."""
+    advantage: FloatArray
+    entropy_nats: FloatArray | None
+    """None unless a method asks for it."""
+    start_logp: FloatArray | None
+    """Under the start policy; None unless a method asks for it."""
+    draws: np.random.Generator
+    """Of this step alone, so that a resumed run draws the same."""
+
+
+def knob(default: float, low: float, high: float) -> Any:
+    """A number a user may set, with its range."""
+    return dataclasses.field(default=default, metadata={"range": (low, high)})
+
+
+@dataclass(frozen=True)
+class Method:
+    """A remedy's numbers; a subclass plays one or more of the roles below.
+
+    Raises ConfigError, with the dotted key, for one of another type or out of its range.
+    """
+
+    needs_entropies: ClassVar[bool] = False
+    needs_start: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for part in dataclasses.fields(self):
+            key, value = f"remedy.methods.{self.name()}.{part.name}", getattr(self, part.name)
+            wanted = bool if isinstance(part.default, bool) else int | float
+            if not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool):
+                kind = "true or false" if wanted is bool else "a number"
+                raise ConfigError(f"{key} must be {kind}, got {value!r}")
+            if "range" in part.metadata:
+                in_range(key, value, *part.metadata["range"])
+
+    @classmethod
+    def name(cls) -> str:
+        """That of its file."""
+        return cls.__module__.rpartition(".")[2]
+
+    def idle(self, config: RunConfig) -> str | None:
+        """Why this method can do nothing in such a run, by its key; None where it can act."""
+        return None
+
+
+class Ratio(Method, ABC):
+    """Shapes the policy-gradient term. With one update a batch every ratio is 1 and all shapes
+    are one.
+    """
+
+    @abstractmethod
+    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+        """The loss of each token, shapes (tokens,)."""
+
+    def idle(self, config: RunConfig) -> str | None:
+        if config.trainer.updates_per_batch > 1:
+            return None
+        return (
+            "trainer.updates_per_batch must be 2 or more, since with one update a batch every "
+            f"ratio is 1 and {self.name()} does nothing, got 1"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Of a step's tokens, shapes (tokens,)."""
+
+    weight: FloatArray
+    """What the policy-gradient term is multiplied by."""
+    acted: BoolArray
+    """The tokens that were picked out."""
+
+
+class Weight(Method, ABC):
+    """Weighs the policy-gradient term of each token."""
+
+    @abstractmethod
+    def weigh(self, step: StepTokens) -> Weights:
+        """Chosen once a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What a term adds to each token's loss; shapes (tokens,)."""
+
+    value: FloatArray
+    slope: FloatArray
+    """d value / d logp."""
+
+
+class Term(Method, ABC):
+    """Adds a term to the loss of each token."""
+
+    @abstractmethod
+    def mark(self, step: StepTokens) -> FloatArray:
+        """A number for each token that `term` goes by, shape (tokens,); chosen once a step."""
+
+    @abstractmethod
+    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
+        """What is added."""
+
+
+class Bonus(Method, ABC):
+    """Subtracts coefficient * H, the mean exact entropy at the batch's tokens, from the loss."""
+
+    @abstractmethod
+    def start(self) -> float:
+        """The coefficient before the first step."""
+
+    @abstractmethod
+    def applied(self, coefficient: float, entropy_nats: float) -> float:
+        """What H of this step is multiplied by, `entropy_nats` being H before its updates."""
+
+    @abstractmethod
+    def next(self, coefficient: float, entropy_nats: float) -> float:
+        """The coefficient of the next step."""

@@ -1,0 +1,143 @@
+"""What a run's remedies make of a batch: the methods of its config, put together.
+
+Without any this is GRPO's clipped loss. All that is chosen for a step is numbers a token, so that
+a batch may be learned from in pieces.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from harness.config import AlgorithmConfig, RunConfig
+from harness.train import remedy_choice
+from harness.train.advantages import FloatArray, IntArray
+from harness.train.losses import BoolArray, TokenLoss, clipped
+from harness.train.roles import Bonus, Method, Ratio, StepTokens, Term, Weight
+
+FILE = "remedy.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """What was chosen for a step before its first update; arrays of shape (tokens,)."""
+
+    weight: FloatArray
+    acted: BoolArray
+    """The tokens that a weight picked out."""
+    terms: tuple[FloatArray, ...]
+    """What each added term goes by."""
+    bonus: float = 0.0
+    """What H is multiplied by."""
+
+    def at(self, places: slice | IntArray) -> Marks:
+        """Those of some of the tokens."""
+        terms = tuple(marks[places] for marks in self.terms)
+        return Marks(self.weight[places], self.acted[places], terms, self.bonus)
+
+
+@dataclass(frozen=True, slots=True)
+class Treated:
+    """A loss, and which tokens are learned from otherwise than by plain GRPO; shape (tokens,)."""
+
+    loss: TokenLoss
+    acted: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """The remedies of a run, and where it stands with them."""
+
+    algorithm: AlgorithmConfig
+    methods: tuple[Method, ...]
+    coefficient: float = 0.0
+    """Of the entropy bonus, before a controller has looked at H."""
+
+    @property
+    def needs_entropies(self) -> bool:
+        """Whether `mark` asks for the entropies before the update."""
+        return any(method.needs_entropies for method in self.methods)
+
+    @property
+    def needs_start(self) -> bool:
+        """Whether `mark` asks for what the start policy thinks of the tokens."""
+        return any(method.needs_start for method in self.methods)
+
+    def mark(self, step: StepTokens) -> Marks:
+        """Choose the tokens of a step, before its first update."""
+        weight, acted = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
+        for method in self.methods:
+            if isinstance(method, Weight):
+                found = method.weigh(step)
+                weight, acted = weight * found.weight, acted | found.acted
+        terms = tuple(m.mark(step) for m in self.methods if isinstance(m, Term))
+        return Marks(weight, acted, terms, self._bonus(step.entropy_nats))
+
+    def loss(
+        self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray, marks: Marks
+    ) -> Treated:
+        """The loss of some tokens under the weights as they are; H comes on top of it."""
+        plain = self._plain(logp, old_logp, advantage)
+        shape = next((m for m in self.methods if isinstance(m, Ratio)), None)
+        shaped = shape.surrogate(logp, old_logp, advantage) if shape else plain
+        value, slope = marks.weight * shaped.value, marks.weight * shaped.slope
+        acted = marks.acted | (shaped.slope != plain.slope) | (marks.bonus > 0)
+        added = [method for method in self.methods if isinstance(method, Term)]
+        for method, mark in zip(added, marks.terms, strict=True):
+            term = method.term(logp, old_logp, mark)
+            value, slope = value + term.value, slope + term.slope
+            acted = acted | (term.slope != 0)
+        return Treated(TokenLoss(value, slope, shaped.low, shaped.high), acted)
+
+    def _plain(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+        low, high = self.algorithm.clip_low, self.algorithm.clip_high
+        return clipped(logp, old_logp, advantage, low, high)
+
+    def _bonus(self, entropy_nats: FloatArray | None) -> float:
+        mean = float("nan") if entropy_nats is None else float(entropy_nats.mean())
+        bonus = self.bonus
+        return bonus.applied(self.coefficient, mean) if bonus else 0.0
+
+    @property
+    def bonus(self) -> Bonus | None:
+        """The one that adds H to what is gained."""
+        return next((method for method in self.methods if isinstance(method, Bonus)), None)
+
+
+def begin(config: RunConfig, checkpoint: Path | None) -> Treatment:
+    """At the start of a run, or as it stood when `checkpoint` was written. Raises ConfigError."""
+    treatment = Treatment(config.algorithm, remedy_choice.methods_of(config))
+    bonus = treatment.bonus
+    if bonus is None:
+        return treatment
+    if checkpoint is None:
+        return replace(treatment, coefficient=bonus.start())
+    kept = json.loads((checkpoint / FILE).read_text(encoding="utf-8"))
+    return replace(treatment, coefficient=float(kept["coefficient"]))
+
+
+def advanced(treatment: Treatment, entropy_nats: float) -> Treatment:
+    """After a step whose H before the update was `entropy_nats`."""
+    bonus = treatment.bonus
+    if bonus is None:
+        return treatment
+    return replace(treatment, coefficient=bonus.next(treatment.coefficient, entropy_nats))
+
+
+def save(treatment: Treatment, folder: Path) -> None:
+    """What `begin` needs of a checkpoint; nothing where all is in the config."""
+    if treatment.bonus is not None:
+        text = json.dumps({"coefficient": treatment.coefficient})
+        (folder / FILE).write_text(text, encoding="utf-8")
+
+
+def metrics(treatment: Treatment, marks: Marks, acted: Sequence[float]) -> dict[str, float | None]:
+    """`acted`: the share of tokens that were acted upon, in each update of a step."""
+    return {
+        "remedy/acted": float(np.mean(acted)) if treatment.methods else None,
+        "entropy_coef": marks.bonus if treatment.bonus else None,
+    }

@@ -1,0 +1,141 @@
+"""remedy= as a user chooses it: refused in one line before anything is made, or acting."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import launch, places
+from harness.config import RemedyConfig
+from harness.errors import ConfigError
+from harness.records.folder import RunFolder
+from harness.train import remedies, remedy_choice
+from tests.commands import here
+from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
+
+TWICE = "trainer.updates_per_batch=2"
+INERT_ALONE = ("ce_gppo", "clip_higher", "gppo", "kl_cov")
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(ConfigError) as error:
+        launch.plan(["policy=tabular", *words])
+    return str(error.value)
+
+
+def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
+    names = remedy_choice.names()
+    points = launch.plan([f"remedy={','.join(names)}", TWICE]).points
+    for name, point in zip(names, points, strict=True):
+        (found,) = remedy_choice.methods_of(point.config)
+        assert found == type(found)(), name
+        assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
+    assert "none" in places.options("remedy")
+
+
+def test_a_remedy_that_could_do_nothing_is_refused_before_the_first_run(tmp_path: Path) -> None:
+    done = here("sweep", "remedy=none,kl_cov", "policy=tabular", "seed=1,2", cwd=tmp_path)
+    rule = "must be 2 or more, since with one update a batch every ratio is 1"
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"harness: trainer.updates_per_batch {rule} and kl_cov does nothing, got 1\n"
+    )
+    assert not list(tmp_path.iterdir())
+    for name in INERT_ALONE:
+        assert refused(f"remedy={name}").endswith(f"{rule} and {name} does nothing, got 1")
+
+
+def test_one_method_that_can_act_is_enough() -> None:
+    both = RemedyConfig("two", {"clip_higher": {}, "reference_kl": {}})
+    remedy_choice.check(replace(tabular(), remedy=both))
+
+
+def test_a_mistake_names_its_key() -> None:
+    share = "remedy.methods.clip_cov.share"
+    assert refused("remedy=clip_cov", f"{share}=2") == f"{share} must lie between 0 and 1, got 2"
+    assert refused("remedy=clip_cov", f"{share}=no") == f"{share} must be a number, got 'no'"
+    assert refused("remedy=clip_cov", "remedy.methods.clip_cov.shar=0.1") == (
+        "a key of remedy.methods.clip_cov must be one of share, low, high, clip_low, clip_high, "
+        "got 'shar'; nearest: share"
+    )
+    assert refused("remedy=none", f"{share}=0.1") == (
+        "remedy.methods must be empty with remedy=none and name a method with any other, "
+        "got clip_cov with none"
+    )
+    assert refused("remedy=gppo", "remedy.methods.gppo=1", TWICE) == (
+        "remedy.methods.gppo must be a mapping of its keys to values, got 1"
+    )
+
+
+def test_a_second_method_is_added_by_a_word() -> None:
+    words = ["remedy=clip_cov", "remedy.methods.reference_kl.coefficient=0.01"]
+    (point,) = launch.plan(words).points
+    assert [m.name() for m in remedy_choice.methods_of(point.config)] == [
+        "clip_cov",
+        "reference_kl",
+    ]
+
+
+def test_a_swept_number_reaches_its_method() -> None:
+    words = ["remedy=clip_cov", "policy=tabular", "remedy.methods.clip_cov.share=1e-3,1e-2"]
+    found = [remedy_choice.methods_of(p.config)[0] for p in launch.plan(words).points]
+    assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
+
+
+def test_two_shapes_of_the_ratio_are_one_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    own = tmp_path / "conf" / "remedy" / "mine.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("name: mine\nmethods: {gppo: {}, kl_cov: {}}\n")
+    assert refused("remedy=mine", TWICE) == (
+        "remedy.methods must have one method at most that sets the ratio's shape, "
+        "got gppo and kl_cov"
+    )
+    own.write_text("name: mine\nmethods: {gpo: {}}\n")
+    assert refused("remedy=mine", TWICE).startswith("remedy.methods must be one of ce_gppo,")
+    own.write_text("name: mine\n")
+    assert refused("remedy=mine", TWICE) == (
+        "remedy.methods must be empty with remedy=none and name a method with any other, "
+        "got none with mine"
+    )
+    own.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
+    (point,) = launch.plan(["remedy=mine", TWICE]).points
+    assert [m.name() for m in remedy_choice.methods_of(point.config)] == ["gppo", "reference_kl"]
+
+
+def treated(path: Path, steps: int, **controller: float) -> RunFolder:
+    """A short tabular run with an entropy controller, not begun."""
+    cut, remedy = short(2), RemedyConfig("test", {"entropy_controller": controller})
+    config = tabular(cut.medium, conversations=8, eval_every=1000, steps=steps)
+    return make_run(path, replace(config, levels=cut, remedy=remedy))
+
+
+def rows_of(run: RunFolder) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
+    run = treated(tmp_path, steps=22, target=0.01)
+    with few_held_out_users():
+        code, _, err = go_on(run)
+    assert code == 0
+    assert [row["remedy/acted"] for row in rows_of(run)] == [0] * 22
+    assert err.count("remedy=test has acted on no token in 20 steps") == 1
+    assert run.events.read_text().count("remedy_inactive") == 1
+
+
+def test_a_controller_resumed_goes_on_with_its_coefficient(tmp_path: Path) -> None:
+    on = {"steps": 6, "target": 2.0, "delta": 0.01, "most": 0.03}
+    whole, cut = (treated(tmp_path / name, **on) for name in ("whole", "cut"))
+    with few_held_out_users():
+        assert go_on(whole)[0] == 0
+        assert go_on(cut, stop_after=2)[0] == 75
+        assert go_on(cut)[0] == 0
+    rows = rows_of(whole)
+    assert [row["entropy_coef"] for row in rows] == [0, 0.01, 0.02, 0.03, 0.03, 0.03]
+    assert [row["remedy/acted"] for row in rows] == [0, 1, 1, 1, 1, 1]
+    assert cut.metrics.read_bytes() == whole.metrics.read_bytes()

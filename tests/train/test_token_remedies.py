@@ -1,0 +1,139 @@
+"""Remedies that pick tokens or add a term: which they pick, what they add, what is logged of it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.config import AlgorithmConfig
+from harness.train.covariance import token_covariances
+from harness.train.remedies.clip_cov import ClipCov
+from harness.train.remedies.clip_higher import ClipHigher
+from harness.train.remedies.forking_tokens import ForkingTokens
+from harness.train.remedies.kl_cov import KlCov
+from harness.train.remedies.reference_kl import ReferenceKl
+from harness.train.roles import Method, StepTokens
+from harness.train.treatment import Treatment, metrics
+
+
+def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:
+    draws = np.random.default_rng(seed)
+    return StepTokens(
+        logp=-draws.exponential(1.0, count),
+        advantage=draws.normal(0.3, spread, count),
+        entropy_nats=draws.exponential(0.5, count),
+        start_logp=-draws.exponential(1.0, count),
+        draws=np.random.default_rng([seed, 3]),
+    )
+
+
+def treated(*methods: Method) -> Treatment:
+    return Treatment(AlgorithmConfig(), methods)
+
+
+@given(st.integers(2, 400), st.integers(0, 99), st.floats(0.01, 50), st.floats(0, 1))
+def test_clip_cov_never_picks_outside_its_band(
+    count: int, seed: int, spread: float, share: float
+) -> None:
+    given_step = step(count, seed, spread)
+    found = ClipCov(share=share).weigh(given_step)
+    covariance = token_covariances(given_step.logp, given_step.advantage)
+    picked = covariance[found.acted] / given_step.advantage.std()
+    assert ((picked >= 1) & (picked <= 5)).all()
+    assert found.acted.sum() <= max(1, int(share * count))
+    np.testing.assert_array_equal(found.weight, ~found.acted)
+
+
+def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
+    """With the paper's absolute band it would never act on small advantages."""
+    one = step(5000)
+    small = replace(one, advantage=one.advantage / 50, draws=np.random.default_rng([0, 3]))
+    found, found_small = (ClipCov(share=0.01).weigh(s).acted for s in (one, small))
+    assert found.sum() == 50
+    np.testing.assert_array_equal(found, found_small)
+
+
+def test_clip_cov_at_the_papers_share_takes_one_of_a_small_batch_and_the_same_after_a_resume() -> (
+    None
+):
+    picks = [np.flatnonzero(ClipCov().weigh(step(400)).acted).tolist() for _ in range(2)]
+    assert picks[0] == picks[1]
+    assert len(picks[0]) == 1
+
+
+def test_kl_cov_holds_the_tokens_of_highest_covariance() -> None:
+    given_step, method = step(2000), KlCov(coefficient=0.5)
+    mark = method.mark(given_step)
+    covariance = token_covariances(given_step.logp, given_step.advantage)
+    assert mark.sum() == 4
+    assert covariance[mark == 1].min() > covariance[mark == 0].max()
+    moved = given_step.logp + np.where(np.arange(2000) % 2, 0.3, -0.2)
+    x = torch.tensor(moved, requires_grad=True)
+    formula = 0.5 * torch.tensor(mark) * (x - torch.tensor(given_step.logp)).abs()
+    (slope,) = torch.autograd.grad(formula.sum(), x)
+    found = method.term(moved, given_step.logp, mark)
+    np.testing.assert_allclose(found.value, formula.detach(), atol=1e-15)
+    np.testing.assert_allclose(found.slope, slope)
+
+
+def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> None:
+    given_step, treatment = step(2000), treated(KlCov())
+    marks = treatment.mark(given_step)
+    old, advantage = given_step.logp, given_step.advantage
+    assert not treatment.loss(old, old, advantage, marks).acted.any()
+    later = treatment.loss(old + 0.1, old, advantage, marks)
+    assert later.acted.mean() == pytest.approx(0.002)
+    held = marks.terms[0] == 1
+    wanted = -np.exp(0.1) * advantage[held] + 1.0
+    np.testing.assert_allclose(later.loss.slope[held], wanted)
+
+
+def test_reference_kl_is_k3_as_trl_has_it() -> None:
+    given_step, method = step(500), ReferenceKl()
+    x = torch.tensor(given_step.logp, requires_grad=True)
+    away = torch.tensor(given_step.start_logp) - x
+    k3 = 0.04 * (torch.exp(away) - away - 1)
+    (slope,) = torch.autograd.grad(k3.sum(), x)
+    found = method.term(given_step.logp, given_step.logp, method.mark(given_step))
+    np.testing.assert_allclose(found.value, k3.detach(), atol=1e-12)
+    np.testing.assert_allclose(found.slope, slope, atol=1e-12)
+
+
+@pytest.mark.parametrize(("by_all", "weight"), [(False, 5.0), (True, 1.0)])
+def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_over(
+    by_all: bool, weight: float
+) -> None:
+    given_step: Any = step(1000)
+    found = ForkingTokens(normalise_by_all=by_all).weigh(given_step)
+    kept = ~found.acted
+    assert kept.sum() == 200
+    assert given_step.entropy_nats[kept].min() > given_step.entropy_nats[~kept].max()
+    assert set(found.weight[kept]) == {weight}
+    assert set(found.weight[~kept]) == {0.0}
+
+
+def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
+    treatment = treated(ClipHigher(), ForkingTokens(), ReferenceKl(coefficient=0.1))
+    given_step = step(300)
+    marks = treatment.mark(given_step)
+    logp = given_step.logp + np.random.default_rng(9).normal(0, 0.3, 300)
+    whole = treatment.loss(logp, given_step.logp, given_step.advantage, marks)
+    at = slice(40, 90)
+    part = treatment.loss(logp[at], given_step.logp[at], given_step.advantage[at], marks.at(at))
+    np.testing.assert_array_equal(part.loss.slope, whole.loss.slope[at])
+    shaped = ClipHigher().surrogate(logp, given_step.logp, given_step.advantage).slope
+    pulled = 0.1 * (1 - np.exp(given_step.start_logp - logp))
+    np.testing.assert_allclose(whole.loss.slope, marks.weight * shaped + pulled)
+    assert whole.acted.all()
+
+
+def test_without_a_remedy_nothing_is_acted_upon_and_nothing_logged() -> None:
+    given_step, treatment = step(50), treated()
+    marks = treatment.mark(given_step)
+    loss = treatment.loss(given_step.logp + 0.5, given_step.logp, given_step.advantage, marks)
+    assert not loss.acted.any()
+    assert set(metrics(treatment, marks, [0.0]).values()) == {None}

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from harness import said
@@ -34,7 +35,7 @@ OWN_ID: Mapping[str, Callable[[Any], str]] = {
     "trackio": lambda run: str(run.name),
     "tensorboard": lambda writer: "tensorboard",
 }
-"""By tracker, what it calls a run; kept in the run's folder, so that a resume goes on with it."""
+"""By tracker, what it calls a run: kept in the run's folder, a resume goes on with that one."""
 Row = tuple[int, dict[str, float]]
 
 
@@ -48,9 +49,8 @@ def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, A
             return
         if not listening:
             listening.extend(_begin(run, config))
-        values = {key: value for key, value in event["values"].items() if value is not None}
         for _, _, rows in listening:
-            rows.put((event["step"], values))
+            rows.put((event["step"], _told(event["values"])))
 
     try:
         yield tell
@@ -90,24 +90,52 @@ def _end(
 def _track(
     name: str, run: RunFolder, config: RunConfig, rows: queue.SimpleQueue[Row | None]
 ) -> None:
+    """Tell one tracker of the rows it has not had yet: those on disk, then those that come."""
+    kept = run.trackers / f"{name}.json"
     try:
         first = rows.get()
         assert first is not None
-        tracker = _started(name, run, config, first[0])
-        for step, values in itertools.chain([first], iter(rows.get, None)):
+        had: dict[str, Any] = {"id": None, "step": 0}
+        if kept.is_file():
+            had = json.loads(kept.read_text())
+        # what it was told last may have died in its buffer: a recomputed row is told again
+        last = min(had["step"], first[0] - 1)
+        tracker = _started(name, run, config, had["id"], last)
+        own_id = OWN_ID[name](tracker.tracker)
+        on_disk = _rows_between(run, last, first[0])
+        for step, values in itertools.chain(on_disk, [first], iter(rows.get, None)):
             tracker.log(values, step)
+            _keep(kept, {"id": own_id, "step": step})
         tracker.finish()
     except (Exception, SystemExit) as error:
         text = said.shown(f"{type(error).__name__}: {error}")[:200]
         _warn(name, f"failed and is told no more; the run goes on ({text})")
 
 
-def _started(name: str, run: RunFolder, config: RunConfig, step: int) -> Any:
-    """The tracker of that name with the run's name, group and config; the same run on a resume."""
+def _keep(path: Path, had: Mapping[str, Any]) -> None:
+    scratch = path.with_suffix(".tmp")
+    scratch.write_text(json.dumps(had))
+    scratch.replace(path)
+
+
+def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
+    with run.metrics.open(encoding="utf-8") as lines:
+        for line in itertools.islice(lines, last, first - 1):
+            row = json.loads(line)
+            yield row.pop("step"), _told(row)
+
+
+def _told(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, last: int) -> Any:
+    """The tracker of that name with the run's name, group and config.
+
+    On a resume with its run `own_id`, as it was after row `last`.
+    """
     kind = importlib.import_module("accelerate.tracking").LOGGER_TYPE_TO_CLASS[name]
     run.trackers.mkdir(exist_ok=True)
-    kept = run.trackers / f"{name}.id"
-    own_id = kept.read_text() if kept.is_file() else None
     values = {**dict(_flat(config_file.to_dict(config))), "group": group(run, config)}
     title = f"{run.path.parent.name}/{run.path.name}"
     tracker = {
@@ -123,14 +151,12 @@ def _started(name: str, run: RunFolder, config: RunConfig, step: int) -> Any:
             _project(name), run_name=title, run_id=own_id, tags={"group": values["group"]}
         ),
         "tensorboard": lambda: kind(
-            "tensorboard", logging_dir=run.trackers, purge_step=step if own_id else None
+            "tensorboard", logging_dir=run.trackers, purge_step=last + 1 if own_id else None
         ),
     }[name]()  # fmt: skip
     tracker.start()
-    if own_id is None:
-        kept.write_text(OWN_ID[name](tracker.tracker))
-        if name in ("mlflow", "tensorboard"):  # the others have it from the start
-            tracker.store_init_configuration(values)
+    if own_id is None and name in ("mlflow", "tensorboard"):  # the others have it from the start
+        tracker.store_init_configuration(values)
     return tracker
 
 

@@ -23,6 +23,8 @@ from typing import Any, Protocol
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # TRL imports it wherever it is installed
+os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
 
 import torch
 from datasets import Dataset

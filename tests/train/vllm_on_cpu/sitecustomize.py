@@ -25,6 +25,11 @@ def _let_cpu_be_asked_for() -> None:
     engines.ON_GPU = ()
 
 
+def _import_as_a_run_does() -> None:
+    """TRL's adapter settles what vLLM may say, since TRL imports it."""
+    import harness.train.trl_adapter  # noqa: F401
+
+
 def _keep_weights() -> None:
     import torch
     from vllm.model_executor.layers import utils
@@ -79,6 +84,7 @@ def _hang_at(turn: int) -> None:
 
 _let_cpu_be_asked_for()
 if "harness.train" in sys.orig_argv or sys.orig_argv[-1].endswith("agree.py"):
+    _import_as_a_run_does()
     _keep_weights()
     _set_up_for_cpu()
     _have_faults()

@@ -23,6 +23,7 @@ from harness.options import (
     Logs,
     Margins,
     OnFailure,
+    OnFailureOption,
     Overrides,
     Results,
     Retries,
@@ -51,9 +52,7 @@ def sweep(
     overrides: Overrides = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
-    on_failure: Annotated[
-        OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
-    ] = OnFailure.CONTINUE,
+    on_failure: OnFailureOption = OnFailure.CONTINUE,
     retries: Retries = 2,
 ) -> None:
     """Launch one run per point.
@@ -241,6 +240,7 @@ def main() -> None:
 
     words = sys.argv[1:] or ["--help"]
     endings.prepare_streams()
+    endings.obey_interrupts()
     try:
         process.keep_private()
         code = app(args=[word for word in words if word != "--debug"], standalone_mode=False)

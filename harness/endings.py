@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
+from types import FrameType
 from typing import Any
 
 import typer
@@ -14,6 +17,21 @@ from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, St
 from harness.said import say as say
 
 STDOUT = 1
+LAST_WAIT_S = 3.0
+
+
+def obey_interrupts() -> None:
+    """From here on Ctrl-C ends a command soon, even where a library lets the exception go by."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        last = threading.Timer(LAST_WAIT_S, os._exit, [EXIT_INTERRUPTED_TWICE])
+        last.daemon = True
+        last.start()
+        say("interrupted")
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
 
 
 def prepare_streams() -> None:
@@ -31,8 +49,10 @@ def explain(error: BaseException, traceback: bool) -> int:
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes a SystemExit of the former
         os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)  # whoever read our output has left
         return 0
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED_TWICE
+    if isinstance(error, typer.Abort) and error.__cause__ is not None:
+        error = error.__cause__  # the EOFError of a damaged file, which typer takes for Ctrl-D
     if isinstance(error, HarnessError):
         say(str(error))
         return error.exit_code

@@ -52,6 +52,11 @@ class OnFailure(StrEnum):
     STOP = "stop"
 
 
+OnFailureOption = Annotated[
+    OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
+]
+
+
 class Events(StrEnum):
     """Form of the events on stdout."""
 

@@ -9,6 +9,7 @@ import contextlib
 import gc
 import importlib
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -42,11 +43,25 @@ def others(processes: int) -> Iterator[Executor | None]:
         if count < 1:
             yield None
             return
-        pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+        with _deaf_children():
+            pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
         try:
             yield pool
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that start meanwhile do not hear Ctrl-C, which a terminal sends to all: they end
+    with this one. What Python starts beside them need not tell of it either.
+    """
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _begin(parent_pid: int) -> None:
@@ -112,7 +127,8 @@ def begin(
 ) -> Begun[Piece, Result]:
     """`work`, a function of a module, and its pieces are sent to the others of the `pool`."""
     try:
-        futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []
+        with _deaf_children():
+            futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []
     except BrokenProcessPool:
         futures = []
     return Begun(work, pieces, futures)

@@ -18,6 +18,13 @@ from harness.said import say as say
 
 STDOUT = 1
 LAST_WAIT_S = 3.0
+RULES = {
+    "int_parsing": "must be a whole number",
+    "float_parsing": "must be a number",
+    "greater_than_equal": "must be at least {ge}",
+    "less_than_equal": "must be at most {le}",
+}
+"""Of an option's value, by pydantic's name for what is wrong with it."""
 
 
 def obey_interrupts() -> None:
@@ -66,5 +73,17 @@ def explain(error: BaseException, traceback: bool) -> int:
 
 
 def _usage_error(error: Any) -> int:
-    say(f"{error.format_message()} See `harness --help`.")
+    text = (_of_an_option(error) or error.format_message()).rstrip(".")
+    say(f"{text}. See `harness --help`.")
     return ConfigError.exit_code
+
+
+def _of_an_option(error: Any) -> str | None:
+    """Option, rule and what was given, of a value that typer refused; None of another error."""
+    found: list[Any] = getattr(error.__cause__, "errors", list)()
+    if not found or not getattr(error, "param", None):
+        return None
+    option, rule = error.param.opts[0], RULES.get(found[0]["type"])
+    if rule is None:
+        return f"{option}: {found[0]['msg'].removeprefix('Value error, ')}"
+    return f"{option} {rule.format(**found[0].get('ctx', {}))}, got {found[0]['input']!r}"

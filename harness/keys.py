@@ -122,7 +122,9 @@ def unsecret(text: str) -> str:
 
 def must_be(key: str, given: str) -> str:
     """The sentence about a value of the wrong type."""
-    return f"{key} must be {_kind(known_keys().get(key))}, got {given}"
+    rule = f"{key} must be {_kind(known_keys().get(key))}, got {given}"
+    whole = re.fullmatch(r"'(-?\d+)\.0'", given)  # 1e9 is a float to YAML and to Hydra
+    return f"{rule}; write {whole[1]}" if whole else rule
 
 
 def _check_word(word: Word) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness import launch
 from harness.errors import ConfigError
+from tests.commands import here
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +20,23 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 READ = "cannot be read: a word is KEY=VALUE"
 OWN_KEYS = "of hydra's own keys only hydra/launcher"
+OPTIONS = {
+    "--retries=x": "--retries must be a whole number, got 'x'. See",
+    "--retries=99": "--retries must be at most 20, got '99'. See",
+    "--retries=-1": "--retries must be at least 0, got '-1'. See",
+    "--on-failure=retry": "--on-failure: 'retry' is not one of 'continue', 'stop'. See",
+}
+
+
+@pytest.mark.parametrize("word", OPTIONS)
+def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(word, tmp_path):
+    found = here("sweep", word, cwd=tmp_path)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert found.stderr == f"harness: {OPTIONS[word]} `harness --help`.\n"
+
+
 MISTAKES = {
+    "trainer.steps=1e6": "trainer.steps must be a whole number, got '1000000.0'; write 1000000",
     "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
     "trainer.step=5": "nearest: trainer.steps; allowed in trainer: name, steps, conversations",
     "steps=5": "steps=5: no such key; nearest: trainer.steps",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -132,17 +131,18 @@ def weighted(
 
 
 def gaps(path: Path, capsys: pytest.CaptureFixture[str], found: Sequence[float]) -> tuple[Any, str]:
-    """Steps that were warned of in events.jsonl, and what was said, where gaps are these."""
-    run, config = make_run(path, brief()), brief()
+    """Steps that were warned of in events.jsonl, and all that was said, where gaps are these."""
+    run, config, ended = make_run(path, brief()), brief(), ""
     with opened(run, config, lambda event: None) as session:
         watch = GapWatch(session)
         try:
             for step, gap_nats in enumerate(found, start=1):
                 watch.judge(step, gap_nats)
         except StoppedError as error:
-            print(error, file=sys.stderr)
+            ended = str(error)
     events = [json.loads(line) for line in run.events.read_text().splitlines()]
-    return [e["step"] for e in events if e["event"] == "engine_gap"], capsys.readouterr().err
+    warned = [e["step"] for e in events if e["event"] == "engine_gap"]
+    return warned, capsys.readouterr().err + ended
 
 
 def test_a_wide_gap_is_warned_of_and_ends_the_run_when_it_persists(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from harness import launch, needs
+from harness import launch, needs, said
 from harness.config import RunConfig
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
@@ -30,6 +30,7 @@ def probe(overrides: Sequence[str]) -> int:
     config = _config(overrides)
     needs.check_users(config)
     line = line_to(config.simulator)
+    said.say(f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most")
     try:
         reach(line)
         print(f"{config.simulator.base_url}: answers as {config.simulator.model}")
@@ -65,13 +66,13 @@ def _talk(users: ServedSimulator, seed: int) -> Iterator[tuple[str, UserTurn]]:
     """Each turn as a line, with the turn: the attentive reference is the supporter."""
     began = time.monotonic()
     (turn,) = users.open([ConversationKey(seed, 1, 0, 0)])
-    heard, said = [turn.text], list[str]()
+    heard, told = [turn.text], list[str]()
     yield _line(turn, time.monotonic() - began), turn
     while turn.ended is None:
-        said.append(attentive(heard, said, uniforms("probe", seed, len(said))))
-        yield f"supporter                   {said[-1]}", turn
+        told.append(attentive(heard, told, uniforms("probe", seed, len(told))))
+        yield f"supporter                   {told[-1]}", turn
         began = time.monotonic()
-        (turn,) = users.answer([turn], [SupporterReply(said[-1])])
+        (turn,) = users.answer([turn], [SupporterReply(told[-1])])
         heard.append(turn.text)
         yield _line(turn, time.monotonic() - began), turn
 

@@ -54,6 +54,7 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
         pass
     done = probe(endpoint, tmp_path, "simulator.retries=0")
     assert done.returncode == 69
+    assert done.stderr.startswith(f"harness: asking {endpoint.url}, ")
     assert f"harness: simulator.base_url: {endpoint.url} must answer as 'm'" in done.stderr
     done = here("probe-simulator", "simulator=scripted", cwd=tmp_path)
     assert done.returncode == 2

@@ -7,7 +7,6 @@ is told no more, and one that hangs is left behind. metrics.jsonl has every row;
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import json
 import os
@@ -37,12 +36,15 @@ OWN_ID: Mapping[str, Callable[[Any], str]] = {
 }
 """By tracker, what it calls a run: kept in the run's folder, a resume goes on with that one."""
 Row = tuple[int, dict[str, float]]
+Rows = queue.SimpleQueue[Row | None]
+Listener = tuple[str, threading.Thread, Rows]
+"""A tracker's name, its thread, and what it is yet to be told; None is the end."""
 
 
 @contextlib.contextmanager
 def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """What takes the run's events and, from the first row on, tells the trackers of its rows."""
-    listening: list[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]] = []
+    listening: list[Listener] = []
 
     def tell(event: Mapping[str, Any]) -> None:
         if event["event"] != "step" or not config.trainer.report_to:
@@ -58,26 +60,24 @@ def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, A
         _end(listening)
 
 
-def _begin(
-    run: RunFolder, config: RunConfig
-) -> Iterator[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]]:
+def _begin(run: RunFolder, config: RunConfig) -> Iterator[Listener]:
     """By now the run's own libraries are loaded: two threads that import the same may fail."""
     for name in OTHERS_RUN:
         os.environ.pop(name, None)
     os.environ.setdefault("WANDB_MODE", "offline")
     sys.stdout = sys.stderr  # they print; our events go to the descriptor, and nothing else may
     with contextlib.suppress(Exception):  # each will say itself that it cannot be had
-        importlib.import_module("accelerate").PartialState(cpu=True)  # its logger asks for one
+        from accelerate import PartialState
+
+        PartialState(cpu=True)  # accelerate's logger asks for one
     for name in config.trainer.report_to:
-        rows: queue.SimpleQueue[Row | None] = queue.SimpleQueue()
+        rows: Rows = queue.SimpleQueue()
         thread = threading.Thread(target=_track, args=(name, run, config, rows), daemon=True)
         thread.start()
         yield name, thread, rows
 
 
-def _end(
-    listening: Sequence[tuple[str, threading.Thread, queue.SimpleQueue[Row | None]]],
-) -> None:
+def _end(listening: Sequence[Listener]) -> None:
     deadline = time.monotonic() + LAST_WAIT_S
     for _, _, rows in listening:
         rows.put(None)
@@ -87,9 +87,7 @@ def _end(
             _warn(name, f"has not taken every row {LAST_WAIT_S:g} s after the last one")
 
 
-def _track(
-    name: str, run: RunFolder, config: RunConfig, rows: queue.SimpleQueue[Row | None]
-) -> None:
+def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
     """Tell one tracker of the rows it has not had yet: those on disk, then those that come."""
     kept = run.trackers / f"{name}.json"
     try:
@@ -134,7 +132,9 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
 
     On a resume with its run `own_id`, as it was after row `last`.
     """
-    kind = importlib.import_module("accelerate.tracking").LOGGER_TYPE_TO_CLASS[name]
+    from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
+    kind = LOGGER_TYPE_TO_CLASS[name]
     run.trackers.mkdir(exist_ok=True)
     values = {**dict(_flat(config_file.to_dict(config))), "group": group(run, config)}
     title = f"{run.path.parent.name}/{run.path.name}"

@@ -36,6 +36,6 @@ def _execute_away(path: Path, if_failed: IfFailed) -> RunOutcome:
     """
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = trying.execute(path, if_failed.retries, lambda: bool(came))
-    if came and outcome.status == "stopped":
+    if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun
         signal.raise_signal(came[0])
     return outcome

@@ -71,6 +71,7 @@ MEASURED = {
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
     "text/flagged": "share of replies the user took for not being language",
     "text/grammatical": "share of replies the phrase grammar covers whole",
+    "groups/drawn": "groups held to fill the batch; where those without variance are held anew",
     "groups/below_floor": "share of groups whose standard deviation is below algorithm.std_floor",
     "distinct_2": "distinct word pairs / word pairs over the batch's replies",
     **{f"curriculum/level_share/{n}": f"share of conversations at the level {n}" for n in LEVELS},

@@ -33,22 +33,32 @@ SPEECH, PERMUTATION, REMEDY = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
 
 
-def keys_of(config: RunConfig, step: int) -> list[ConversationKey]:
+def groups_of(config: RunConfig) -> range:
+    """Numbers of a batch's groups."""
+    return range(config.trainer.conversations // config.algorithm.group_size)
+
+
+def keys_of(
+    config: RunConfig, step: int, groups: Sequence[int] | None = None
+) -> list[ConversationKey]:
     """The conversations of step `step`, group by group."""
-    size = config.algorithm.group_size
-    return [
-        ConversationKey(config.seed, step, n // size, n % size)
-        for n in range(config.trainer.conversations)
-    ]
+    numbers, samples = groups or groups_of(config), range(config.algorithm.group_size)
+    return [ConversationKey(config.seed, step, g, sample) for g in numbers for sample in samples]
 
 
 def converse(
-    course: Course, speaker: Successor | InWaves[Successor], step: int
+    course: Course,
+    speaker: Successor | InWaves[Successor],
+    step: int,
+    groups: Sequence[int] | None = None,
 ) -> list[Conversation]:
-    """The conversations of step `step`, each group at the level that its lesson has."""
-    config, keys = course.config, keys_of(course.config, step)
+    """The conversations of step `step`, each group at the level that its lesson has.
+
+    `groups`: all of the batch's, or others in their places: g + n * (groups of a batch) for g.
+    """
+    config, keys = course.config, keys_of(course.config, step, groups)
     given = lessons(course, step)
-    mine = [given[key.group] for key in keys]
+    mine = [given[key.group % len(given)] for key in keys]
     starts = [lesson.start for lesson in mine if lesson.start is not None]
     users = _users(config, [lesson.level for lesson in mine])
     held = take_over(users, speaker, keys, starts) if starts else hold(users, speaker, keys)
@@ -68,6 +78,11 @@ def _named(held: Conversation, level: DifficultyConfig, config: RunConfig) -> Co
     """With what is known of its user for the record."""
     user = who(held.start.key if held.start else held.key, level, config.simulator)
     return replace(held, level=level.name, temperament=user.temperament)
+
+
+def stream_of(config: RunConfig, time: int, wave: int) -> int:
+    """What tells the draws of a wave from those of others, groups being held for the n-th time."""
+    return time * waves(config) + wave
 
 
 def waves(config: RunConfig) -> int:

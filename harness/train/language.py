@@ -24,14 +24,23 @@ from harness.train import (
     treatment,
 )
 from harness.train import start as starts
-from harness.train.batch import SPEECH, advantages_of, converse, draws_of, waves
+from harness.train.batch import SPEECH, advantages_of, converse, draws_of, stream_of, waves
 from harness.train.conversation import Conversation, InWaves
 from harness.train.engine import Engine
 from harness.train.engine_gap import GapWatch
+from harness.train.filling import Filled, fill
 from harness.train.language_card import measurement_card
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
-from harness.train.language_step import StepAtHand, divergence, learning, trace_of, update_metrics
+from harness.train.language_step import (
+    Spoken,
+    StepAtHand,
+    divergence,
+    learning,
+    lost_to_length,
+    trace_of,
+    update_metrics,
+)
 from harness.train.measure import (
     Metrics,
     TokenTrace,
@@ -41,7 +50,7 @@ from harness.train.measure import (
 )
 from harness.train.remedy_watch import RemedyWatch
 from harness.train.session import Session
-from harness.train.speaker import LanguageSpeaker
+from harness.train.speaker import LanguageSpeaker, Transcript
 from harness.train.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
 
 
@@ -87,15 +96,18 @@ class LanguageRun:
         if evaluate.due(step, config):
             looked = look(self.engine, self._model, self._chat, config, self._start)
         seen = time.monotonic()
-        speakers, course = self._speakers(step), self._course
-        held = converse(course, InWaves(speakers), step)
+        filled, transcripts = self._converse(step)
+        held, course = filled.held, self._course
         self._course = curriculum.advanced(course, held)
         earned = rewards.earned(held, config.reward)
-        advantages = advantages_of(earned, config, step)
+        lost = lost_to_length(self.treatment, transcripts, config)
+        counted = earned if lost is None else rewards.penalised(earned, lost)
+        advantages = advantages_of(counted, config, step)
+        touched = filled.put_in if lost is None else filled.put_in | (np.nansum(lost, axis=1) < 0)
         looked |= curriculum.metrics(course, held)
-        transcripts = [t for speaker in speakers for t in speaker.transcripts]
-        how = learning(self.treatment, transcripts, advantages, config, step, self._model)
-        self._step = StepAtHand(step, held, transcripts, earned, advantages, how, looked)
+        batch = Spoken(transcripts, advantages, touched, filled.groups)
+        how = learning(self.treatment, batch, config, step, self._model)
+        self._step = StepAtHand(step, held, batch, earned, how, looked)
         self._step.talked_at = time.monotonic()
         self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
         rows = [transcript.row for transcript in transcripts]
@@ -110,13 +122,31 @@ class LanguageRun:
             drawn if self.engine.corrected else None,
         )
 
-    def _speakers(self, step: int) -> list[LanguageSpeaker]:
-        """One for each wave, with draws of its own."""
+    def _converse(self, step: int) -> tuple[Filled, list[Transcript]]:
+        """The conversations of step `step`, in words and in tokens."""
+        spoken: list[list[Transcript]] = []
+
+        def hold(time: int, groups: Sequence[int]) -> list[Conversation]:
+            speakers = self._speakers(step, time)
+            held = converse(self._course, InWaves(speakers), step, groups)
+            spoken.append([t for speaker in speakers for t in speaker.transcripts])
+            return held
+
+        filled = fill(hold, self._config, self.treatment.most_tries)
+        return filled, [spoken[time][number] for time, number in filled.source]
+
+    def _speakers(self, step: int, time: int) -> list[LanguageSpeaker]:
+        """One for each wave, with draws of its own, for the n-th time that groups are held."""
         config = self._config
-        every_draws = [draws_of(config, step, SPEECH, wave) for wave in range(waves(config))]
         return [
-            LanguageSpeaker(self.engine, self._chat, config.policy, draws, self._start)
-            for draws in every_draws
+            LanguageSpeaker(
+                self.engine,
+                self._chat,
+                config.policy,
+                draws_of(config, step, SPEECH, stream_of(config, time, wave)),
+                self._start,
+            )
+            for wave in range(waves(config))
         ]
 
     def scored(self, result: LossResult) -> None:
@@ -146,7 +176,7 @@ class LanguageRun:
         """Make the row of the step at hand durable; its values."""
         at = self._step
         trace = trace_of(at)
-        drawn = np.concatenate([t.logp for t in at.transcripts])
+        drawn = np.concatenate([t.logp for t in at.batch.transcripts])
         acted = [p.acted_share for p in at.passes]
         values: Metrics = {
             **conversation_metrics(at.held, self._config, at.earned.rewards),
@@ -154,9 +184,9 @@ class LanguageRun:
             **self._thoughts(at, trace),
             **at.looked,
             **update_metrics(at.passes),
-            **treatment.metrics(self.treatment, at.how.marks, acted),
+            **treatment.metrics(self.treatment, at.how.marks, acted, at.batch.groups),
             "grad_norm": at.grad_norm,
-            "kl": divergence(trace, at.transcripts),
+            "kl": divergence(trace, at.batch.transcripts),
             **engine_gap.metrics(trace.logp, drawn, self.engine.corrected),
             "text/grammatical": self._grammatical(at.held),
         }
@@ -164,7 +194,7 @@ class LanguageRun:
         self._session.record(
             at.number,
             values,
-            lambda: turn_records(at.held, at.advantages, trace),
+            lambda: turn_records(at.held, at.batch.advantages, trace),
             **at.seconds,
             learn=learnt,
         )
@@ -174,7 +204,7 @@ class LanguageRun:
         """H of thinking and of replies; nothing of a policy that does not think."""
         if self._chat.thought is None:
             return {}
-        return thinking.entropies(trace, [t.row for t in at.transcripts], self._chat.thought)
+        return thinking.entropies(trace, [t.row for t in at.batch.transcripts], self._chat.thought)
 
     def _grammatical(self, held: Sequence[Conversation]) -> float | None:
         """Share of replies in the phrase grammar's words; of a model that has learnt it only."""

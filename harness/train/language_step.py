@@ -12,13 +12,27 @@ import torch
 from harness.config import RunConfig
 from harness.train.advantages import FloatArray, IntArray
 from harness.train.batch import REMEDY, denominator, draws_of
-from harness.train.conversation import Conversation
+from harness.train.conversation import MAX_TURNS, Conversation
 from harness.train.language_loss import Learning, LossResult, own_entropies
+from harness.train.losses import BoolArray
 from harness.train.measure import Metrics, TokenTrace
 from harness.train.rewards import Earned
 from harness.train.roles import StepTokens
 from harness.train.speaker import Transcript
 from harness.train.treatment import Treatment
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A batch in tokens, and what it is learned from by."""
+
+    transcripts: list[Transcript]
+    advantages: FloatArray
+    """Shape (conversations, MAX_TURNS)."""
+    touched: BoolArray
+    """The conversations that a remedy had held, or that lost something by one."""
+    groups: int
+    """Held in all to fill the batch."""
 
 
 @dataclass(slots=True)
@@ -27,10 +41,8 @@ class StepAtHand:
 
     number: int
     held: list[Conversation]
-    transcripts: list[Transcript]
+    batch: Spoken
     earned: Earned
-    advantages: FloatArray
-    """Shape (conversations, MAX_TURNS)."""
     how: Learning
     looked: Metrics
     """What does not depend on the updates."""
@@ -43,12 +55,12 @@ class StepAtHand:
 def trace_of(at: StepAtHand) -> TokenTrace:
     """The batch's own tokens, conversation by conversation, under the weights before the update."""
     scored = at.passes[0].scored
-    conversation, turn = _places(at.transcripts)
+    conversation, turn = _places(at.batch.transcripts)
     return TokenTrace(
         entropy_nats=_joined([row.entropy_nats for row in scored]),
         entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
         logp=_joined([row.logp for row in scored]),
-        advantage=at.advantages[conversation, turn - 1],
+        advantage=at.batch.advantages[conversation, turn - 1],
         conversation=conversation,
         turn=turn,
     )
@@ -62,30 +74,36 @@ def _places(transcripts: Sequence[Transcript]) -> tuple[IntArray, IntArray]:
 
 
 def learning(
-    treatment: Treatment,
-    transcripts: Sequence[Transcript],
-    advantages: FloatArray,
-    config: RunConfig,
-    step: int,
-    model: Any,
+    treatment: Treatment, batch: Spoken, config: RunConfig, step: int, model: Any
 ) -> Learning:
     """What the remedies choose of the conversations of `step`, before `model` learns from them.
 
     By the log-probabilities of the engine that drew the tokens. An engine that notes no entropies
     costs a pass over the batch where a remedy goes by them.
     """
+    transcripts = batch.transcripts
     conversation, turn = _places(transcripts)
     drawn = np.array([logp for t in transcripts for logp in t.logp])
     start = np.array([logp for t in transcripts for logp in t.start_logp])
     tokens = StepTokens(
         logp=drawn,
-        advantage=advantages[conversation, turn - 1],
+        advantage=batch.advantages[conversation, turn - 1],
         entropy_nats=_entropies(transcripts, config, model) if treatment.needs_entropies else None,
         start_logp=start if treatment.needs_start else None,
         draws=draws_of(config, step, REMEDY),
+        touched=batch.touched[conversation],
     )
     total = denominator(config, len(drawn))
     return Learning(treatment, treatment.mark(tokens), config.policy.temperature, total)
+
+
+def lost_to_length(
+    treatment: Treatment, transcripts: Sequence[Transcript], config: RunConfig
+) -> FloatArray | None:
+    """What replies lose for their tokens, shape (conversations, MAX_TURNS), nan where none was."""
+    tokens = np.array([np.bincount(t.row.turn, minlength=MAX_TURNS + 1)[1:] for t in transcripts])
+    said = np.where(tokens > 0, tokens, np.nan)
+    return treatment.penalties(said, config.policy.max_turn_tokens)
 
 
 def _entropies(transcripts: Sequence[Transcript], config: RunConfig, model: Any) -> FloatArray:

@@ -6,7 +6,7 @@ Evaluations do not come here: they go by the users' own emotion, whatever is rew
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,14 @@ def earned(conversations: Sequence[Conversation], reward: RewardConfig) -> Earne
     turns = _blend(changes, _solution_turns(conversations) if bias else changes, bias)
     mix = 1.0 if reward.mix is None else reward.mix
     return Earned(_blend(whole, _blend(gains, solved, bias), mix), whole, turns, mix)
+
+
+def penalised(given: Earned, penalties: FloatArray) -> Earned:
+    """What advantages go by where replies lose something, `penalties` of shape (conversations,
+    MAX_TURNS), nan where none was said; `rewards` stays what was earned.
+    """
+    turns = None if given.turns is None else given.turns + penalties
+    return replace(given, whole=given.whole + np.nanmean(penalties, axis=1), turns=turns)
 
 
 def card(reward: RewardConfig) -> dict[str, Any]:

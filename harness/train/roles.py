@@ -21,6 +21,12 @@ from harness.errors import ConfigError
 from harness.train.advantages import FloatArray
 from harness.train.losses import BoolArray, TokenLoss
 
+KINDS: dict[type, tuple[Any, str]] = {
+    bool: (bool, "true or false"),
+    int: (int, "a whole number"),
+    float: (int | float, "a number"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class StepTokens:
@@ -35,9 +41,11 @@ class StepTokens:
     """Under the start policy; None unless a method asks for it."""
     draws: np.random.Generator
     """Of this step alone, so that a resumed run draws the same."""
+    touched: BoolArray | None = None
+    """Tokens of conversations that a remedy had held or that lost something by one."""
 
 
-def knob(default: float, low: float, high: float) -> Any:
+def knob(default: Any, low: float, high: float) -> Any:
     """A number a user may set, with its range."""
     return dataclasses.field(default=default, metadata={"range": (low, high)})
 
@@ -55,9 +63,8 @@ class Method:
     def __post_init__(self) -> None:
         for part in dataclasses.fields(self):
             key, value = f"remedy.methods.{self.name()}.{part.name}", getattr(self, part.name)
-            wanted = bool if isinstance(part.default, bool) else int | float
+            wanted, kind = KINDS[type(part.default)]
             if not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool):
-                kind = "true or false" if wanted is bool else "a number"
                 raise ConfigError(f"{key} must be {kind}, got {value!r}")
             if "range" in part.metadata:
                 in_range(key, value, *part.metadata["range"])
@@ -127,6 +134,22 @@ class Term(Method, ABC):
     @abstractmethod
     def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
         """What is added."""
+
+
+class Filling(Method, ABC):
+    """Has groups held anew that teach nothing."""
+
+    @abstractmethod
+    def most_tries(self) -> int:
+        """How often one is held at most."""
+
+
+class Penalty(Method, ABC):
+    """Takes something from what replies earn, for the advantages alone."""
+
+    @abstractmethod
+    def penalties(self, tokens: FloatArray, limit: int) -> FloatArray:
+        """What each reply loses, up to 0; `tokens` of each, `limit` the most; shapes are alike."""
 
 
 class Bonus(Method, ABC):

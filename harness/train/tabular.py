@@ -8,6 +8,7 @@ and where the curriculum stands, and a resumed run cannot differ.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,9 +21,19 @@ from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.train import curriculum, evaluate, probe, rewards, treatment
 from harness.train.advantages import FloatArray
-from harness.train.batch import REMEDY, SPEECH, advantages_of, converse, denominator, draws_of
+from harness.train.batch import (
+    REMEDY,
+    SPEECH,
+    advantages_of,
+    converse,
+    denominator,
+    draws_of,
+    stream_of,
+)
 from harness.train.conversation import Conversation
 from harness.train.curriculum import Course
+from harness.train.filling import Filled, fill
+from harness.train.losses import BoolArray
 from harness.train.measure import (
     Metrics,
     TokenTrace,
@@ -33,7 +44,7 @@ from harness.train.measure import (
 from harness.train.remedy_watch import RemedyWatch
 from harness.train.roles import StepTokens
 from harness.train.session import Session
-from harness.train.tabular_speaker import Acts, TabularSpeaker
+from harness.train.tabular_speaker import Acts, TabularSpeaker, gathered
 from harness.train.tabular_update import Batch, Update, log_p_of_acts, update
 from harness.train.treatment import Treatment
 
@@ -95,17 +106,18 @@ def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Stan
     """Talk, measure, learn; the row is durable when this returns."""
     config, temperature = session.config, session.config.policy.temperature
     began = time.monotonic()
-    held, acts = _batch(at.policy, at.course, step)
-    talked = time.monotonic()
+    filled, acts = _batch(at, step)
+    held, talked = filled.held, time.monotonic()
     earned = rewards.earned(held, config.reward)
     advantages = advantages_of(earned, config, step)
     trace = _trace(at.policy, acts, advantages, temperature)
     looked = _yardsticks(at.policy, config) if evaluate.due(step, config) else {}
     measured = time.monotonic()
     start = log_p_of_acts(TabularPolicy.start(), acts, temperature)
-    batch = _to_learn_from(at.treatment, acts, trace, start, config, step)
+    touched = filled.put_in[acts.conversation]
+    batch = _to_learn_from(at, acts, trace, start, step, touched)
     done = update(at.policy, batch, at.treatment, config.trainer.updates_per_batch)
-    treated = treatment.metrics(at.treatment, batch.marks, done.acted)
+    treated = treatment.metrics(at.treatment, batch.marks, done.acted, filled.groups)
     values = {
         **conversation_metrics(held, config, earned.rewards),
         **entropy_metrics(trace),
@@ -131,18 +143,19 @@ def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Stan
 
 
 def _to_learn_from(
-    treatment: Treatment,
+    at: Standing,
     acts: Acts,
     trace: TokenTrace,
     start_logp: FloatArray,
-    config: RunConfig,
     step: int,
+    touched: BoolArray,
 ) -> Batch:
     """The batch with what the remedies choose of it."""
+    config = at.course.config
     draws = draws_of(config, step, REMEDY)
-    tokens = StepTokens(trace.logp, trace.advantage, trace.entropy_nats, start_logp, draws)
+    known = trace.logp, trace.advantage, trace.entropy_nats, start_logp
+    marks = at.treatment.mark(StepTokens(*known, draws, touched))
     total = denominator(config, len(acts.act))
-    marks = treatment.mark(tokens)
     return Batch(acts, trace.advantage, marks, config.policy.temperature, total)
 
 
@@ -155,13 +168,19 @@ def _check_finite(done: Update, session: Session, step: int) -> None:
         )
 
 
-def _batch(policy: TabularPolicy, course: Course, step: int) -> tuple[list[Conversation], Acts]:
+def _batch(at: Standing, step: int) -> tuple[Filled, Acts]:
     """The conversations of step `step`, and what the policy did in them."""
-    config = course.config
-    draws = draws_of(config, step, SPEECH)
-    speaker = TabularSpeaker(policy, config.policy.temperature, draws)
-    held = converse(course, speaker, step)
-    return held, speaker.acts()
+    config, course, spoken = at.course.config, at.course, list[Acts]()
+
+    def hold(time: int, groups: Sequence[int]) -> list[Conversation]:
+        draws = draws_of(config, step, SPEECH, stream_of(config, time, 0))
+        speaker = TabularSpeaker(at.policy, config.policy.temperature, draws)
+        held = converse(course, speaker, step, groups)
+        spoken.append(speaker.acts())
+        return held
+
+    filled = fill(hold, config, at.treatment.most_tries)
+    return filled, gathered(spoken, filled.source)
 
 
 def _trace(

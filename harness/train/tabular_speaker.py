@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,28 @@ class TabularSpeaker:
         return Acts(
             Observations(turns, rows), np.concatenate(act), np.concatenate(conversation), reply
         )
+
+
+def gathered(spoken: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
+    """The acts of a batch; conversation n is number `source[n][1]` of `spoken[source[n][0]]`."""
+    if len(spoken) == 1:
+        return spoken[0]
+    place = {at: n for n, at in enumerate(source)}
+    parts = []
+    for time, acts in enumerate(spoken):
+        new = np.array([place.get((time, old), -1) for old in acts.conversation.tolist()])
+        kept = new >= 0
+        seen = Observations(acts.seen.turn[kept], acts.seen.rows[kept])
+        parts.append(Acts(seen, acts.act[kept], new[kept], acts.reply[kept]))
+    return Acts(
+        Observations(*(_joined([p.seen for p in parts], k) for k in ("turn", "rows"))),
+        *(_joined(parts, k) for k in ("act", "conversation", "reply")),
+    )
+
+
+def _joined(parts: Sequence[Any], name: str) -> IntArray:
+    joined: IntArray = np.concatenate([getattr(part, name) for part in parts])
+    return joined
 
 
 def _last_strategy(start: Start) -> int:

@@ -17,7 +17,7 @@ from harness.config import AlgorithmConfig, RunConfig
 from harness.train import remedy_choice
 from harness.train.advantages import FloatArray, IntArray
 from harness.train.losses import BoolArray, TokenLoss, clipped
-from harness.train.roles import Bonus, Method, Ratio, StepTokens, Term, Weight
+from harness.train.roles import Bonus, Filling, Method, Penalty, Ratio, StepTokens, Term, Weight
 
 FILE = "remedy.json"
 
@@ -28,7 +28,7 @@ class Marks:
 
     weight: FloatArray
     acted: BoolArray
-    """The tokens that a weight picked out."""
+    """The tokens that a weight picked out, or whose conversation a remedy touched."""
     terms: tuple[FloatArray, ...]
     """What each added term goes by."""
     bonus: float = 0.0
@@ -67,9 +67,20 @@ class Treatment:
         """Whether `mark` asks for what the start policy thinks of the tokens."""
         return any(method.needs_start for method in self.methods)
 
+    @property
+    def most_tries(self) -> int:
+        """How often a group is held at most while it teaches nothing."""
+        return max([1, *(m.most_tries() for m in self.methods if isinstance(m, Filling))])
+
+    def penalties(self, tokens: FloatArray, limit: int) -> FloatArray | None:
+        """What each reply loses for its tokens, shape of `tokens`; None where nothing is asked."""
+        found = [m.penalties(tokens, limit) for m in self.methods if isinstance(m, Penalty)]
+        return np.sum(found, axis=0) if found else None
+
     def mark(self, step: StepTokens) -> Marks:
         """Choose the tokens of a step, before its first update."""
         weight, acted = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
+        acted = acted if step.touched is None else step.touched
         for method in self.methods:
             if isinstance(method, Weight):
                 found = method.weigh(step)
@@ -135,9 +146,12 @@ def save(treatment: Treatment, folder: Path) -> None:
         (folder / FILE).write_text(text, encoding="utf-8")
 
 
-def metrics(treatment: Treatment, marks: Marks, acted: Sequence[float]) -> dict[str, float | None]:
-    """`acted`: the share of tokens that were acted upon, in each update of a step."""
+def metrics(
+    treatment: Treatment, marks: Marks, acted: Sequence[float], groups: int
+) -> dict[str, float | None]:
+    """`acted`: the share of tokens acted upon, in each update of a step; `groups`: held in all."""
     return {
+        "groups/drawn": groups if treatment.most_tries > 1 else None,
         "remedy/acted": float(np.mean(acted)) if treatment.methods else None,
         "entropy_coef": marks.bonus if treatment.bonus else None,
     }

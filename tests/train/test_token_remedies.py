@@ -136,4 +136,4 @@ def test_without_a_remedy_nothing_is_acted_upon_and_nothing_logged() -> None:
     marks = treatment.mark(given_step)
     loss = treatment.loss(given_step.logp + 0.5, given_step.logp, given_step.advantage, marks)
     assert not loss.acted.any()
-    assert set(metrics(treatment, marks, [0.0]).values()) == {None}
+    assert set(metrics(treatment, marks, [0.0], 8).values()) == {None}

@@ -1,0 +1,41 @@
+"""Soft overlong punishment: replies that come near the token limit earn less.
+
+0 up to L - C tokens, then (L - C - tokens) / C down to -1 at L, L = policy.max_turn_tokens and
+C = buffer * L (DAPO, arXiv 2503.14476, equation 13; its buffer is 4096 of 20480). The paper adds
+this to rewards of -1 and 1; rewards here span 1, hence the weight of one half. It counts for the
+advantages only, as the mean over a conversation's replies, or for each reply where replies earn
+alone; `reward` is without it. It can do nothing to tabular, which has no tokens, nor where no reply
+comes near the limit.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config import RunConfig
+from harness.train.advantages import FloatArray
+from harness.train.roles import Penalty, knob
+
+
+@dataclass(frozen=True)
+class SoftOverlong(Penalty):
+    """Where the punishment begins, and how much it weighs."""
+
+    buffer: float = knob(0.2, 0.001, 1)
+    weight: float = knob(0.5, 0, 1e6)
+
+    def idle(self, config: RunConfig) -> str | None:
+        if config.policy.kind != "tabular":
+            return None
+        return (
+            "policy.kind must be that of a language model for soft_overlong, which does nothing to "
+            "a policy without tokens, got tabular"
+        )
+
+    def penalties(self, tokens: FloatArray, limit: int) -> FloatArray:
+        room = self.buffer * limit
+        over: FloatArray = np.clip((limit - room - tokens) / room, -1, 0)
+        return self.weight * over
+
+
+METHOD = SoftOverlong

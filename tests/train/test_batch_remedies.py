@@ -1,0 +1,114 @@
+"""Remedies that change the batch: groups held anew, long replies that earn less; other averages."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import launch
+from harness.config import RemedyConfig, RunConfig
+from harness.records.folder import RunFolder
+from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.train.advantages import group_relative
+from harness.train.batch import denominator, keys_of
+from harness.train.conversation import Conversation
+from harness.train.filling import fill
+from harness.train.remedies.soft_overlong import SoftOverlong
+from harness.train.rewards import Earned, penalised
+from tests.train.made import conversation, few_held_out_users, go_on, make_run, short, tabular
+from tests.train.made import user_turn as turn
+
+REPLY = SupporterReply("I see.")
+
+
+def ended_at(key: ConversationKey, emotion: int) -> Conversation:
+    return conversation(key.group, key.sample, 40, [(REPLY, turn(emotion, ended="cap"))])
+
+
+def test_groups_without_variance_are_held_anew_with_others_until_none_is_left() -> None:
+    config = tabular(algorithm={"group_size": 2}, conversations=8)
+    asked: list[list[int]] = []
+
+    def hold(time: int, groups: Any) -> list[Conversation]:
+        """Groups 1 and 3 are silent, and so is the first that stands in for 3."""
+        asked.append(list(groups))
+        keys = keys_of(config, 1, groups)
+        silent = {1, 3, 7}
+        return [ended_at(k, 40 if k.group in silent else 40 + 20 * k.sample) for k in keys]
+
+    filled = fill(hold, config, 10)
+    assert asked == [[0, 1, 2, 3], [5, 7], [11]]
+    assert [c.key.group for c in filled.held[::2]] == [0, 5, 2, 11]
+    assert filled.source == [(0, 0), (0, 1), (1, 0), (1, 1), (0, 4), (0, 5), (2, 0), (2, 1)]
+    assert filled.put_in.tolist() == [False, False, True, True, False, False, True, True]
+    assert filled.groups == 7
+    asked.clear()
+    assert [c.key.group for c in fill(hold, config, 2).held[::2]] == [0, 5, 2, 7]
+    asked.clear()
+    assert fill(hold, config, 1).groups == 4
+    assert asked == [[0, 1, 2, 3]]
+
+
+def treated(methods: dict[str, Any], **trainer: Any) -> RunConfig:
+    cut = short(3)
+    made = tabular(cut.hard, algorithm={"group_size": 2}, conversations=32, **trainer)
+    return replace(made, levels=cut, remedy=RemedyConfig("test", methods))
+
+
+def rows_of(run: RunFolder) -> list[dict[str, Any]]:
+    with few_held_out_users():
+        assert go_on(run)[0] == 0
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
+
+
+def test_dynamic_sampling_fills_a_batch_and_counts_what_it_took(tmp_path: Path) -> None:
+    plain = rows_of(make_run(tmp_path / "plain", treated({"clip_cov": {}}, steps=2)))
+    config = treated({"dynamic_sampling": {"tries": 10}}, steps=2)
+    filled = rows_of(make_run(tmp_path / "filled", config))
+    silent = plain[0]["frac_reward_zero_std"]
+    assert 0 < silent < 1
+    assert filled[0]["frac_reward_zero_std"] == 0
+    assert filled[0]["groups/drawn"] >= 16 + 16 * silent
+    assert filled[0]["remedy/acted"] == pytest.approx(silent, abs=0.05)
+    assert plain[0]["groups/drawn"] is None
+
+
+def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without() -> None:
+    tokens = np.array([[80.0, 90, 100], [10, np.nan, np.nan]])
+    found = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
+    np.testing.assert_allclose(found, [[0, -0.25, -0.5], [0, np.nan, np.nan]])
+    given = Earned(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
+    lost = penalised(given, found)
+    np.testing.assert_allclose(lost.whole, [0.6 - 0.25, 0.4])
+    np.testing.assert_allclose(lost.turns, found)
+    assert lost.rewards is given.rewards
+
+
+def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
+    with pytest.raises(Exception, match=r"^policy\.kind must be that of a language model for soft"):
+        launch.plan(["policy=tabular", "remedy=soft_overlong"])
+    assert launch.plan(["policy=tabular", "remedy=dapo"]).points
+
+
+def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
+    (tab,) = launch.plan(["policy=tabular", "algorithm=dr_grpo"]).points
+    (tiny,) = launch.plan(["algorithm=dr_grpo"]).points
+    assert tab.config.algorithm.std_floor is None
+    conversations, turns = tab.config.trainer.conversations, tab.config.difficulty.turn_cap
+    assert denominator(tab.config, 17) == conversations * turns
+    per_turn = tiny.config.policy.max_turn_tokens
+    assert denominator(tiny.config, 17) == tiny.config.trainer.conversations * turns * per_turn
+    assert denominator(tabular(), 17) == 17
+
+
+def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
+    (point,) = launch.plan(["policy=tabular", "algorithm=lite_ppo"]).points
+    chosen = point.config.algorithm
+    assert (chosen.name, chosen.learning_rate) == ("lite_ppo", 4.0)
+    rewards = np.array([0.1, 0.3, 0.8, 0.9, np.nan, 0.5])
+    found = group_relative(rewards, 2, chosen.std_floor, chosen.std_over)
+    spread = np.nanstd(rewards)
+    np.testing.assert_allclose(found, np.array([-0.1, 0.1, -0.05, 0.05, 0, 0]) / spread, rtol=1e-5)

@@ -1,0 +1,73 @@
+"""Remedies on a language model: what its sampler notes for them, and a run with many at once."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from harness.config import RemedyConfig
+from harness.train.language_loss import own_entropies
+from harness.train.sampler import Sampler
+from tests.train.made import few_held_out_users, go_on, make_run
+from tests.train.test_language import model
+from tests.train.test_language_run import config, rows_of, run_here
+
+__all__ = ["model"]  # the fixture
+MANY = {
+    "clip_higher": {"clip_high": 0.3},
+    "forking_tokens": {"share": 0.5},
+    "reference_kl": {"coefficient": 0.01},
+    "entropy_controller": {"target": 10.0, "delta": 0.001},
+    "dynamic_sampling": {"tries": 3},
+    "soft_overlong": {"buffer": 0.9},
+}
+
+
+def test_the_sampler_notes_the_entropy_of_what_it_draws_from(model: Any) -> None:
+    heard = [[5, 6], [7], [8, 9, 10]]
+    uniforms = torch.from_numpy(np.random.default_rng(2).random((3, 6)))
+    silent, noting = (Sampler(model, 3, 3, 1.5, note) for note in (False, True))
+    said = noting.speak([0, 1, 2], heard, uniforms)
+    plain = silent.speak([0, 1, 2], heard, uniforms)
+    assert [turn.ids for turn in said] == [turn.ids for turn in plain]
+    assert not any(turn.entropy_nats for turn in plain)
+    ids = [[*h, *turn.ids] for h, turn in zip(heard, said, strict=True)]
+    own = [[False] * len(h) + [True] * len(t.ids) for h, t in zip(heard, said, strict=True)]
+    for turn, wanted in zip(said, own_entropies(model, ids, own, 1.5), strict=True):
+        np.testing.assert_allclose(turn.entropy_nats, wanted, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path) -> None:
+    given = config({"learning_rate": 0.02}, steps=3, updates_per_batch=2)
+    given = replace(given, remedy=RemedyConfig("many", MANY))
+    with few_held_out_users():
+        plain = rows_of(run_here(tmp_path / "plain", replace(given, remedy=RemedyConfig())))
+        whole = rows_of(run_here(tmp_path / "whole", given))
+        cut = make_run(tmp_path / "cut", given)
+        assert go_on(cut, stop_after=1)[0] == 75
+        assert go_on(cut)[0] == 0
+    assert rows_of(cut) == whole
+    assert [row["entropy_coef"] for row in whole] == [0, 0.001, 0.002]
+    assert 0.5 <= whole[0]["remedy/acted"] <= 1 == whole[2]["remedy/acted"]
+    assert whole[0]["groups/drawn"] >= 2
+    assert whole[0]["entropy"] == pytest.approx(plain[0]["entropy"], rel=0.2)
+    assert whole[2]["entropy"] != plain[2]["entropy"]
+    assert plain[2]["remedy/acted"] is None
+
+
+@pytest.mark.slow
+def test_kl_cov_at_the_first_update_is_plain_grpo_and_then_is_not(tmp_path: Path) -> None:
+    """The same first pass, the same tokens drawn at step 2 only if the second changed nothing."""
+    given = config({"learning_rate": 0.02}, steps=2, updates_per_batch=2)
+    held = RemedyConfig("kl_cov", {"kl_cov": {"share": 0.5}})
+    plain, treated = (
+        rows_of(run_here(tmp_path / remedy.name, replace(given, remedy=remedy)))
+        for remedy in (RemedyConfig(), held)
+    )
+    assert treated[0]["remedy/acted"] > 0.2
+    assert treated[0]["entropy"] == plain[0]["entropy"]
+    assert treated[1]["entropy"] != plain[1]["entropy"]

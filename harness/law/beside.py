@@ -16,7 +16,8 @@ ZERO_VARIANCE = "frac_reward_zero_std"
 SILENT = ("groups/below_floor", ZERO_VARIANCE)
 """Shares of groups that carry no signal; the larger one counts."""
 AT_ONSET = (ZERO_VARIANCE, "distinct_2", "strategy/entropy")
-COLUMNS = tuple(dict.fromkeys((PROBE, ENTROPY_SE, *SILENT, *AT_ONSET)))
+ACTED = "remedy/acted"
+COLUMNS = tuple(dict.fromkeys((PROBE, ENTROPY_SE, *SILENT, *AT_ONSET, ACTED)))
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,7 @@ def _json(row: _Row, comparisons: int) -> dict[str, Any]:
         "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
         "on_probe": _interval(row.quantity, found.probe.estimate) if found.probe else None,
         "unlike_failures": _unlike_failures(row.pair),
+        "remedy_inactive": _remedy_inactive(row.pair),
         "net_of_null": _interval(row.quantity, found.net_of_null) if found.net_of_null else None,
     }
 
@@ -138,3 +139,8 @@ def _unlike_failures(pair: Pair) -> list[float] | None:
     """Both rates of failed conversations, this group's first, where they differ too much."""
     rates = measured.failures(pair)
     return list(rates) if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
+
+
+def _remedy_inactive(pair: Pair) -> int:
+    """Runs of both groups whose remedy never acted: they are runs without one."""
+    return sum(m.result.remedy_acted == 0 for side in pair.sides for m in side.members)

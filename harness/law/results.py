@@ -110,6 +110,8 @@ class RunResult:
     reliability_from_se: float | None = None
     """1 - noise variance of exp(H), from entropy_se, / its variance: what `reliability` ought to
     be if the law held and all noise were sampling noise."""
+    remedy_acted: float | None = None
+    """Mean share of tokens that its remedy acted upon; 0: a remedy that never did anything."""
     same_batch: bool | None = None
     """Whether R is of the batch that H was measured on: a policy gradient then makes the law
     likely by itself."""

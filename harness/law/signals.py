@@ -27,6 +27,7 @@ def fields(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> 
         "at_onset": at_onset.at_onset(found, cleaned.points, _ceiling(law), columns),
         "onset_probe": _onset_probe(beside.trace(table, cleaned, beside.PROBE), cleaned),
         "reliability_from_se": _reliability(table, cleaned),
+        "remedy_acted": _mean(beside.trace(table, cleaned, beside.ACTED)),
     }
 
 
@@ -39,6 +40,10 @@ def _onset_probe(probe: Trace, cleaned: Cleaned) -> Onset | None:
     valid = probe.as_entropy()
     course = onset.course(valid.steps, valid.values)
     return onset.find(course, cleaned.points) if course is not None else None
+
+
+def _mean(given: Trace) -> float | None:
+    return float(given.values.mean()) if len(given) else None
 
 
 def _reliability(table: Table, cleaned: Cleaned) -> float | None:

@@ -43,6 +43,8 @@ MEASURED = {
     "entropy/t1": "H at temperature 1",
     "entropy/thinking": "H over what a policy thinks before it speaks; where it does",
     "entropy/reply": "H over what it then says",
+    "entropy/planning": "H over the words of a reply that open a strategy",
+    "entropy/execution": "H over the rest of it",
     "entropy/mean_of_means": "mean over conversations of their mean H (the paper's average)",
     **{f"entropy/turn_{n}": f"H of the policy's reply number {n}" for n in range(1, 21)},
     "entropy/top20_share": "share of all entropy held by the 20% of tokens with most",

@@ -111,7 +111,7 @@ def decision(contrast: Contrast) -> str:
         said += f": {_detectable(contrast)}"
     elif why:
         said += f": {why}"
-    more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast))
+    more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast))
     return "; ".join(part for part in (said, *more) if part)
 
 
@@ -137,6 +137,11 @@ def _failures(contrast: Contrast) -> str:
         return ""
     one, other = (f"{100 * rate:.1f}%" for rate in rates)
     return f"careful: {one} of conversations failed against {other}"
+
+
+def _inactive(contrast: Contrast) -> str:
+    runs = contrast["remedy_inactive"]
+    return f"careful: remedy inactive, it acted on no token in {runs} of the runs" if runs else ""
 
 
 def _detectable(contrast: Contrast) -> str:
@@ -205,6 +210,7 @@ def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
                 **{f"probe_{name}": value for name, value in (probe or {}).items()},
                 "failed": rates[0],
                 "failed_with": rates[1],
+                "remedy_inactive": c["remedy_inactive"],
                 **{f"net_of_null_{name}": v for name, v in (c["net_of_null"] or {}).items()},
             }
 

@@ -48,6 +48,7 @@ from harness.train.measure import (
     entropy_metrics,
     turn_records,
 )
+from harness.train.planning import Planning
 from harness.train.remedy_watch import RemedyWatch
 from harness.train.session import Session
 from harness.train.speaker import LanguageSpeaker, Transcript
@@ -82,7 +83,7 @@ class LanguageRun:
         self._course = curriculum.begin(session.config, _checkpoint(session))
         self.treatment = treatment.begin(session.config, _checkpoint(session))
         self._watch = RemedyWatch(session)
-        self._gap = GapWatch(session)
+        self._gap, self._planning = GapWatch(session), Planning(chat)
 
     def talk(self, step: int) -> Talk:
         """Hold the conversations of `step`; evaluate first where it is due."""
@@ -182,6 +183,7 @@ class LanguageRun:
             **conversation_metrics(at.held, self._config, at.earned.rewards),
             **entropy_metrics(trace),
             **self._thoughts(at, trace),
+            **self._planning.entropies(trace, [t.row for t in at.batch.transcripts]),
             **at.looked,
             **update_metrics(at.passes),
             **treatment.metrics(self.treatment, at.how.marks, acted, at.batch.groups),

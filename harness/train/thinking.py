@@ -16,15 +16,15 @@ def entropies(trace: TokenTrace, rows: Sequence[TokenRow], end: int) -> Metrics:
 
     `trace` runs over the own tokens of `rows`, row by row.
     """
-    thought = np.concatenate([_thought(row, end) for row in rows])
-    parts = {"entropy/thinking": thought, "entropy/reply": ~thought}
+    thoughts = np.concatenate([thought(row, end) for row in rows])
+    parts = {"entropy/thinking": thoughts, "entropy/reply": ~thoughts}
     return {
         name: float(trace.entropy_nats[part].mean()) if part.any() else None
         for name, part in parts.items()
     }
 
 
-def _thought(row: TokenRow, end: int) -> NDArray[np.bool_]:
+def thought(row: TokenRow, end: int) -> NDArray[np.bool_]:
     """Which of a row's own tokens are thought: all of a turn that never came to an end of it."""
     ids, turns = np.array(row.ids), np.array(row.turn)
     own, found = turns > 0, np.zeros(len(ids), bool)

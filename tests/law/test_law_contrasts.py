@@ -122,6 +122,24 @@ def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path
     assert "of conversations failed against 0.0%" in table_contrasts.decision(ceiling)
 
 
+def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with(
+    tmp_path: Path,
+) -> None:
+    def lines(log: Log) -> list[dict[str, Any]]:
+        return rows(log, **{"remedy/acted": [None, 0.0, 0.01][next(count) // 3]})
+
+    count = iter(range(9))
+    logs = {"easy": law_with(0.3, 1.1), "medium": law_with(0.3, 1.0), "hard": law_with(0.3, 1.1)}
+    found = analyse([levels(tmp_path, logs, seeds=3, lines=lines)])
+    assert sorted(str(run.remedy_acted) for run in found.runs) == sorted(
+        [*["None"] * 3, *["0.0"] * 3, *["0.01"] * 3]
+    )
+    marked = [c["remedy_inactive"] for group in found.groups for c in group.contrasts]
+    assert sorted(set(marked)) == [0, 3]
+    said = [table_contrasts.decision(c) for g in found.groups for c in g.contrasts]
+    assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 8
+
+
 def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
     for level, tokens in (("easy", "acts"), ("hard", "own tokens")):
         for seed in (1, 2, 3):

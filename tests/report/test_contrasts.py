@@ -26,7 +26,7 @@ def contrast(**more: Any) -> dict[str, Any]:
         "high": -0.3, "p_holm": 0.0031, "decision": "differs", "why": None,
         "on": "eval/medium/reward", "margin": 0.05, "p_equivalent": 1.0,
         "minimum_detectable": 0.21, "seeds": [3, 3], "seeds_needed": 9, "on_probe": None,
-        "unlike_failures": None, "net_of_null": None, **more,
+        "unlike_failures": None, "remedy_inactive": 0, "net_of_null": None, **more,
     }  # fmt: skip
 
 
@@ -108,6 +108,10 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
         (
             {"unlike_failures": [0.07, 0.003]},
             "differs; careful: 7.0% of conversations failed against 0.3%",
+        ),
+        (
+            {"remedy_inactive": 2},
+            "differs; careful: remedy inactive, it acted on no token in 2 of the runs",
         ),
         (
             {"net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0}},

@@ -1,0 +1,93 @@
+"""Entropy of planning and of execution: where a reply opens a strategy, and in the rest of it.
+
+After the strategic grams of arXiv 2509.03646 (HICRA), n-grams that steer instead of carrying out,
+of which policies are said to lose their entropy at another time. Theirs are mined from solutions by
+clustering; here they are the openings, up to three words and before any slot, of the sentences by
+which supporters put a strategy (harness.policy.phrases) and some that models are fond of, at the
+beginning of a sentence. Other wordings count as execution.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.policy.chat import Chat
+from harness.policy.phrases import PHRASES
+from harness.train import thinking
+from harness.train.losses import BoolArray
+from harness.train.measure import Metrics, TokenTrace
+from harness.train.token_rows import TokenRow
+
+WORDS = 3
+MORE = (
+    "it's okay", "it is okay", "i hear", "i understand", "that sounds", "this sounds",
+    "can you tell", "could you tell", "tell me more", "would you like", "have you tried",
+    "have you considered", "it's understandable", "it is understandable", "it's completely",
+    "i'm so sorry", "i'm sorry", "let's", "one thing", "remember that", "it's important",
+    "you're not alone", "you are not",
+)  # fmt: skip
+"""Openings that phrases lack."""
+
+
+def openings() -> tuple[str, ...]:
+    """Lower-case n-grams that open a strategy, the longest first."""
+    plain = [phrase.split("{")[0] for own in PHRASES.values() for phrase in own]
+    found = {" ".join(re.findall(r"[\w']+", text.lower())[:WORDS]) for text in plain}
+    return tuple(sorted(found - {""} | set(MORE), key=lambda words: (-len(words), words)))
+
+
+_ANY = "|".join(re.escape(words).replace(r"\ ", r"\s+") for words in openings())
+OPENING = re.compile(rf"(?:^|(?<=[.!?\n]))\s*((?:{_ANY})\b)", re.I)
+
+
+class Planning:
+    """Tells planning from execution in the tokens of one tokenizer."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._pieces: dict[int, str] = {}
+
+    def entropies(self, trace: TokenTrace, rows: Sequence[TokenRow]) -> Metrics:
+        """H in nats a token of both; None for no token. Thoughts before a reply are neither.
+
+        `trace` runs over the own tokens of `rows`, row by row.
+        """
+        plans = np.concatenate([self.plans(row) for row in rows])
+        parts = {"entropy/planning": plans, "entropy/execution": ~plans & ~self._thoughts(rows)}
+        return {
+            name: float(trace.entropy_nats[part].mean()) if part.any() else None
+            for name, part in parts.items()
+        }
+
+    def plans(self, row: TokenRow) -> BoolArray:
+        """Which of a row's own tokens open a strategy, shape (own tokens,)."""
+        ids, turns = np.array(row.ids), np.array(row.turn)
+        found = []
+        for turn in range(1, turns.max() + 1):
+            said = ids[turns == turn].tolist()
+            reply = self._chat.reply(said)
+            found += [False] * (len(said) - len(reply)) + self._in_openings(reply)
+        return np.array(found, bool)
+
+    def _in_openings(self, ids: Sequence[int]) -> list[bool]:
+        pieces = [self._piece(token) for token in ids]
+        spans = [match.span(1) for match in OPENING.finditer("".join(pieces))]
+        ends = np.cumsum([len(piece) for piece in pieces])
+        return [
+            any(start < end and end - len(piece) < stop for start, stop in spans)
+            for piece, end in zip(pieces, ends.tolist(), strict=True)
+        ]
+
+    def _piece(self, token: int) -> str:
+        if token not in self._pieces:
+            self._pieces[token] = self._chat.tokenizer.decode([token])
+        return self._pieces[token]
+
+    def _thoughts(self, rows: Sequence[TokenRow]) -> BoolArray:
+        end = self._chat.thought
+        if end is None:
+            return np.zeros(sum(turn > 0 for row in rows for turn in row.turn), bool)
+        return np.concatenate([thinking.thought(row, end) for row in rows])

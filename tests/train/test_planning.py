@@ -1,0 +1,80 @@
+"""Which tokens open a strategy, and the entropies of both kinds."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.policy.chat import Chat
+from harness.train.measure import TokenTrace
+from harness.train.planning import Planning, openings
+from harness.train.token_rows import TokenRow
+
+
+class Words:
+    """A tokenizer with a token a word; id 0 ends a turn, 1 ends thinking."""
+
+    def __init__(self) -> None:
+        self.known = ["<end>", "</think>"]
+
+    def decode(self, ids: list[int]) -> str:
+        return " ".join(self.known[i] for i in ids) + " "
+
+    def ids(self, text: str) -> list[int]:
+        for word in text.split():
+            if word not in self.known:
+                self.known.append(word)
+        return [self.known.index(word) for word in text.split()]
+
+
+def planned(text: str, thought: int | None = None) -> tuple[list[str], Planning, TokenRow]:
+    """The words of a reply that open a strategy."""
+    words: Any = Words()
+    row = TokenRow()
+    row.extend(words.ids("My boss shouted at me"))
+    row.extend([*words.ids(text), 0], 1)
+    planning = Planning(Chat(words, 0, 0, ((), ()), ((), ()), thought))
+    marks = planning.plans(row)
+    said = [*text.split(), "<end>"]
+    return [w for w, mark in zip(said, marks, strict=True) if mark], planning, row
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("You could talk to someone you trust about it.", "You could talk"),
+        ("It sounds like a lot. What if you took one small step?", "It sounds like What if you"),
+        ("That sounds hard. Have you tried sleep?", "That sounds Have you tried"),
+        ("Well I said you could talk to them", ""),
+        ("Bananas are yellow.", ""),
+    ],
+)
+def test_the_first_words_of_a_sentence_plan_where_they_open_a_strategy(
+    text: str, wanted: str
+) -> None:
+    assert planned(text)[0] == wanted.split()
+
+
+def test_thoughts_are_neither() -> None:
+    text = "You could talk </think> You could talk to them."
+    found, planning, row = planned(text, thought=1)
+    assert found == ["You", "could", "talk"]
+    entropy = np.arange(10.0)  # the words, then <end>
+    none = np.zeros(10)
+    trace = TokenTrace(entropy, none, none, none, none.astype(int), none.astype(int))
+    made = planning.entropies(trace, [row])
+    assert made == {"entropy/planning": 5.0, "entropy/execution": 8.0}
+
+
+def test_where_nothing_is_planned_there_is_no_entropy_of_it() -> None:
+    _, planning, row = planned("Bananas are yellow.")
+    none = np.zeros(4)
+    trace = TokenTrace(none + 0.5, none, none, none, none.astype(int), none.astype(int))
+    made = planning.entropies(trace, [row])
+    assert made == {"entropy/planning": None, "entropy/execution": 0.5}
+
+
+def test_openings_are_short_and_without_slots() -> None:
+    assert all(1 <= len(words.split()) <= 4 for words in openings())
+    assert not any("{" in words for words in openings())
+    assert "you could talk" in openings()

@@ -163,8 +163,8 @@ def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(command, run
     code, out, err = run(*command, "policy=tabular", "trainer.gpus=2")
     assert (code, out) == (2, "")
     assert err == (
-        "harness: trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, got 2; "
-        "of several GPUs a sweep gives each run one\n"
+        "harness: trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
+        "got 2; of several GPUs a sweep gives each run one\n"
     )
     assert not list(Path().iterdir())
 

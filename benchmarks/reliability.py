@@ -1,6 +1,6 @@
 """What is promised of damage, wrong words, hostile text, plans, large fits and long runs, counted.
 
-    python -m benchmarks.reliability [damage|words|texts|plans|fit|growth ...] [--share 1.0]
+    python -m benchmarks.reliability [damage|words|texts|plans|fit|writers|growth ...] [--share 1.0]
 
 Without a name all of them; a smaller share does less of each. Seconds are user and system time of
 the processes, since the machine may have other work.
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,30 @@ def fit(scratch: Path, share: float) -> str:
     )
 
 
+def writers(scratch: Path, share: float) -> str:
+    """Four starts of a long run in one folder at once, 50 times: exit codes of those that end."""
+    rounds, codes, slowest_s = round(50 * share), Counter[int | str](), 0.0
+    for number in range(rounds):
+        given = ["policy=tabular", "trainer.steps=1000000", "--dir", str(scratch / str(number))]
+        command = [sys.executable, "-P", "-m", "harness", "train", *given]
+        began = time.monotonic()
+        four = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(4)]
+        while sum(child.poll() is None for child in four) > 1:
+            time.sleep(0.02)
+        slowest_s = max(slowest_s, time.monotonic() - began)
+        while _steps(scratch / str(number) / "metrics.jsonl") < 1 and None in _codes(four):
+            time.sleep(0.02)
+        codes.update("winner" if code is None else code for code in _codes(four))
+        for child in four:
+            child.kill()
+            child.wait()
+    return f"{rounds} rounds of 4: {dict(codes)}; the losers were told within {slowest_s:.1f} s"
+
+
+def _codes(children: Sequence[subprocess.Popen[bytes]]) -> list[int | None]:
+    return [child.poll() for child in children]
+
+
 def growth(scratch: Path, share: float) -> str:
     """A run of 100,000 tabular steps: resident memory and open files on its way."""
     steps = round(100_000 * share)
@@ -194,7 +219,8 @@ def _handles(pid: int) -> int:
 
 
 PARTS: dict[str, Callable[[Path, float], str]] = {
-    "damage": damage, "words": words, "texts": texts, "plans": plans, "fit": fit, "growth": growth,
+    "damage": damage, "words": words, "texts": texts, "plans": plans, "fit": fit,
+    "writers": writers, "growth": growth,
 }  # fmt: skip
 
 

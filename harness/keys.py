@@ -91,11 +91,19 @@ def _not_yours(name: str) -> str:
     )
 
 
-def refuse_resolvers(values: Any) -> None:
-    """Raise ConfigError where a value calls upon a resolver, by name or by another key's value."""
+def refuse_resolvers(values: Any, key: str = "") -> None:
+    """Raise ConfigError where a value calls upon a resolver, by name or by another key's value.
+
+    `values` stand at the dotted `key`.
+    """
+    if isinstance(values, dict):
+        for name, value in values.items():
+            refuse_resolvers(value, f"{key}.{name}" if key else str(name))
+        return
     found = RESOLVER.search(json.dumps(values, default=str))
     if found:
-        raise ConfigError(f"{found[0]}...}}: a value may refer to other keys, not to a resolver")
+        rule = "a value may refer to other keys, not to a resolver"
+        raise ConfigError(f"{key}: {rule}, got {found[0]}...}}")
 
 
 def groups() -> tuple[str, ...]:

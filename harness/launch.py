@@ -167,7 +167,7 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
     for word, number in numbered:
         if word.swept and not _chooses(word):
-            keys.refuse_resolvers(word.values[number])
+            keys.refuse_resolvers(word.values[number], word.key)
             OmegaConf.update(config, word.key, word.values[number], merge=False)
     ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
     values = {w.key: w.values[n] for w, n in ours}

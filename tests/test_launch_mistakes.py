@@ -113,7 +113,7 @@ MISTAKES = {
     "difficulty.name=/etc/x": "since it names the run's folder, got '/etc/x'",
     "difficulty.name=-rf": "since it names the run's folder, got '-rf'",
     "difficulty.name=''": "since it names the run's folder, got ''",
-    "difficulty.name=${oc.env:HOME}": "a value may refer to other keys, not to a resolver",
+    "difficulty.name=${oc.env:HOME}": "difficulty.name: a value may refer to other keys, not to a",
     "difficulty.name=${nope}": "Interpolation key 'nope' not found",
     "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",
     "~trainer.steps": "trainer.steps: TrainerConfig (DictConfig) does not support deletion",

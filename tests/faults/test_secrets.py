@@ -11,7 +11,11 @@ import pytest
 from tests.commands import TABULAR, command, harness
 from tests.simulator.endpoint import response, serving
 
-KEYS = {name: f"sk-CANARY-{name}-0123456789" for name in ("A_KEY", "OPENAI_API_KEY", "HF_TOKEN")}
+NAMES = (
+    "A_KEY", "OPENAI_API_KEY", "HF_TOKEN", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY",
+    "WANDB_API_KEY", "GITHUB_TOKEN", "VLLM_API_KEY",
+)  # fmt: skip
+KEYS = {name: f"sk-CANARY-{name}-0123456789" for name in NAMES}
 SERVED = (*TABULAR, "simulator=served", "simulator.model=m", "simulator.retries=0")
 SHORT = ("trainer.steps=1", "difficulty.turn_cap=1")
 SECRET = "sk-CANARY-typed-0123456789"

@@ -80,6 +80,7 @@ MEASURED = {
     "curriculum/difficulty": "where an adaptive curriculum stands, 0 (easy) to 100 (hard)",
     "curriculum/replies_before": "mean replies before the policy takes over (curriculum=reverse)",
     "remedy/acted": "share of tokens the remedy acted upon",
+    "remedy/chosen": "share of tokens it picked out, where it picks some",
     "entropy_coef": "what H is multiplied by in the loss, where a remedy adds it",
     "sim/failed": "conversations without a reward because the simulator failed",
     **{f"sim/failed/{kind}": f"of these, by {kind}" for kind in SIMULATOR_FAULTS},

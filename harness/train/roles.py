@@ -57,6 +57,8 @@ class Method:
     Raises ConfigError, with the dotted key, for one of another type or out of its range.
     """
 
+    chooses: ClassVar[bool] = False
+    """Whether it picks out tokens once a step."""
     needs_entropies: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
@@ -103,12 +105,14 @@ class Weights:
 
     weight: FloatArray
     """What the policy-gradient term is multiplied by."""
-    acted: BoolArray
+    chosen: BoolArray
     """The tokens that were picked out."""
 
 
 class Weight(Method, ABC):
     """Weighs the policy-gradient term of each token."""
+
+    chooses: ClassVar[bool] = True
 
     @abstractmethod
     def weigh(self, step: StepTokens) -> Weights:

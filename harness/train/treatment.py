@@ -27,8 +27,10 @@ class Marks:
     """What was chosen for a step before its first update; arrays of shape (tokens,)."""
 
     weight: FloatArray
-    acted: BoolArray
-    """The tokens that a weight picked out, or whose conversation a remedy touched."""
+    chosen: BoolArray
+    """The tokens that a method picked out."""
+    touched: BoolArray
+    """Those of conversations that a remedy had held, or that lost something by one."""
     terms: tuple[FloatArray, ...]
     """What each added term goes by."""
     bonus: float = 0.0
@@ -37,7 +39,8 @@ class Marks:
     def at(self, places: slice | IntArray) -> Marks:
         """Those of some of the tokens."""
         terms = tuple(marks[places] for marks in self.terms)
-        return Marks(self.weight[places], self.acted[places], terms, self.bonus)
+        chosen, touched = self.chosen[places], self.touched[places]
+        return Marks(self.weight[places], chosen, touched, terms, self.bonus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,11 @@ class Treatment:
         return any(method.needs_start for method in self.methods)
 
     @property
+    def chooses(self) -> bool:
+        """Whether one of the methods picks out tokens."""
+        return any(method.chooses for method in self.methods)
+
+    @property
     def most_tries(self) -> int:
         """How often a group is held at most while it teaches nothing."""
         return max([1, *(m.most_tries() for m in self.methods if isinstance(m, Filling))])
@@ -79,14 +87,17 @@ class Treatment:
 
     def mark(self, step: StepTokens) -> Marks:
         """Choose the tokens of a step, before its first update."""
-        weight, acted = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
-        acted = acted if step.touched is None else step.touched
+        weight, chosen = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
+        terms = []
         for method in self.methods:
             if isinstance(method, Weight):
                 found = method.weigh(step)
-                weight, acted = weight * found.weight, acted | found.acted
-        terms = tuple(m.mark(step) for m in self.methods if isinstance(m, Term))
-        return Marks(weight, acted, terms, self._bonus(step.entropy_nats))
+                weight, chosen = weight * found.weight, chosen | found.chosen
+            elif isinstance(method, Term):
+                terms.append(method.mark(step))
+                chosen = chosen | (method.chooses & (terms[-1] != 0))
+        touched = np.zeros_like(chosen) if step.touched is None else step.touched
+        return Marks(weight, chosen, touched, tuple(terms), self._bonus(step.entropy_nats))
 
     def loss(
         self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray, marks: Marks
@@ -96,7 +107,8 @@ class Treatment:
         shape = next((m for m in self.methods if isinstance(m, Ratio)), None)
         shaped = shape.surrogate(logp, old_logp, advantage) if shape else plain
         value, slope = marks.weight * shaped.value, marks.weight * shaped.slope
-        acted = marks.acted | (shaped.slope != plain.slope) | (marks.bonus > 0)
+        acted = marks.touched | (marks.weight != 1) | (marks.bonus > 0)
+        acted = acted | (shaped.slope != plain.slope)
         added = [method for method in self.methods if isinstance(method, Term)]
         for method, mark in zip(added, marks.terms, strict=True):
             term = method.term(logp, old_logp, mark)
@@ -153,5 +165,6 @@ def metrics(
     return {
         "groups/drawn": groups if treatment.most_tries > 1 else None,
         "remedy/acted": float(np.mean(acted)) if treatment.methods else None,
+        "remedy/chosen": float(marks.chosen.mean()) if treatment.chooses else None,
         "entropy_coef": marks.bonus if treatment.bonus else None,
     }

@@ -94,13 +94,13 @@ def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
 
 
 def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
-    (tab,) = launch.plan(["policy=tabular", "algorithm=dr_grpo"]).points
-    (tiny,) = launch.plan(["algorithm=dr_grpo"]).points
-    assert tab.config.algorithm.std_floor is None
-    conversations, turns = tab.config.trainer.conversations, tab.config.difficulty.turn_cap
-    assert denominator(tab.config, 17) == conversations * turns
-    per_turn = tiny.config.policy.max_turn_tokens
-    assert denominator(tiny.config, 17) == tiny.config.trainer.conversations * turns * per_turn
+    (point,) = launch.plan(["policy=tabular", "algorithm=dr_grpo"]).points
+    acts, chosen = point.config, point.config.algorithm
+    assert (chosen.name, chosen.learning_rate, chosen.std_floor) == ("dr_grpo", 4.0, None)
+    most = acts.trainer.conversations * acts.difficulty.turn_cap
+    assert denominator(acts, 17) == most
+    tokens = replace(acts, policy=replace(acts.policy, kind="tiny", max_turn_tokens=30))
+    assert denominator(tokens, 17) == 30 * most
     assert denominator(tabular(), 17) == 17
 
 

@@ -29,7 +29,7 @@ def some_policy() -> TabularPolicy:
 
 def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> Batch:
     count = len(acts.act)
-    marks = Marks(np.ones(count), np.zeros(count, bool), (), bonus)
+    marks = Marks(np.ones(count), *np.zeros((2, count), bool), (), bonus)
     return Batch(acts, advantage, marks, 1.0, count)
 
 
@@ -54,11 +54,10 @@ def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
     assert done.acted == (1.0,)
 
 
-@pytest.mark.parametrize("at_once", [2**26, 3 * 24])
 def test_a_language_model_gets_the_gradient_of_loss_minus_bonus_times_entropy(
-    model: Any, at_once: int, monkeypatch: pytest.MonkeyPatch
+    model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", 30 * 24)  # in pieces
     given, bonus, temperature = batch(), 0.7, 1.6
     how = plainly(given, 0.2, 0.2, temperature)
     how = replace(how, marks=replace(how.marks, bonus=bonus))
@@ -108,9 +107,9 @@ def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -
     """Lemma 1 of arXiv 2505.22617: step by step, summed over the states a batch visits."""
     policy, changes, predicted = TabularPolicy.start(), [], []
     treatment = Treatment(AlgorithmConfig(learning_rate=4.0), ())
-    for step in range(30):
+    for step in range(20):
         _, acts = talk(32, seed=step, policy=policy)
-        advantage = np.where(np.isin(acts.act, (2, 4)), 1.0, -0.3)  # reflect, affirm
+        advantage = np.where(acts.act == 5, 1.0, -0.4)  # ever more of what it does most: suggest
         after = update(policy, plain_batch(acts, advantage), treatment, 1).policy
         logits = [
             t.table[acts.seen.turn[:, None], acts.seen.rows].sum(axis=1) for t in (policy, after)

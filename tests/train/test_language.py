@@ -55,7 +55,7 @@ def plainly(given: LossBatch, low: float, high: float, temperature: float) -> Le
     """GRPO's clipped loss, a mean over tokens."""
     count = sum(map(sum, given.own))
     plain = Treatment(AlgorithmConfig(clip_low=low, clip_high=high), ())
-    marks = Marks(np.ones(count), np.zeros(count, bool), ())
+    marks = Marks(np.ones(count), *np.zeros((2, count), bool), ())
     return Learning(plain, marks, temperature, count)
 
 

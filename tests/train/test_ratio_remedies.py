@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import Tensor
@@ -71,6 +71,7 @@ def test_value_and_slope_are_those_of_the_formula(shape: Ratio) -> None:
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name())
+@settings(max_examples=25)
 @given(logp=TOKENS, advantage=TOKENS)
 def test_on_policy_every_shape_is_the_plain_policy_gradient(
     shape: Ratio, logp: Any, advantage: Any
@@ -80,6 +81,7 @@ def test_on_policy_every_shape_is_the_plain_policy_gradient(
     np.testing.assert_array_equal(found.value, -advantage)
 
 
+@settings(max_examples=50)
 @given(TOKENS, TOKENS, TOKENS)
 def test_the_value_of_gppo_is_that_of_clipped_ppo(logp: Any, old: Any, advantage: Any) -> None:
     plain = clipped(logp, old, advantage, 0.2, 0.28)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from harness import launch, places
 from harness.config import RemedyConfig
@@ -26,11 +27,12 @@ def refused(*words: str) -> str:
 
 
 def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
-    names = remedy_choice.names()
-    points = launch.plan([f"remedy={','.join(names)}", TWICE]).points
-    for name, point in zip(names, points, strict=True):
-        (found,) = remedy_choice.methods_of(point.config)
-        assert found == type(found)(), name
+    for name in remedy_choice.names():
+        file = places.option_file("remedy", name)
+        assert file is not None, name
+        chosen = RemedyConfig(**yaml.safe_load(file.read_text()))
+        (found,) = remedy_choice.methods_of(replace(tabular(), remedy=chosen))
+        assert (found.name(), found) == (name, type(found)())
         assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
     assert "none" in places.options("remedy")
 

@@ -42,7 +42,7 @@ def update(
 ) -> Update:
     """Plain GRPO's, a mean over acts."""
     plain = Treatment(tabular(algorithm={"learning_rate": rate}).algorithm, ())
-    marks = Marks(np.ones(len(advantage)), np.zeros(len(advantage), bool), ())
+    marks = Marks(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
     given = Batch(acts, advantage, marks, T, len(advantage))
     return treated_update(policy, given, plain, passes)
 

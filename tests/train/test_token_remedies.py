@@ -42,17 +42,17 @@ def test_clip_cov_never_picks_outside_its_band(
     given_step = step(count, seed, spread)
     found = ClipCov(share=share).weigh(given_step)
     covariance = token_covariances(given_step.logp, given_step.advantage)
-    picked = covariance[found.acted] / given_step.advantage.std()
+    picked = covariance[found.chosen] / given_step.advantage.std()
     assert ((picked >= 1) & (picked <= 5)).all()
-    assert found.acted.sum() <= max(1, int(share * count))
-    np.testing.assert_array_equal(found.weight, ~found.acted)
+    assert found.chosen.sum() <= max(1, int(share * count))
+    np.testing.assert_array_equal(found.weight, ~found.chosen)
 
 
 def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
     """With the paper's absolute band it would never act on small advantages."""
     one = step(5000)
     small = replace(one, advantage=one.advantage / 50, draws=np.random.default_rng([0, 3]))
-    found, found_small = (ClipCov(share=0.01).weigh(s).acted for s in (one, small))
+    found, found_small = (ClipCov(share=0.01).weigh(s).chosen for s in (one, small))
     assert found.sum() == 50
     np.testing.assert_array_equal(found, found_small)
 
@@ -60,7 +60,7 @@ def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
 def test_clip_cov_at_the_papers_share_takes_one_of_a_small_batch_and_the_same_after_a_resume() -> (
     None
 ):
-    picks = [np.flatnonzero(ClipCov().weigh(step(400)).acted).tolist() for _ in range(2)]
+    picks = [np.flatnonzero(ClipCov().weigh(step(400)).chosen).tolist() for _ in range(2)]
     assert picks[0] == picks[1]
     assert len(picks[0]) == 1
 
@@ -87,6 +87,12 @@ def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> No
     assert not treatment.loss(old, old, advantage, marks).acted.any()
     later = treatment.loss(old + 0.1, old, advantage, marks)
     assert later.acted.mean() == pytest.approx(0.002)
+    assert metrics(treatment, marks, [0.0, 0.5], 8) == {
+        "groups/drawn": None,
+        "remedy/acted": 0.25,
+        "remedy/chosen": 0.002,
+        "entropy_coef": None,
+    }
     held = marks.terms[0] == 1
     wanted = -np.exp(0.1) * advantage[held] + 1.0
     np.testing.assert_allclose(later.loss.slope[held], wanted)
@@ -109,7 +115,7 @@ def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_o
 ) -> None:
     given_step: Any = step(1000)
     found = ForkingTokens(normalise_by_all=by_all).weigh(given_step)
-    kept = ~found.acted
+    kept = ~found.chosen
     assert kept.sum() == 200
     assert given_step.entropy_nats[kept].min() > given_step.entropy_nats[~kept].max()
     assert set(found.weight[kept]) == {weight}

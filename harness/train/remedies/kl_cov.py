@@ -8,6 +8,7 @@ chosen once a step here. With one update a batch the log-ratio is 0 and nothing 
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from harness.train.roles import Added, Ratio, StepTokens, Term, knob
 class KlCov(Term, Ratio):
     """Which share is held, and how firmly."""
 
+    chooses: ClassVar[bool] = True
     share: float = knob(2e-3, 0, 1)
     coefficient: float = knob(1.0, 0, 1e6)
 

@@ -53,10 +53,15 @@ class Identity:
         return _part(self.config, "algorithm").get("null_control") is True
 
     @property
+    def remedy(self) -> str | None:
+        """None where there is none."""
+        name = _text(self.config, "remedy", "name")
+        return None if name == "none" else name
+
+    @property
     def intervened(self) -> bool:
         """Whether a remedy acted on entropy; the law is not claimed there."""
-        remedy = _part(self.config, "remedy")
-        return remedy.get("name") not in (None, "none") or bool(remedy.get("methods"))
+        return self.remedy is not None or bool(_part(self.config, "remedy").get("methods"))
 
 
 def read(folder: Path | None) -> Identity:

@@ -199,8 +199,8 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:
-    level = who.level or "other logs"
-    panel = f"{level}, null control" if who.null_control else level
+    kind = (who.remedy, "null control" if who.null_control else None)
+    panel = ", ".join((who.level or "other logs", *filter(None, kind)))
     known = who.level is not None and who.seed is not None
     label = f"{panel}, seed {who.seed}" if known else Path(run.run).name or run.run
     points = cleaned.points

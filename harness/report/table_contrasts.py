@@ -124,11 +124,11 @@ def _seeds(contrast: Contrast) -> str:
     """How many seeds settle it; with a single seed no more than a lower bound is known."""
     if contrast["decision"] != "undecided":
         return ""
-    needed, margin = contrast["seeds_needed"], wording.number(contrast["margin"])
+    needed, margin = contrast["seeds_needed"], contrast["margin"]
     if contrast["minimum_detectable"] is None:
         return f"needs at least {needed} seeds a group, of runs like these" if needed else ""
     seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
-    return f"{seeds} seeds a group for one of {margin}"
+    return f"{seeds} seeds a group for one of {wording.number(margin, margin)}"
 
 
 def _failures(contrast: Contrast) -> str:

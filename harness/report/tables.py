@@ -20,6 +20,8 @@ NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 1
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
 WIDE = 100
 UNIDENTIFIED = " ?"
+IN_THE_HEADING = ("difficulty", "remedy", "algorithm.null_control")
+"""Axes that the heading above some runs has told."""
 MOST_ROWS = 40
 """Runs of one level that are shown; nobody reads more, and law.csv has them all."""
 FOOTNOTES = (
@@ -129,8 +131,11 @@ def _group_cells(group: GroupResult) -> list[Text]:
     """A row over the runs of a group: mean and 95% interval under the runs' own columns."""
     onset = _pooled_onset(group.onset)
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
+    unknown = "seeds unknown" if group.unknown_seeds else ""
+    beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
+    told = table_contrasts.key(beside) if beside else ""
     return [
-        _stacked(f"mean of {len(group.runs)}", "seeds unknown" if group.unknown_seeds else ""),
+        _stacked(f"mean of {len(group.runs)}", told, unknown),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),

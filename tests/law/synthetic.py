@@ -19,7 +19,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import signal
 
-from harness.config import AlgorithmConfig, DifficultyConfig, RunConfig
+from harness.config import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
 from harness.records import config_file
 from harness.records import folder as folders
 from harness.records.folder import RunFolder, RunStatus
@@ -223,6 +223,7 @@ def write_run(
     status: str = "done",
     measurement: dict[str, Any] | None = None,
     null_control: bool = False,
+    remedy: str = "none",
 ) -> Path:
     """A run folder of ours, as far as readers look at it."""
     write_rows(folder, lines)
@@ -230,6 +231,7 @@ def write_run(
         seed=seed,
         difficulty=DifficultyConfig(name=level),
         algorithm=AlgorithmConfig(null_control=null_control),
+        remedy=RemedyConfig(remedy, {remedy: {}} if remedy != "none" else {}),
     )
     text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")

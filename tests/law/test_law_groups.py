@@ -90,6 +90,14 @@ def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:
     assert {series.level for series in analysis.series.values()} == {"easy", "easy, null control"}
 
 
+def test_runs_with_a_remedy_stand_under_its_name(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "without", lawful_rows(1), level="hard")
+    synthetic.write_run(tmp_path / "with", lawful_rows(2), level="hard", remedy="clip_cov")
+    analysis = analyse([tmp_path])
+    assert {series.level for series in analysis.series.values()} == {"hard", "hard, clip_cov"}
+    assert {run.intervened for run in analysis.runs} == {False, True}
+
+
 def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) -> None:
     for seed, temperature in ((1, 1.0), (2, 1.0), (3, 0.7)):
         card = {"entropy": {"temperature": temperature, "over": "own tokens"}}

@@ -125,6 +125,18 @@ def test_a_level_of_many_runs_shows_some_and_says_where_the_others_are() -> None
     assert "in law.csv" in text
 
 
+def test_a_mean_says_what_its_runs_share_beside_the_heading() -> None:
+    runs = [made.fitted(f"runs/{n}", seed=n) for n in range(4)]
+    mean = Pooled(0.3, 0.2, 0.4, 2, 0)
+    groups = [
+        GroupResult({"difficulty": "easy", "rate": rate}, names, *[mean] * 4)
+        for rate, names in ((1, ["runs/0", "runs/1"]), (2, ["runs/2", "runs/3"]))
+    ]
+    lines = printed(made.analysis(runs, [], groups)).splitlines()
+    told = [lines[n + 1].split()[0] for n, line in enumerate(lines) if line.startswith("mean of 2")]
+    assert told == ["rate=1", "rate=2"]
+
+
 def test_nothing_readable_prints_no_table_and_every_reason() -> None:
     failed = [made.unread(f"runs/{i}", f"runs/{i}: why {i}", "missing_file") for i in range(3)]
     assert printed(made.analysis([], failed)).splitlines() == [

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from harness.cli_profiles import profiles
+from harness.cli_study import study
 from harness.options import (
     AsJson,
     Cards,
@@ -40,6 +41,7 @@ app = typer.Typer(
     epilog="Any command takes --debug, which shows the traceback behind an error message.",
 )
 app.add_typer(profiles, name="profiles")
+app.command()(study)
 
 
 @app.callback()
@@ -105,10 +107,7 @@ def train(
 
 
 @app.command()
-def resume(
-    folder: RunOrSweep,
-    events: EventsOption = None,
-) -> None:
+def resume(folder: RunOrSweep, events: EventsOption = None) -> None:
     """Continue a run, or a sweep's unfinished runs."""
     from harness import endings, listing
     from harness import resume as resuming

@@ -26,10 +26,7 @@ def plan(planned: Sweep) -> Iterator[str]:
 
 def closing(known: Sweep, code: int) -> Iterator[str]:
     """What failed, and the command to type next."""
-    for row in known.runs:
-        if row.status != "done":
-            reason = (row.reason or "").removeprefix(f"{row.dir}: ")
-            yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
+    yield from failures(known)
     done = sum(row.status == "done" for row in known.runs)
     yield f"{done} of {len(known.runs)} runs done in {known.dir}"
     if code == StoppedError.exit_code:
@@ -38,6 +35,14 @@ def closing(known: Sweep, code: int) -> Iterator[str]:
         yield f"try the others again with `harness resume {known.dir}`"
     else:
         yield f"next: `harness fit-entropy-law {known.dir}`"
+
+
+def failures(known: Sweep) -> Iterator[str]:
+    """A line for each run that is not done, with the reason."""
+    for row in known.runs:
+        if row.status != "done":
+            reason = (row.reason or "").removeprefix(f"{row.dir}: ")
+            yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
 
 
 def standing(path: Path) -> Iterator[str]:

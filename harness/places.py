@@ -56,6 +56,24 @@ def sweep_file(name: str) -> Path | None:
     return _first(folder / f"{name}.yaml" for folder in sweep_folders())
 
 
+def study_names() -> list[str]:
+    """Names that `harness study NAME` accepts."""
+    return _names(_study_folders())
+
+
+def study_file(name: str) -> Path | None:
+    """The file of a study; None also for what is no plain name."""
+    return _first(folder / f"{name}.yaml" for folder in _study_folders()) if _plain(name) else None
+
+
+def _study_folders() -> list[Path]:
+    return [folder / "studies" for folder in sweep_folders()]
+
+
+def _plain(name: str) -> bool:
+    return name == Path(name).name and not name.startswith(".")
+
+
 def read_yaml(path: Path) -> dict[str, object]:
     """The mapping in `path`. Raises ConfigError, naming file and line, for anything else."""
     if not path.is_file():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from pathlib import Path
 
 from harness.law import contrasts, discover, groups, many_runs, null_control
@@ -13,7 +14,19 @@ from harness.law.discover import Found
 from harness.law.groups import Member
 from harness.law.identity import Identity
 from harness.law.margins import DEFAULT
-from harness.law.results import Analysis, RunResult
+from harness.law.results import Analysis, RunResult, RunSeries
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The runs, each judged by itself and beside its null controls."""
+
+    runs: tuple[RunResult, ...]
+    members: tuple[Member, ...]
+    series: Mapping[str, RunSeries]
+    repeats: Mapping[str, str]
+    """Run -> the one that counts in its place."""
+    skipped: tuple[Mapping[str, str], ...]
 
 
 def analyse(
@@ -35,8 +48,28 @@ def analyse(
     Processes of the `pool` (workers.others) share the runs where there are many; a script that
     gives one needs `if __name__ == "__main__":`, since each of them imports it.
     """
-    found = discover.discover(paths)
     choice = Choice(reward, entropy, forecast_from)
+    read = _read(paths, choice, pool_unlike, pool)
+    members, series = read.members, read.series
+    grouping = groups.group(members, pool_unlike)
+    repeated = tuple(
+        {"path": path, "reason": f"repeat of {chosen}"} for path, chosen in read.repeats.items()
+    )
+    return Analysis(
+        runs=read.runs,
+        groups=contrasts.contrasted(grouping.groups, members, margins or DEFAULT, pool_unlike),
+        skipped=(*read.skipped, *repeated, *grouping.skipped),
+        series=series,
+    )
+
+
+def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
+    """The runs at or below `paths` that could be read, each as one of several seeds."""
+    return _read(paths, Choice(None, None, None), False, pool).members
+
+
+def _read(paths: Sequence[Path], choice: Choice, pool_unlike: bool, pool: Executor | None) -> _Read:
+    found = discover.discover(paths)
     every = many_runs.analyse(found.runs, choice, pool)
     who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
     repeats = _repeats(found.runs, who, [one.analysed.result for one in every])
@@ -46,21 +79,12 @@ def analyse(
     runs = null_control.compared([d.result for d in done], nulls, series)
     replicates = {d.result.run: d.replicate for d in done}
     own = null_control.of_own_seed(nulls, who)
-    members = [
+    compared = tuple(
         Member(r, who[r.run], replicates[r.run], tuple(replicates[n] for n in own.get(r.run, ())))
         for r in runs
         if r.run in series
-    ]
-    grouping = groups.group(members, pool_unlike)
-    repeated = tuple(
-        {"path": path, "reason": f"repeat of {chosen}"} for path, chosen in repeats.items()
     )
-    return Analysis(
-        runs=runs,
-        groups=contrasts.contrasted(grouping.groups, members, margins or DEFAULT, pool_unlike),
-        skipped=(*found.skipped, *repeated, *grouping.skipped),
-        series=series,
-    )
+    return _Read(runs, compared, series, repeats, found.skipped)
 
 
 def _repeats(

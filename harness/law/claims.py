@@ -41,6 +41,14 @@ def p_equivalent(given: Estimate, margin: float) -> float:
     return numbers.t_tail((margin - abs(given.value)) / given.error, given.df)
 
 
+def p_short(given: Estimate, sign: int, margin: float) -> float:
+    """Of a difference of `margin` or more in the direction of `sign`, 1 or -1.
+
+    Twice the one-sided p, so that it is below 0.05 where the 95% interval keeps short of that.
+    """
+    return min(1.0, 2 * numbers.t_tail((margin - sign * given.value) / given.error, given.df))
+
+
 def minimum_detectable(given: Estimate, comparisons: int) -> float:
     """The difference found with probability POWER at this spread, as one of `comparisons`."""
     return given.error * _reach(given.df, comparisons)
@@ -54,6 +62,14 @@ def seeds_needed(spread: float, margin: float, comparisons: int) -> int | None:
     for seeds in range(FEWEST_SEEDS, MOST_SEEDS + 1):
         if spread * (2 / seeds) ** 0.5 * _reach(2 * seeds - 2, comparisons) <= margin:
             return seeds
+    return None
+
+
+def pairs_needed(spread: float, margin: float, comparisons: int) -> int | None:
+    """The same of pairs; `spread` is the standard deviation of their differences."""
+    for pairs in range(FEWEST_SEEDS, MOST_SEEDS + 1):
+        if spread * pairs**-0.5 * _reach(pairs - 1, comparisons) <= margin:
+            return pairs
     return None
 
 

@@ -10,8 +10,9 @@ import numpy as np
 from harness.law import clean, gates, onset
 from harness.law.clean import Cleaned, Points
 from harness.law.gates import Fitted
+from harness.law.onset import Course
 from harness.law.reading import Table
-from harness.law.results import Onset
+from harness.law.results import Floats, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
 """Evaluations on the same users in every run; the first that all compared runs hold is used.
@@ -20,7 +21,10 @@ medium comes first: there neither a floor nor a ceiling of emotion squeezes what
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
-COLUMNS = (*COMMON, PROBE, FAILED)
+ACTED = "remedy/acted"
+ENDS = ("strategy/suggest", "strategy/inform")
+"""Columns whose mean over the last tenth of the run a study may ask for."""
+COLUMNS = (*COMMON, PROBE, FAILED, ACTED, *ENDS)
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class ProbeCourse:
     """H on frozen prefixes over a run was measured often enough to look for an onset."""
 
     onset: Onset | None
+    course: Course | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,10 @@ class Replicate:
     last_step: float = 1.0
     failed_a_step: float | None = None
     """Conversations without a reward, mean over steps; None where the log does not say."""
+    acted: float | None = None
+    """Share of tokens that a remedy acted upon, mean over steps; None without one."""
+    ends: Mapping[str, float | None] = field(default_factory=dict)
+    """Each of ENDS, mean over the last tenth of the steps."""
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
 
     def points_on(self, column: str, probe: bool) -> Points | None:
@@ -67,16 +76,21 @@ def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:
         probe_course=_probe_course(probed.get(reward), headline.points),
         first_step=float(headline.steps[0]),
         last_step=float(headline.steps[-1]),
-        failed_a_step=_mean(table),
+        failed_a_step=_mean(table.columns[FAILED]),
+        acted=_mean(table.columns[ACTED]),
+        ends={name: _mean(_last_tenth(table.columns[name])) for name in ENDS},
     )
 
 
 def _probe_course(probed: Cleaned | None, rewards: Points) -> ProbeCourse | None:
     course = onset.course(probed.steps, probed.entropy) if probed is not None else None
-    return ProbeCourse(onset.find(course, rewards)) if course is not None else None
+    return ProbeCourse(onset.find(course, rewards), course) if course is not None else None
 
 
-def _mean(table: Table) -> float | None:
-    failed = table.columns[FAILED]
-    failed = failed[np.isfinite(failed)]
-    return float(failed.mean()) if len(failed) else None
+def _mean(values: Floats) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _last_tenth(values: Floats) -> Floats:
+    return values[-max(1, len(values) // 10) :]

@@ -1,0 +1,206 @@
+"""A link of a study judged over pairs of runs of one seed: supported, contradicted or undecided.
+
+A pair is two runs of the same seed, or where nothing is held against the arm, its run alone. What
+is judged is net of the null controls where the link asks for that; the plain difference must then
+point the same way. Tests that decide together are adjusted by Holm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.law import claims
+from harness.law.random_effects import FEWEST_SEEDS, Estimate
+from harness.law.results import Interval
+from harness.records.study import Link
+
+SUPPORTED, CONTRADICTED, UNDECIDED = VERDICTS = ("supported", "contradicted", "undecided")
+SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}
+NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
+NO_SPREAD = "the pairs do not differ, so that their spread is not known"
+NO_ONSET = "no run collapses"
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The numbers a link is judged by: seed -> the arm's minus the other's."""
+
+    link: Link
+    differences: Mapping[int, float]
+    net: Mapping[int, float] | None = None
+    """The same net of the null controls; None where that is not asked."""
+    censored: int | None = None
+    """Runs without an onset, of both arms; None but of an onset."""
+    runs: int = 0
+    """Runs with a number, of both arms."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A link with its verdict; numbers are None where there are too few pairs."""
+
+    link: Link
+    verdict: str
+    why: str | None
+    judged: Interval | None
+    plain: Interval | None
+    """Before the null controls were taken off; None where that is not asked."""
+    p_holm: float | None
+    pairs: int
+    by_seed: Mapping[int, float]
+    minimum_detectable: float | None
+    seeds_needed: int | None
+    censored: int | None
+
+
+@dataclass(frozen=True)
+class _Test:
+    """The two questions to the pairs; p are of this link alone."""
+
+    seen: Observed
+    estimate: Estimate | None
+    plain: Estimate | None
+    p_supported: float = 1.0
+    p_contradicted: float = 1.0
+
+
+def judge(seen: Sequence[Observed], deciding: Sequence[str]) -> tuple[Judged, ...]:
+    """In the order given; those that decide the study are one family of tests, the others another.
+
+    What a link is `given` must be judged elsewhere: `hold_back`.
+    """
+    tests = [_test(one) for one in seen]
+    families = [
+        [t for t in tests if (t.seen.link.name in deciding) is yes] for yes in (True, False)
+    ]
+    judged = {j.link.name: j for family in families for j in _family(family)}
+    return tuple(judged[one.link.name] for one in seen)
+
+
+def hold_back(links: Sequence[Judged], checks: Sequence[Judged]) -> tuple[Judged, ...]:
+    """A link whose check does not hold says nothing, whatever its own numbers are."""
+    words = {check.link.name: check.verdict for check in checks}
+    return tuple(_held_back(link, words) for link in links)
+
+
+def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
+    """Of the study: all of the deciding links must hold, and one that fails is enough."""
+    words = {link.verdict for link in links if link.link.name in deciding}
+    if CONTRADICTED in words:
+        return CONTRADICTED
+    return SUPPORTED if words == {SUPPORTED} else UNDECIDED
+
+
+def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None:
+    """Seeds that would decide every link that is open; None where that is not known of one."""
+    still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
+    needed = [link.seeds_needed for link in still]
+    known = [count for count in needed if count is not None]
+    if not still or verdict(links, deciding) != UNDECIDED or len(known) < len(needed):
+        return None
+    return max(known)
+
+
+def paired(differences: Sequence[float]) -> Estimate | None:
+    """Their mean with its standard error; None below two, or where all are the same."""
+    values = np.array(differences, dtype=float)
+    if len(values) < FEWEST_SEEDS:
+        return None
+    error = float(values.std(ddof=1)) / len(values) ** 0.5
+    alike = error <= 1e-12 * max(1.0, float(np.abs(values).max()))
+    return None if alike else Estimate(float(values.mean()), error, len(values) - 1)
+
+
+def _test(seen: Observed) -> _Test:
+    plain = paired(list(seen.differences.values()))
+    net = paired(list(seen.net.values())) if seen.net is not None else plain
+    if net is None or plain is None:
+        return _Test(seen, net, plain)
+    sign, margin = SIGNS[seen.link.direction], seen.link.margin
+    return _Test(
+        seen,
+        net,
+        plain,
+        max(_p_beyond(net, sign), _p_beyond(plain, sign)),
+        claims.p_short(net, sign, margin),
+    )
+
+
+def _p_beyond(given: Estimate, sign: int) -> float:
+    """Two-sided, of no difference; 1 where it points the other way."""
+    return claims.p_differs(given) if sign * given.value > 0 else 1.0
+
+
+def _family(tests: Sequence[_Test]) -> list[Judged]:
+    tested = [t for t in tests if t.estimate is not None and t.plain is not None]
+    supported = claims.holm([t.p_supported for t in tested])
+    contradicted = claims.holm([t.p_contradicted for t in tested])
+    found = {
+        t.seen.link.name: _judged(t, p, q, len(tested))
+        for t, p, q in zip(tested, supported, contradicted, strict=True)
+    }
+    return [found.get(t.seen.link.name) or _open(t) for t in tests]
+
+
+def _judged(test: _Test, p: float, q: float, comparisons: int) -> Judged:
+    seen, estimate = test.seen, test.estimate
+    assert estimate is not None
+    by_seed = seen.differences if seen.net is None else seen.net
+    word = SUPPORTED if p < claims.LEVEL else CONTRADICTED if q < claims.LEVEL else UNDECIDED
+    needed = _seeds_needed(seen.link, estimate, len(by_seed), comparisons)
+    return Judged(
+        link=seen.link,
+        verdict=word,
+        why=_why(word, seen.link, q),
+        judged=estimate.interval(),
+        plain=test.plain.interval() if seen.net is not None and test.plain else None,
+        p_holm=p,
+        pairs=len(by_seed),
+        by_seed=by_seed,
+        minimum_detectable=claims.minimum_detectable(estimate, comparisons),
+        seeds_needed=needed if word == UNDECIDED else None,
+        censored=seen.censored,
+    )
+
+
+def _why(word: str, link: Link, q: float) -> str | None:
+    if word == SUPPORTED:
+        return "smaller than the margin" if q < claims.LEVEL else None
+    if word == CONTRADICTED:
+        return f"{link.direction} by {link.margin:g} is ruled out"
+    return f"neither shown, nor {link.direction} by {link.margin:g} ruled out"
+
+
+def _seeds_needed(link: Link, estimate: Estimate, pairs: int, comparisons: int) -> int | None:
+    """To find a difference of the margin; where so many are there already, and the difference
+    lies between none and the margin, to tell it from one of the two.
+    """
+    spread = estimate.error * pairs**0.5
+    needed = claims.pairs_needed(spread, link.margin, comparisons)
+    if needed is not None and needed <= pairs:
+        needed = claims.pairs_needed(spread, link.margin / 2, comparisons)
+        return None if needed is None else max(needed, pairs + 1)
+    return needed
+
+
+def _open(test: _Test) -> Judged:
+    seen = test.seen
+    by_seed = seen.differences if seen.net is None else seen.net
+    why = NO_SPREAD if len(by_seed) >= FEWEST_SEEDS else NO_PAIRS.format(pairs=len(by_seed))
+    if seen.censored and seen.censored == seen.runs:
+        why = NO_ONSET
+    pairs = len(by_seed)
+    return Judged(
+        seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored
+    )  # fmt: skip
+
+
+def _held_back(link: Judged, words: Mapping[str, str]) -> Judged:
+    given = link.link.given
+    if given is None or words[given] == SUPPORTED:
+        return link
+    why = f"its check, {given}, is {words[given]}"
+    return replace(link, verdict=UNDECIDED, why=why, seeds_needed=None)

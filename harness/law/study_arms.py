@@ -1,0 +1,101 @@
+"""From the runs of a study to the numbers its links are judged by, and to what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.law import link_values
+from harness.law.groups import Member
+from harness.law.links import Observed
+from harness.records.study import Link, Stated, StudyRecord
+from harness.records.sweep import Sweep
+
+Runs = Mapping[int, Member]
+"""Seed -> run."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Of one arm."""
+
+    planned: int
+    failed: int
+    """Not done, or not to be read."""
+    inactive: int
+    """Whose remedy acted upon no token; kept out."""
+    starved: int
+    """Of those that count: most groups taught nothing, H was kept and nothing was gained."""
+
+
+@dataclass(frozen=True)
+class Arms:
+    """The runs of each arm that count, and how many do not."""
+
+    runs: Mapping[str, Runs]
+    counts: Mapping[str, Counts]
+
+
+def arms(record: StudyRecord, stated: Stated, ledger: Sweep, members: Sequence[Member]) -> Arms:
+    """`members` as law.analysis has read them."""
+    done = {row.name for row in ledger.runs if row.status == "done"}
+    read = {Path(member.result.run).name: member for member in members}
+    known = {name: member for name, member in read.items() if name in done}
+    runs: dict[str, Runs] = {}
+    counts: dict[str, Counts] = {}
+    for arm in stated.arms:
+        planned = {int(seed): name for seed, name in record.arms[arm].items()}
+        there = {seed: known[name] for seed, name in planned.items() if name in known}
+        runs[arm] = {seed: member for seed, member in there.items() if active(member)}
+        counts[arm] = Counts(
+            planned=len(planned),
+            failed=len(planned) - len(there),
+            inactive=len(there) - len(runs[arm]),
+            starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
+        )
+    return Arms(runs, counts)
+
+
+def active(member: Member) -> bool:
+    """Whether its remedy, if it has one, ever acted upon a token."""
+    return not member.identity.intervened or member.replicate.acted != 0.0
+
+
+def observed(link: Link, found: Arms) -> Observed:
+    """The pairs of a link, by seed."""
+    own = found.runs[link.arm]
+    other = found.runs[link.against] if link.against else None
+    net = _differences(link, own, other, link_values.net_of_null) if link.net_of_null else None
+    counted = [m for runs in (own, other or {}) for m in runs.values() if _told(m, link)]
+    return Observed(
+        link,
+        _differences(link, own, other, link_values.number),
+        net,
+        _censored(counted, link.quantity) if link.quantity in ("onset", "lead") else None,
+        len(counted),
+    )
+
+
+def _censored(members: Sequence[Member], quantity: str) -> int:
+    return sum(link_values.censored(member, quantity) for member in members)
+
+
+def _told(member: Member, link: Link) -> bool:
+    return link_values.number(member, link.quantity, link.on) is not None
+
+
+def _differences(
+    link: Link, own: Runs, other: Runs | None, of: Callable[[Member, str, str], float | None]
+) -> dict[int, float]:
+    """Seeds that have both numbers; without an `other`, the arm's own."""
+    found = {}
+    for seed in sorted(own):
+        value = of(own[seed], link.quantity, link.on)
+        if other is None:
+            against: float | None = 0.0
+        else:
+            against = of(other[seed], link.quantity, link.on) if seed in other else None
+        if value is not None and against is not None:
+            found[seed] = value - against
+    return found

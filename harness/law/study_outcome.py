@@ -1,0 +1,110 @@
+"""What came of a study: its links judged, its verdict, and what speaks against it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.config import SCHEMA
+from harness.law import links, study_arms
+from harness.law.links import Judged
+from harness.law.results import Interval
+from harness.law.study_arms import Arms, Counts
+from harness.records.study import Stated
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A study with its verdict."""
+
+    study: str
+    stated: Stated
+    dir: str
+    links: tuple[Judged, ...]
+    checks: tuple[Judged, ...]
+    counts: Mapping[str, Counts]
+    changed: Sequence[str]
+
+    @property
+    def verdict(self) -> str:
+        return links.verdict(self.links, self.stated.deciding)
+
+    @property
+    def seeds_needed(self) -> int | None:
+        return links.seeds_needed(self.links, self.stated.deciding)
+
+    @property
+    def starved(self) -> tuple[int, int]:
+        """Runs that are starved, and runs that count, of the arms of the deciding links."""
+        inside = {arm for link in self.stated.links for arm in (link.arm, link.against) if arm}
+        counts = [self.counts[arm] for arm in self.stated.arms if arm in inside]
+        return sum(c.starved for c in counts), sum(
+            c.planned - c.failed - c.inactive for c in counts
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        starved, of = self.starved
+        return {
+            "schema": SCHEMA,
+            "study": self.study,
+            "question": self.stated.question,
+            "verdict": self.verdict,
+            "links": [_link(judged) for judged in self.links],
+            "seeds_needed": self.seeds_needed,
+            "dir": self.dir,
+            "source": self.stated.source,
+            "deciding": list(self.stated.deciding),
+            "checks": [_link(judged) for judged in self.checks],
+            "seeds": list(self.stated.seeds),
+            "arms": {
+                arm: {"words": list(words), **dataclasses.asdict(self.counts[arm])}
+                for arm, words in self.stated.arms.items()
+            },
+            "words": list(self.stated.words),
+            "rival": {"regime": self.stated.rival, "runs": starved, "of": of}
+            if self.stated.rival
+            else None,
+            "changed": list(self.changed),
+        }
+
+
+def judge(study: str, stated: Stated, where: str, found: Arms, changed: Sequence[str]) -> Outcome:
+    """Checks first: a link that is `given` one that does not hold is undecided."""
+    seen = [study_arms.observed(link, found) for link in stated.links]
+    asked = [study_arms.observed(check, found) for check in stated.checks]
+    held = links.judge(asked, [])
+    judged = links.hold_back(links.judge(seen, stated.deciding), held)
+    return Outcome(study, stated, where, judged, held, found.counts, changed)
+
+
+def _link(judged: Judged) -> dict[str, Any]:
+    link = judged.link
+    return {
+        "name": link.name,
+        "verdict": judged.verdict,
+        **_interval(judged.judged),
+        "why": judged.why,
+        "quantity": link.quantity,
+        "on": link.on,
+        "arm": link.arm,
+        "against": link.against,
+        "direction": link.direction,
+        "margin": link.margin,
+        "net_of_null": link.net_of_null,
+        "plain": _interval(judged.plain) if link.net_of_null else None,
+        "p_holm": judged.p_holm,
+        "pairs": judged.pairs,
+        "by_seed": {str(seed): value for seed, value in judged.by_seed.items()},
+        "censored": judged.censored,
+        "minimum_detectable": judged.minimum_detectable,
+        "seeds_needed": judged.seeds_needed,
+        "given": link.given,
+    }
+
+
+def _interval(given: Interval | None) -> dict[str, float | None]:
+    if given is None:
+        return {"difference": None, "low": None, "high": None}
+    return {"difference": given.value, "low": given.low, "high": given.high}

@@ -1,0 +1,102 @@
+"""study.json: what a study said before its first run, which run belongs to which arm, and what
+was changed since.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.config import SCHEMA
+from harness.errors import DataError
+from harness.records import atomic, plain_file, shape
+
+FILE = "study.json"
+EVALUATION = "eval/medium/reward"
+"""On the same users in every run, where neither floor nor ceiling squeezes what policies gain."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """One statement of a study: an arm, held against another, seed by seed."""
+
+    name: str
+    quantity: str
+    arm: str
+    against: str | None
+    """None: the arm's own number, held against 0."""
+    direction: str
+    """less, more or earlier: what is stated of `arm`."""
+    margin: float
+    """The smallest difference that matters, in the quantity's unit."""
+    on: str = EVALUATION
+    net_of_null: bool = False
+    given: str | None = None
+    """The check that must be supported before this can be."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """All that a study states beforehand."""
+
+    question: str
+    source: str
+    seeds: Sequence[int]
+    words: Sequence[str]
+    """Overrides that all arms share, those of the command line among them."""
+    arms: Mapping[str, Sequence[str]]
+    links: Sequence[Link]
+    checks: Sequence[Link]
+    """What must be so for a link to mean anything; no part of the verdict."""
+    primary: str | None
+    """The link that decides; None: all of them must hold."""
+    rival: str | None
+    """The regime that would explain the same: starved, or None."""
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        return (self.primary,) if self.primary else tuple(link.name for link in self.links)
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """study.json."""
+
+    study: str
+    stated: Mapping[str, Any]
+    """As it was when the first runs were planned."""
+    changed: Sequence[str]
+    """What was added or altered since, a sentence each."""
+    arms: Mapping[str, Any]
+    """Arm -> seed as text -> name of the run."""
+    runs: Mapping[str, Any]
+    """Name of a run -> [hash of its config, its seed]."""
+
+
+def to_plain(stated: Stated) -> dict[str, Any]:
+    """As JSON gives it back, links by name."""
+    values = json.loads(json.dumps(dataclasses.asdict(stated)))
+    for part in ("links", "checks"):
+        values[part] = {link.pop("name"): link for link in values[part]}
+    return dict(values)
+
+
+def write(folder: Path, record: StudyRecord) -> None:
+    atomic.write_json(folder / FILE, {"schema": SCHEMA, **dataclasses.asdict(record)})
+
+
+def read(folder: Path) -> StudyRecord:
+    """Raises DataError if study.json is missing or malformed."""
+    path = folder / FILE
+    try:
+        values = json.loads(plain_file.text(path))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
+    problem = shape.problem(StudyRecord, values)
+    if problem:
+        raise DataError(f"{path}: cannot be read: {problem}")
+    return StudyRecord(**{f.name: values[f.name] for f in dataclasses.fields(StudyRecord)})

@@ -1,0 +1,116 @@
+"""The links of a study: the difference of each pair of runs, their mean with its 95% interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from harness.law.links import SIGNS, Judged
+from harness.law.quantity_names import QUANTITIES
+from harness.law.study_outcome import Outcome
+from harness.report import canvas
+from harness.report.canvas import Drawing
+from harness.report.figure_text import label
+
+NAME = "links"
+COLUMNS = ("link", "kind", "quantity", "seed", "value", "low", "high", "verdict")
+HEIGHT = 1.1
+"""Inches of a panel."""
+STATED = "#e3eef5"
+"""Behind the side of 0 that the link states."""
+MEAN_AT, SEEDS_AT = 0.3, 0.0
+AIR = 0.15
+
+
+def draw(outcome: Outcome) -> Drawing:
+    """One panel a link, then one a check, each on the scale of its own quantity."""
+    shown = [*outcome.links, *outcome.checks]
+    kinds = ["link"] * len(outcome.links) + ["check"] * len(outcome.checks)
+    titles = [_title(judged, kind) for judged, kind in zip(shown, kinds, strict=True)]
+    heading = f"{label(outcome.study)}: {outcome.verdict}"
+    grid = canvas.grid(heading, titles, 1, HEIGHT)
+    slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
+    for judged, (axes,) in zip(shown, grid.panels, strict=True):
+        _panel(axes, judged, slots)
+    canvas.legend(grid.figure, _entries(slots))
+    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds)))
+
+
+def _seeds(shown: list[Judged]) -> list[int]:
+    return sorted({seed for judged in shown for seed in judged.by_seed})
+
+
+def _title(judged: Judged, kind: str) -> str:
+    prefix = "check: " if kind == "check" else ""
+    return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
+
+
+def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
+    link, many = judged.link, len(slots) > len(canvas.COLOURS)
+    low, high = _limits(judged)
+    axes.axvspan(
+        *((0.0, high) if SIGNS[link.direction] > 0 else (low, 0.0)), color=STATED, zorder=0
+    )
+    axes.axvline(0.0, color=canvas.GREY, lw=1.0, zorder=1)
+    axes.axvline(SIGNS[link.direction] * link.margin, color=canvas.GREY, lw=1.0, ls=":", zorder=1)
+    for seed, value in judged.by_seed.items():
+        slot = 0 if many else slots[seed]
+        at = SEEDS_AT + 0.05 * (slots[seed] % 3 - 1)
+        axes.plot([value], [at], canvas.marker(slot), color=canvas.colour(slot), ms=5, alpha=0.8)
+    if judged.judged is not None:
+        found = judged.judged
+        axes.plot([found.low, found.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
+        axes.plot([found.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
+    elif not judged.by_seed:
+        axes.text(0.5, 0.5, "no pair gives one", transform=axes.transAxes, ha="center")
+    axes.set(xlim=(low, high), ylim=(0.5, -0.3))
+    axes.set_yticks([])
+    axes.set_xlabel(_what(judged))
+
+
+def _what(judged: Judged) -> str:
+    link = judged.link
+    minus = f" minus {link.against}" if link.against else ""
+    net = ", net of null" if link.net_of_null else ""
+    return f"{label(link.arm)}{minus}\n{QUANTITIES[link.quantity]}{net}"
+
+
+def _limits(judged: Judged) -> canvas.Limits:
+    """Round 0, the margin on the stated side, every pair and the interval."""
+    values = [0.0, SIGNS[judged.link.direction] * judged.link.margin, *judged.by_seed.values()]
+    if judged.judged is not None:
+        values += [judged.judged.low, judged.judged.high]
+    return canvas.limits([np.array(values)], AIR)
+
+
+def _entries(slots: dict[int, int]) -> dict[str, Line2D | Patch]:
+    many = len(slots) > len(canvas.COLOURS)
+    entries: dict[str, Line2D | Patch] = {
+        "one seed" if many else f"seed {seed}": Line2D(
+            [], [], color=canvas.colour(0 if many else slot),
+            marker=canvas.marker(0 if many else slot), ls="", ms=5,
+        )
+        for seed, slot in slots.items()
+    }  # fmt: skip
+    mean = Line2D([], [], color=canvas.INK, marker="D", ms=5)
+    margin = Line2D([], [], color=canvas.GREY, ls=":")
+    stated = Patch(color=STATED)
+    entries |= {"mean, 95% t interval": mean, "margin": margin}
+    return entries | {"what the link states": stated}
+
+
+def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
+    for judged, kind in zip(shown, kinds, strict=True):
+        same = {"link": judged.link.name, "kind": kind, "quantity": judged.link.quantity}
+        for seed, value in judged.by_seed.items():
+            yield {**same, "seed": seed, "value": value}
+        found = judged.judged
+        yield {
+            **same, "verdict": judged.verdict,
+            **({"value": found.value, "low": found.low, "high": found.high} if found else {}),
+        }  # fmt: skip

@@ -1,0 +1,112 @@
+"""A study on a terminal: a row a link, then the sentences that go with the verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.law.links import NO_ONSET, UNDECIDED, Judged
+from harness.law.quantity_names import QUANTITIES
+from harness.law.study_outcome import Outcome
+from harness.records.study import Link
+from harness.report import wording
+from harness.report.terminal import text
+from harness.report.wording import plural
+
+COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
+METHOD = (
+    "differences are paired by seed, mean and 95% t interval; p by Holm over the links that decide"
+)
+
+
+def show(outcome: Outcome, console: Console) -> None:
+    """The question, the links, and the verdict with what speaks against it."""
+    console.print(text(outcome.stated.question, "bold"), soft_wrap=True)
+    console.print(_table(outcome))
+    for line in notes(outcome):
+        console.print(text(line, "dim"), soft_wrap=True)
+    console.print(text(closing(outcome), "bold"), soft_wrap=True)
+
+
+def statement(link: Link) -> str:
+    """What a link states, as in `gain of reward of hard is less than that of medium`."""
+    what = QUANTITIES[link.quantity]
+    on = f" on {link.on}" if link.quantity in ("gain", "final_reward") else ""
+    net = ", net of the null controls" if link.net_of_null else ""
+    than = f"that of {link.against}" if link.against else "0"
+    return f"{what}{on} of {link.arm} is {link.direction} than {than}{net}"
+
+
+def notes(outcome: Outcome) -> Iterator[str]:
+    """What the table leaves unsaid."""
+    yield METHOD
+    for judged in (*outcome.checks, *outcome.links):
+        if judged.why:
+            yield f"{judged.link.name}: {judged.why}{_open(judged)}"
+        if judged.censored and judged.why != NO_ONSET:
+            runs = plural(judged.censored, "run")
+            yield f"{judged.link.name}: {runs} without an onset count with the whole of the run"
+    for arm, counts in outcome.counts.items():
+        left_out = [
+            f"{count} of {plural(counts.planned, 'run')} {what}"
+            for count, what in (
+                (counts.failed, "failed or unfinished"),
+                (counts.inactive, "with an inactive remedy, kept out"),
+            )
+            if count
+        ]
+        if left_out:
+            yield f"{arm}: {', '.join(left_out)}"
+    starved, of = outcome.starved
+    if outcome.stated.rival:
+        yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
+    for sentence in outcome.changed:
+        yield f"changed since the first runs were planned: {sentence}"
+
+
+def closing(outcome: Outcome) -> str:
+    """The verdict, and what would decide an open one."""
+    said = f"{outcome.study}: {outcome.verdict}"
+    if outcome.verdict != UNDECIDED:
+        return said
+    needed = outcome.seeds_needed
+    return (
+        f"{said}; {f'about {needed} seeds would decide' if needed else 'seeds needed: not known'}"
+    )
+
+
+def _table(outcome: Outcome) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for name in COLUMNS:
+        table.add_column(text(name), overflow="fold")
+    for judged in outcome.links:
+        table.add_row(_named(judged.link), *map(text, _cells(judged)))
+    for check in outcome.checks:
+        table.add_row(_named(check.link, "check: "), *map(text, _cells(check)), style="dim")
+    return table
+
+
+def _named(link: Link, kind: str = "") -> Text:
+    return Text("\n").join([text(f"{kind}{link.name}:"), text(statement(link))])
+
+
+def _cells(judged: Judged) -> Sequence[str]:
+    found, p = judged.judged, judged.p_holm
+    return (
+        "-" if found is None else wording.interval(found),
+        str(judged.pairs),
+        "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}",
+        judged.verdict,
+    )
+
+
+def _open(judged: Judged) -> str:
+    if judged.minimum_detectable is None or judged.verdict != UNDECIDED:
+        return ""
+    needed = f", {judged.seeds_needed} would decide" if judged.seeds_needed else ""
+    least = wording.number(judged.minimum_detectable)
+    return f"; {plural(judged.pairs, 'pair')} find {least} in 80% of cases{needed}"

@@ -1,0 +1,113 @@
+"""What a study states, with the words of the command line in it, and the runs of its arms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from harness import keys, launch
+from harness.errors import ConfigError
+from harness.grammar import parse
+from harness.keys import Word
+from harness.plans import Plan, Point
+from harness.records import config_file
+from harness.records.study import Stated
+from harness.study.file import StudyFile
+
+SEED = "seed"
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A study before its first run: nothing is created."""
+
+    name: str
+    stated: Stated
+    points: Mapping[str, Mapping[int, Point]]
+    """Arm -> seed -> its run; arms may share one."""
+    overrides: tuple[str, ...]
+    """The words of the command line but for the seeds."""
+    launcher: tuple[str, ...]
+    """Those of them that say where runs are executed."""
+
+    def distinct(self) -> dict[tuple[str, int], tuple[str, Point]]:
+        """(hash of the config, seed) -> the first arm that has this run, and its point."""
+        found: dict[tuple[str, int], tuple[str, Point]] = {}
+        for arm, points in self.points.items():
+            for point in points.values():
+                found.setdefault(who(point), (arm, point))
+        return found
+
+
+def who(point: Point) -> tuple[str, int]:
+    """What equal runs share: the hash of all but the seed, and the seed."""
+    return config_file.config_hash(point.config), point.config.seed
+
+
+def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
+    """Compose and check every run of every arm. Raises ConfigError."""
+    given = _of_all_arms(file, overrides)
+    common = {**_by_key(str(file.path), file.words), **given}
+    seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
+    launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
+    words = [word.text for word in common.values()]
+    points = {}
+    for arm, own in file.arms.items():
+        points[arm] = _points(
+            f"{file.path}: arms.{arm}", [*words, *own, *_texts(launcher), seeds.text]
+        )
+    stated = Stated(
+        question=file.question,
+        source=file.source,
+        seeds=sorted(next(iter(points.values()))),
+        words=words,
+        arms=file.arms,
+        links=file.links,
+        checks=file.checks,
+        primary=file.primary,
+        rival=file.rival,
+    )
+    own_words = {key: word for key, word in given.items() if key in common}
+    return Planned(name, stated, points, _texts(own_words), _texts(launcher))
+
+
+def _texts(words: Mapping[str, Word]) -> tuple[str, ...]:
+    return tuple(word.text for word in words.values())
+
+
+def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
+    """The words typed. Raises ConfigError for one that sweeps, or that an arm is about."""
+    words = parse(overrides)
+    keys.check(words)
+    taken = {word.key: arm for arm, own in file.arms.items() for word in parse(own)}
+    for word in words:
+        if word.swept and word.key != SEED:
+            rule = "a study takes one value of a key, and several of seed only"
+            raise ConfigError(f"{keys.unsecret(word.text)}: {rule}")
+        if word.key == "sweeps":
+            raise ConfigError(f"{word.text}: a study has its arms in its own file, {file.path}")
+        if word.key in taken:
+            rule = f"the arms of {file.path} set {word.key}, and are about it"
+            raise ConfigError(f"{keys.unsecret(word.text)}: {rule}; copy the file to change that")
+    return {word.key: word for word in words}
+
+
+def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
+    try:
+        words = parse(texts)
+        keys.check(words)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: words: {error}") from error
+    return {word.key: word for word in words}
+
+
+def _points(where: str, words: Sequence[str]) -> dict[int, Point]:
+    """The runs of one arm by seed."""
+    try:
+        plan: Plan = launch.plan(words)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error
+    others = [key for key in plan.axes if key != SEED]
+    if others:
+        raise ConfigError(f"{where}: an arm is one point, got several values of {others[0]}")
+    return {point.config.seed: point for point in plan.points}

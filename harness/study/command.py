@@ -1,0 +1,104 @@
+"""The study command: plan the arms, say what they cost, run them, judge the links, write it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from harness import devices, launch, listing, needs, room, said
+from harness import sweep as sweeps
+from harness.errors import StoppedError
+from harness.law import analysis, study_arms, study_outcome
+from harness.law.study_outcome import Outcome
+from harness.records.sweep import Sweep
+from harness.report import study_table, write_study
+from harness.study import arms, cost, file, folder
+from harness.study.arms import Planned
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user asked for."""
+
+    name: str
+    overrides: tuple[str, ...]
+    dir: Path | None
+    as_json: bool
+    dry_run: bool
+
+
+def study(wanted: Wanted) -> int:
+    """The exit code: 0 whatever the verdict; 3 if a run failed; 75 if the sweep was stopped.
+
+    Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
+    """
+    planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
+    root = (wanted.dir or folder.default(planned)).resolve()
+    configs = [point.config for _, point in planned.distinct().values()]
+    if wanted.dry_run:
+        _show(planned, root, cost.sentence(configs), wanted.as_json)
+        return 0
+    folder.known(planned, root)
+    if launch.is_local(planned.launcher):
+        devices.check(configs)
+    needs.check(configs)
+    room.check(configs, root)
+    said.say(cost.sentence(configs))
+    record = folder.settle(planned, root)
+    for sentence in record.changed:
+        said.say(f"changed since the first runs were planned: {sentence}")
+    ledger, code = sweeps.execute(root)
+    if code == StoppedError.exit_code:
+        said.say("stopped; the same command goes on where it was")
+        return code
+    members = analysis.members([root])
+    found = study_arms.arms(record, planned.stated, ledger, members)
+    judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)
+    _tell(judged, ledger, code, wanted.as_json)
+    return code
+
+
+def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
+    out = Path(judged.dir) / "study"
+    if as_json:
+        print(json.dumps(judged.to_json(), indent=1, allow_nan=False), flush=True)
+    else:
+        study_table.show(judged, Console())
+    write_study.write(judged, out)
+    for line in listing.failures(ledger):
+        said.say(line)
+    said.say(f"results in {out}")
+
+
+def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
+    """What would be run and judged; nothing is created."""
+    if as_json:
+        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
+        print(json.dumps({"schema": 1, **value}, indent=1))
+        return
+    for line in _lines(planned):
+        print(line)
+    print(f"{spent}, in {root}")
+
+
+def _counted(planned: Planned) -> dict[str, object]:
+    stated = planned.stated
+    words = {arm: list(own) for arm, own in stated.arms.items()}
+    return {"seeds": list(stated.seeds), "arms": words, "runs": len(planned.distinct())}
+
+
+def _lines(planned: Planned) -> Sequence[str]:
+    stated = planned.stated
+    width = max(map(len, stated.arms))
+    return [
+        stated.question,
+        *(f"  {arm:{width}}  {' '.join(own)}" for arm, own in stated.arms.items()),
+        f"  all  {' '.join(stated.words)}",
+        f"  seeds  {' '.join(map(str, stated.seeds))}",
+        *(f"link, {link.name}: {study_table.statement(link)}" for link in stated.links),
+        *(f"check, {check.name}: {study_table.statement(check)}" for check in stated.checks),
+    ]

@@ -1,0 +1,56 @@
+"""CPU hours of a study, from what a conversation and an evaluation were measured to cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.config import RunConfig
+
+
+@dataclass(frozen=True)
+class _Rung:
+    """CPU seconds, user time on one core of the machine that the benchmarks ran on."""
+
+    start: float
+    conversation: float
+    """With its share of the update."""
+    evaluation: float
+
+
+MEASURED = {"tabular": _Rung(start=2.5, conversation=1.2e-3, evaluation=0.15)}
+"""Of 8 runs of 20 steps, 64 and 256 conversations, easy and hard, on 2026-11-21; easy is dearer."""
+
+
+def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
+    """None where a rung among them was never measured."""
+    seconds = [_cpu_s(config) for config in configs]
+    known = [s for s in seconds if s is not None]
+    return sum(known) / 3600 if len(known) == len(seconds) else None
+
+
+def sentence(configs: list[RunConfig]) -> str:
+    """What is about to be spent, and how that is known."""
+    steps = sorted({config.trainer.steps for config in configs})
+    runs = f"{len(configs)} run{'s' * (len(configs) != 1)} of {', '.join(map(str, steps))} steps"
+    hours = cpu_hours(configs)
+    if hours is None:
+        rungs = sorted({c.policy.name for c in configs if c.policy.kind not in MEASURED})
+        return f"{runs}: CPU hours not known, since policy={rungs[0]} was never measured"
+    how = "1.2 ms a conversation and 0.15 s an evaluation, measured on one core"
+    return f"{runs}: about {_shown(hours)} CPU hours ({how})"
+
+
+def _cpu_s(config: RunConfig) -> float | None:
+    rung = MEASURED.get(config.policy.kind)
+    if rung is None or config.simulator.kind != "scripted":
+        return None
+    trainer = config.trainer
+    evaluations = math.ceil((trainer.steps - 1) / trainer.eval_every) + 1
+    spent = rung.start + evaluations * rung.evaluation
+    return spent + trainer.steps * trainer.conversations * rung.conversation
+
+
+def _shown(hours: float) -> str:
+    return f"{hours:.1f}" if hours >= 0.1 else f"{hours:.1g}"

@@ -1,0 +1,147 @@
+"""sweeps/studies/NAME.yaml, our own YAML, into what a study states. ConfigError for the rest."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import checks, places
+from harness.errors import ConfigError
+from harness.law.quantity_names import NET_OF_NULL, QUANTITIES
+from harness.law.replicates import COMMON
+from harness.records import shape
+from harness.records.study import Link
+
+ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
+DIRECTIONS = ("less", "more", "earlier")
+RIVALS = ("starved",)
+OF_LINK = tuple(f.name for f in dataclasses.fields(Link) if f.name != "name")
+NEEDED = ("quantity", "arm", "direction", "margin")
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study file as it stands, its words not yet parsed."""
+
+    path: Path
+    question: str
+    source: str
+    seeds: str
+    """As after `seed=`."""
+    words: tuple[str, ...]
+    arms: Mapping[str, tuple[str, ...]]
+    links: tuple[Link, ...]
+    checks: tuple[Link, ...]
+    primary: str | None
+    rival: str | None
+
+
+def read(name: str) -> StudyFile:
+    """The study of that name, the current folder's first. Raises ConfigError."""
+    path = places.study_file(name)
+    if path is None:
+        checks.one_of("study", name, places.study_names())
+        raise ConfigError(f"study must be a name without a folder, got {name!r}")
+    values = places.read_yaml(path)
+    allowed = [f.name for f in dataclasses.fields(StudyFile) if f.name != "path"]
+    for key in values:
+        checks.one_of(f"{path}: a key", key, allowed)
+    arms = _arms(path, values.get("arms"))
+    links, asked = (_links(path, part, values.get(part), arms) for part in ("links", "checks"))
+    if not links:
+        raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
+    _check_names(path, links, asked, values.get("primary"))
+    if values.get("rival") is not None:
+        checks.one_of(f"{path}: rival", str(values["rival"]), RIVALS)
+    return StudyFile(
+        path=path,
+        question=_text(path, "question", values.get("question")),
+        source=_text(path, "source", values.get("source")),
+        seeds=_text(path, "seeds", values.get("seeds")),
+        words=_words(path, "words", values.get("words", [])),
+        arms=arms,
+        links=links,
+        checks=asked,
+        primary=None if values.get("primary") is None else str(values["primary"]),
+        rival=None if values.get("rival") is None else str(values["rival"]),
+    )
+
+
+def _text(path: Path, key: str, value: Any) -> str:
+    if not (isinstance(value, str) and value.strip()):
+        raise ConfigError(f"{path}: {key} must be text, got {value!r}")
+    return " ".join(value.split())
+
+
+def _words(path: Path, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
+        raise ConfigError(f"{path}: {key} must be a list of words KEY=VALUE, got {value!r}")
+    return tuple(value)
+
+
+def _arms(path: Path, given: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(given, dict) or not given:
+        raise ConfigError(f"{path}: arms must map names to lists of words, got {given!r}")
+    for name in given:
+        if not (isinstance(name, str) and ARM.fullmatch(name)):
+            rule = "must be at most 32 of a-z, 0-9 and '_', since it names folders"
+            raise ConfigError(f"{path}: the name of an arm {rule}, got {name!r}")
+    return {name: _words(path, f"arms.{name}", words) for name, words in given.items()}
+
+
+def _links(path: Path, part: str, given: Any, arms: Mapping[str, Any]) -> tuple[Link, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, dict):
+        raise ConfigError(f"{path}: {part} must map names to what they state, got {given!r}")
+    return tuple(_link(f"{path}: {part}.{name}", str(name), of, arms) for name, of in given.items())
+
+
+def _link(where: str, name: str, of: Any, arms: Mapping[str, Any]) -> Link:
+    if not isinstance(of, dict):
+        raise ConfigError(f"{where} must be a mapping of {', '.join(OF_LINK)}, got {of!r}")
+    for key in of:
+        checks.one_of(f"{where}: a key", str(key), OF_LINK)
+    missing = next((key for key in NEEDED if key not in of), None)
+    if missing:
+        raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
+    values = {"name": name, "against": None, **of}
+    defaults = {f.name: f.default for f in dataclasses.fields(Link) if f.name not in values}
+    problem = shape.problem(Link, {**defaults, **values})
+    if problem:
+        raise ConfigError(f"{where}.{problem}")
+    link = Link(**values)
+    _check_link(where, link, arms)
+    return link
+
+
+def _check_link(where: str, link: Link, arms: Mapping[str, Any]) -> None:
+    checks.one_of(f"{where}.quantity", link.quantity, QUANTITIES)
+    checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
+    checks.one_of(f"{where}.on", link.on, COMMON)
+    checks.one_of(f"{where}.arm", link.arm, arms)
+    if link.against is not None:
+        checks.one_of(f"{where}.against", link.against, arms)
+    if link.against == link.arm:
+        raise ConfigError(f"{where}.against must be another arm than {link.arm}, got the same")
+    if not (math.isfinite(link.margin) and link.margin > 0):
+        raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
+    if link.direction == "earlier" and link.quantity != "onset":
+        raise ConfigError(f"{where}.direction must be less or more but of an onset, got 'earlier'")
+    if link.net_of_null and link.quantity not in NET_OF_NULL:
+        allowed = ", ".join(NET_OF_NULL)
+        raise ConfigError(f"{where}.net_of_null must be false but of {allowed}, got true")
+
+
+def _check_names(path: Path, links: Sequence[Link], asked: Sequence[Link], primary: Any) -> None:
+    """What names another link must name one that is there."""
+    for link in (*links, *asked):
+        if link.given is not None:
+            checks.one_of(f"{path}: {link.name}.given", link.given, [c.name for c in asked])
+    if primary is not None:
+        checks.one_of(f"{path}: primary", str(primary), [link.name for link in links])

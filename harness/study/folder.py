@@ -1,0 +1,145 @@
+"""The folder of a study: a sweep over all its arms, and study.json, which remembers what was stated
+before the first run.
+
+Planning again is how a study goes on: runs that are there are kept, those that are missing are
+planned beside them, and what is stated otherwise than at first is written down as changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from harness import ledger
+from harness.errors import ConfigError, FolderError
+from harness.plans import Point
+from harness.records import folder, study, sweep
+from harness.records.folder import RunFolder
+from harness.records.study import StudyRecord
+from harness.records.sweep import LedgerRow, Sweep
+from harness.study.arms import Planned, who
+
+LONGEST = 60
+"""Characters of a value in a sentence about a change."""
+
+
+def default(planned: Planned) -> Path:
+    """runs/study-NAME-HASH, the hash of what was typed; seeds may be added to the same study."""
+    text = json.dumps(sorted(planned.overrides))
+    tail = hashlib.sha256(text.encode()).hexdigest()[:6]
+    return ledger.RUNS.resolve() / f"study-{planned.name}-{tail}"
+
+
+def settle(planned: Planned, root: Path) -> StudyRecord:
+    """Make or complete the study in `root`: its runs planned, its ledger and study.json written.
+
+    Raises ConfigError if something else is in it, FolderError, StoppedError if a live process
+    executes it.
+    """
+    before = known(planned, root)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FolderError(f"{root}: {error.strerror or error}") from error
+    with folder.hold(RunFolder(root)):
+        record = _record(planned, before)
+        study.write(root, record)
+        new = _to_make(planned, record)
+        for name, point in new.items():
+            if not RunFolder(root / name).is_run():
+                folder.create(RunFolder(root / name), point.config)
+        sweep.write(root, _sweep(planned, root, record, new))
+    return record
+
+
+def known(planned: Planned, root: Path) -> StudyRecord | None:
+    """What is there already. Raises ConfigError for somebody else's folder or another study."""
+    if not root.exists():
+        return None
+    if not root.is_dir():
+        raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
+    if (root / study.FILE).is_file():
+        found = study.read(root)
+        if found.study != planned.name:
+            rule = f"holds the study {found.study}, not {planned.name}; name another folder"
+            raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
+        return found
+    names = [p.name for p in root.iterdir() if p.name not in (".lock", ".holder")]
+    if names:
+        rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
+        raise ConfigError(f"--dir: {rule}")
+    return None
+
+
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What of the one is stated otherwise in the other, a sentence each."""
+    old, new = dict(_flat(before)), dict(_flat(now))
+    said = []
+    for key in dict.fromkeys([*new, *old]):
+        if key not in old:
+            said.append(f"{key}: added, {_shown(new[key])}")
+        elif key not in new:
+            said.append(f"{key}: taken away, was {_shown(old[key])}")
+        elif old[key] != new[key]:
+            said.append(f"{key}: {_shown(old[key])} became {_shown(new[key])}")
+    return said
+
+
+def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
+    now = study.to_plain(planned.stated)
+    runs: dict[str, Any] = dict(before.runs) if before else {}
+    named = {(config, seed): name for name, (config, seed) in runs.items()}
+    for key, (arm, point) in planned.distinct().items():
+        if key not in named:
+            named[key] = f"{len(runs)}-{arm}-seed{point.config.seed}"
+            runs[named[key]] = list(key)
+    arms = {
+        arm: {str(seed): named[who(point)] for seed, point in points.items()}
+        for arm, points in planned.points.items()
+    }
+    first = before.stated if before else now
+    changed = [*before.changed, *changes(first, now)] if before else []
+    return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs)
+
+
+def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
+    """Name -> point of every run of the study as it is stated now."""
+    points = {key: point for key, (_, point) in planned.distinct().items()}
+    return {
+        name: points[config, seed]
+        for name, (config, seed) in record.runs.items()
+        if (config, seed) in points
+    }
+
+
+def _sweep(planned: Planned, root: Path, record: StudyRecord, new: Mapping[str, Point]) -> Sweep:
+    """The ledger over all runs, also over those that only an earlier statement asked for."""
+    rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
+    if (root / sweep.FILE).is_file():
+        rows = {**{row.name: row for row in ledger.read(root).runs}, **_unknown(rows, root)}
+    axes = {"seed": list(planned.stated.seeds)}
+    return Sweep(str(root), axes, [rows[n] for n in record.runs if n in rows], planned.launcher)
+
+
+def _unknown(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
+    there = {row.name for row in ledger.read(root).runs}
+    return {name: row for name, row in rows.items() if name not in there}
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        path = f"{above}.{key}" if above else key
+        if isinstance(value, dict):
+            yield from _flat(value, path)
+        else:
+            yield path, value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = " ".join(map(str, value)) or "nothing"
+    text = "none" if value is None else str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

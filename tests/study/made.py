@@ -1,0 +1,111 @@
+"""Runs of known numbers, written as a study's folder, without training anybody."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from harness.config import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
+from harness.law import analysis, study_arms, study_outcome
+from harness.law.study_outcome import Outcome
+from harness.records import config_file
+from harness.records import folder as folders
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.study import EVALUATION, Link, Stated, StudyRecord, to_plain
+from harness.records.sweep import LedgerRow, Sweep
+from tests.law import synthetic
+
+N = 100
+"""Steps of a run, evaluated at each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Course:
+    """What a run does."""
+
+    gain: float = 0.3
+    """Of reward."""
+    end: float = 0.6
+    """H at the end; it begins at 1.9."""
+    fall_at: float | None = None
+    """Share of the run at which H drops to nothing; None: it sinks in a line to `end`."""
+    stop_at: float = 1.0
+    """Share of the run from which the reward rises no more."""
+    silent: float = 0.1
+    acted: float | None = None
+
+
+def rows(course: Course, noise: np.random.Generator) -> list[dict[str, Any]]:
+    u = np.arange(N) / (N - 1)
+    entropy = 1.9 + (course.end - 1.9) * u
+    if course.fall_at is not None:
+        entropy = np.where(u < course.fall_at, 1.9 - 0.3 * u, 0.02)
+    reward = 0.2 + course.gain * np.minimum(u / course.stop_at, 1.0)
+    h, r = (0.005 * noise.normal(size=N) for _ in range(2))
+    return [
+        {
+            "step": i + 1, "entropy": max(entropy[i] + h[i], 0.0), "reward": reward[i] + r[i],
+            "entropy/probe": entropy[i], EVALUATION: reward[i] + r[i],
+            "groups/below_floor": course.silent, "remedy/acted": course.acted,
+            "strategy/suggest": 0.2, "strategy/inform": 0.1,
+        }
+        for i in range(N)
+    ]  # fmt: skip
+
+
+def config(level: str, seed: int, null: bool, remedy: str = "none") -> RunConfig:
+    return RunConfig(
+        seed=seed,
+        difficulty=DifficultyConfig(name=level),
+        algorithm=AlgorithmConfig(null_control=null),
+        remedy=RemedyConfig(remedy, {} if remedy == "none" else {remedy: {}}),
+        trainer=dataclasses.replace(RunConfig().trainer, steps=N),
+    )
+
+
+def study_of(
+    folder: Path,
+    arms: Mapping[str, tuple[RunConfig, Sequence[Course]]],
+    links: Sequence[Link],
+    checks: Sequence[Link] = (),
+    **stated: Any,
+) -> Outcome:
+    """Write a run a course of each arm, seeds from 1 up, and judge the links; `arms` as
+    name -> config of seed 1, courses by seed. A course of None is a run that failed.
+    """
+    names: dict[str, dict[str, str]] = {}
+    ledger: list[LedgerRow] = []
+    for place, (arm, (made, courses)) in enumerate(arms.items()):
+        for seed, course in enumerate(courses, start=1):
+            name = f"{len(ledger)}-{arm}-seed{seed}"
+            names.setdefault(arm, {})[str(seed)] = name
+            status = "failed" if course is None else "done"
+            ledger.append(LedgerRow(name, str(folder / name), (), status))
+            if course is not None:
+                noise = np.random.default_rng(1000 * place + seed)
+                _write(folder / name, dataclasses.replace(made, seed=seed), rows(course, noise))
+    count = max(len(courses) for _, courses in arms.values())
+    said = Stated(
+        **{
+            "question": "Is it so?", "source": "made up", "seeds": list(range(1, count + 1)),
+            "words": [], "arms": {arm: [] for arm in arms}, "links": links, "checks": checks,
+            "primary": None, "rival": None, **stated,
+        }
+    )  # fmt: skip
+    record = StudyRecord("made", to_plain(said), [], names, {})
+    sweep = Sweep(str(folder), {}, ledger)
+    found = study_arms.arms(record, said, sweep, analysis.members([folder]))
+    return study_outcome.judge("made", said, str(folder), found, [])
+
+
+def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
+    synthetic.write_rows(folder, lines)
+    text = yaml.safe_dump(config_file.to_dict(made), sort_keys=False)
+    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)
+    folders.write_status(RunFolder(folder), status)

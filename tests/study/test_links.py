@@ -1,0 +1,145 @@
+"""Verdicts on pairs of known truth."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from harness.law import links
+from harness.law.links import Observed
+from harness.records.study import Link
+
+LESS = Link("less", "gain", "hard", "medium", "less", 0.05)
+
+
+def seen(link: Link, values: list[float], net: list[float] | None = None) -> Observed:
+    by_seed = dict(enumerate(values, start=1))
+    return Observed(link, by_seed, None if net is None else dict(enumerate(net, start=1)))
+
+
+def drawn(mean: float, spread: float, pairs: int, seed: int = 1) -> list[float]:
+    """Exactly this mean and standard deviation."""
+    values = np.random.default_rng(seed).normal(size=pairs)
+    values = (values - values.mean()) / values.std(ddof=1)
+    return [float(v) for v in mean + spread * values]
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "verdict", "why"),
+    [
+        (-0.2, 0.05, "supported", None),
+        (-0.02, 0.01, "supported", "smaller than the margin"),
+        (0.0, 0.02, "contradicted", "less by 0.05 is ruled out"),
+        (0.2, 0.05, "contradicted", "less by 0.05 is ruled out"),
+        (-0.05, 0.2, "undecided", "neither shown, nor less by 0.05 ruled out"),
+    ],
+)
+def test_a_link_is_judged_by_the_interval_of_its_pairs(mean, spread, verdict, why):
+    (judged,) = links.judge([seen(LESS, drawn(mean, spread, 10))], ["less"])
+    assert (judged.verdict, judged.why) == (verdict, why)
+    half = 2.262157 * spread / 10**0.5  # t of 9 degrees of freedom
+    assert judged.judged.value == pytest.approx(mean)
+    assert judged.judged.low == pytest.approx(mean - half, rel=1e-5)
+    assert judged.judged.high == pytest.approx(mean + half, rel=1e-5)
+    assert (judged.seeds_needed is None) == (verdict != "undecided")
+
+
+def test_one_that_states_more_reads_the_same_numbers_the_other_way():
+    more = dataclasses.replace(LESS, direction="more")
+    (judged,) = links.judge([seen(more, drawn(-0.2, 0.05, 10))], ["less"])
+    assert judged.verdict == "contradicted"
+
+
+def test_what_null_controls_do_too_does_not_count():
+    """The plain difference is plain to see; net of the null nothing is left of it."""
+    link = dataclasses.replace(LESS, net_of_null=True)
+    found = seen(link, drawn(-0.2, 0.02, 10), net=drawn(0.0, 0.02, 10))
+    (judged,) = links.judge([found], ["less"])
+    assert judged.verdict == "contradicted"
+    assert judged.plain.high < -0.1 < judged.judged.low
+    both = seen(link, drawn(-0.2, 0.02, 10), net=drawn(-0.15, 0.02, 10))
+    assert links.judge([both], ["less"])[0].verdict == "supported"
+    only_net = seen(link, drawn(0.2, 0.02, 10), net=drawn(-0.15, 0.02, 10))
+    assert links.judge([only_net], ["less"])[0].verdict == "undecided"
+
+
+def test_of_several_links_that_decide_each_must_do_better():
+    """p about 0.03 is enough for one, not for one of four."""
+    near = drawn(-0.2, 0.2 * 10**0.5 / 2.57, 10)
+    alone = links.judge([seen(LESS, near)], ["less"])
+    assert alone[0].verdict == "supported"
+    assert alone[0].p_holm == pytest.approx(0.03, abs=0.003)
+    four = [dataclasses.replace(LESS, name=f"{n}") for n in range(4)]
+    judged = links.judge([seen(link, near) for link in four], ["0", "1", "2", "3"])
+    assert {j.verdict for j in judged} == {"undecided"}
+    assert judged[0].p_holm == pytest.approx(4 * alone[0].p_holm)
+    primary = links.judge([seen(link, near) for link in four], ["0"])
+    assert [j.verdict for j in primary] == ["supported", *["undecided"] * 3]
+
+
+def test_pairs_that_cannot_be_told_apart_decide_nothing():
+    assert links.judge([seen(LESS, [])], ["less"])[0].why == (
+        "a seed is the replicate, and only 0 of them gave both runs a number"
+    )
+    assert links.judge([seen(LESS, [0.1])], ["less"])[0].verdict == "undecided"
+    alike = links.judge([seen(LESS, [0.1, 0.1, 0.1])], ["less"])[0]
+    assert (alike.verdict, alike.why) == ("undecided", links.NO_SPREAD)
+    assert alike.judged is None
+
+
+def test_the_seeds_it_asks_for_would_decide():
+    """As many pairs of the same spread find the margin in 80% of cases, one fewer do not."""
+    (judged,) = links.judge([seen(LESS, drawn(-0.05, 0.15, 6))], ["less"])
+    assert judged.verdict == "undecided"
+    needed = judged.seeds_needed
+    found = [
+        np.mean(
+            [
+                links.judge([seen(LESS, _sample(-0.05, 0.15, needed, s))], ["less"])[0].verdict
+                == "supported"
+                for s in range(400)
+            ]
+        )
+    ]
+    assert found[0] == pytest.approx(0.8, abs=0.06)
+    assert judged.minimum_detectable > 0.15
+
+
+def _sample(mean: float, spread: float, pairs: int, seed: int) -> list[float]:
+    return [float(v) for v in np.random.default_rng(seed).normal(mean, spread, size=pairs)]
+
+
+def test_where_there_are_enough_for_the_margin_it_asks_for_more_than_there_are():
+    (judged,) = links.judge([seen(LESS, drawn(-0.025, 0.043, 11))], ["less"])
+    assert judged.verdict == "undecided"
+    assert judged.seeds_needed > 11
+
+
+def test_the_study_needs_all_of_them_and_one_that_fails_is_enough():
+    names = ("a", "b")
+
+    def of(*values: list[float]) -> str:
+        made = [
+            seen(dataclasses.replace(LESS, name=name), given)
+            for name, given in zip(names, values, strict=True)
+        ]
+        return links.verdict(links.judge(made, names), names)
+
+    yes, no, open_ = drawn(-0.3, 0.05, 8), drawn(0.1, 0.05, 8), drawn(-0.05, 0.3, 8)
+    assert of(yes, yes) == "supported"
+    assert of(yes, open_) == "undecided"
+    assert of(no, open_) == of(no, yes) == "contradicted"
+
+
+def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers():
+    given = dataclasses.replace(LESS, given="restored")
+    check = dataclasses.replace(LESS, name="restored")
+    judged = links.judge([seen(given, drawn(-0.3, 0.05, 8))], ["less"])
+    failed = links.judge([seen(check, drawn(0.3, 0.05, 8))], [])
+    (held,) = links.hold_back(judged, failed)
+    assert (held.verdict, held.why) == ("undecided", "its check, restored, is contradicted")
+    assert links.seeds_needed([held], ["less"]) is None
+    fine = links.judge([seen(check, drawn(-0.3, 0.05, 8))], [])
+    assert links.hold_back(judged, fine) == judged

@@ -1,0 +1,104 @@
+"""From runs of known courses to the links, the verdict and what speaks against it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.records.study import Link
+from tests.study.made import Course, config, study_of
+
+GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
+LOST = Link("falls further", "entropy_lost", "hard", "medium", "more", 0.1)
+ONSET = Link("falls earlier", "onset", "hard", "medium", "earlier", 0.1)
+LEAD = Link("fall first", "lead", "hard", None, "more", 0.05)
+MEDIUM, HARD = config("medium", 1, False), config("hard", 1, False)
+STEADY = [Course(gain=0.3 + 0.01 * n) for n in range(5)]
+
+
+def test_the_study_of_a_collapse_that_explains(tmp_path):
+    collapsing = [Course(gain=0.1, fall_at=0.3 + 0.02 * n, stop_at=0.6) for n in range(5)]
+    late = [Course(gain=0.3, fall_at=0.7 + 0.02 * (n % 2), stop_at=0.8) for n in range(5)]
+    arms = {"medium": (MEDIUM, late), "hard": (HARD, collapsing)}
+    found = study_of(tmp_path, arms, [GAIN, LOST, LEAD])
+    assert found.verdict == "supported"
+    gain, lost, lead = found.links
+    assert gain.judged.value == pytest.approx(-0.2, abs=0.03)
+    assert lead.judged.value == pytest.approx(0.26, abs=0.1)
+    assert lost.judged.low > 0.3
+    assert found.seeds_needed is None
+
+
+def test_a_level_that_does_the_same_contradicts(tmp_path):
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, STEADY)}
+    assert study_of(tmp_path, arms, [GAIN]).verdict == "contradicted"
+
+
+def test_a_gain_that_the_null_control_has_too_is_no_gain(tmp_path):
+    """hard's null control loses as much against medium's as hard does against medium."""
+    link = Link("hard gains less", "gain", "hard", "medium", "less", 0.05, net_of_null=True)
+    weak = [Course(gain=0.1 + 0.01 * n) for n in range(5)]
+    nulls = {
+        "medium_null": (config("medium", 1, True), STEADY),
+        "hard_null": (config("hard", 1, True), weak),
+    }
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, weak)}
+    found = study_of(tmp_path / "with", arms | nulls, [link])
+    assert found.verdict == "contradicted"
+    assert found.links[0].plain.high < -0.15
+    without = study_of(tmp_path / "without", arms, [link])
+    assert (without.verdict, without.links[0].pairs) == ("undecided", 0)
+
+
+def test_runs_without_an_onset_count_with_the_whole_of_the_run(tmp_path):
+    falls = [Course(fall_at=at, stop_at=at or 1.0) for at in (0.5, None, 0.6, 0.5)]
+    arms = {"medium": (MEDIUM, [Course()] * 4), "hard": (HARD, falls)}
+    (judged,) = study_of(tmp_path, arms, [ONSET]).links
+    assert judged.censored == 5
+    assert judged.by_seed[2] == 0.0
+    assert judged.by_seed[1] == pytest.approx(-0.5, abs=0.1)
+
+
+def test_without_any_onset_nothing_is_said_of_it(tmp_path):
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, STEADY)}
+    (judged,) = study_of(tmp_path, arms, [ONSET]).links
+    assert (judged.verdict, judged.why) == ("undecided", "no run collapses")
+
+
+def test_an_inactive_remedy_is_kept_out_and_counted(tmp_path):
+    remedied = [Course(gain=0.3, acted=0.0), *(Course(gain=0.3, acted=0.1) for _ in range(4))]
+    hard = [Course(gain=0.1 + 0.01 * n) for n in range(5)]
+    arms = {"hard": (HARD, hard), "cured": (config("hard", 1, False, "clip_cov"), remedied)}
+    link = Link("restores", "gain", "cured", "hard", "more", 0.05)
+    found = study_of(tmp_path, arms, [link])
+    assert found.counts["cured"].inactive == 1
+    assert found.links[0].pairs == 4
+    assert 1 not in found.links[0].by_seed
+    assert found.verdict == "supported"
+
+
+def test_a_failed_run_is_counted_and_its_pair_is_missing(tmp_path):
+    hard = [None, *(Course(gain=0.1 + 0.01 * n) for n in range(4))]
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, hard)}
+    found = study_of(tmp_path, arms, [GAIN])
+    assert (found.counts["hard"].failed, found.links[0].pairs) == (1, 4)
+
+
+def test_starved_runs_are_the_rival_explanation(tmp_path):
+    starved = [Course(gain=0.0, end=1.85, silent=0.8) for _ in range(5)]
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, starved)}
+    found = study_of(tmp_path, arms, [GAIN], rival="starved")
+    assert found.counts["hard"].starved == 5
+    assert found.to_json()["rival"] == {"regime": "starved", "runs": 5, "of": 10}
+
+
+def test_the_result_has_the_promised_keys_first_and_is_strict_json(tmp_path):
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, STEADY)}
+    value = study_of(tmp_path, arms, [GAIN, ONSET]).to_json()
+    keys = ["schema", "study", "question", "verdict", "links", "seeds_needed", "dir"]
+    assert list(value)[:7] == keys
+    for link in value["links"]:
+        assert list(link)[:5] == ["name", "verdict", "difference", "low", "high"]
+    assert value["links"][1]["difference"] is None
+    json.dumps(value, allow_nan=False)

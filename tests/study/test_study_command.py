@@ -1,0 +1,160 @@
+"""`harness study` on real runs, small ones, and what it refuses."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from harness import places
+from tests.commands import here, ledger
+
+SMALL = """
+question: Do hard users teach less?
+source: made up
+seeds: 1,2
+words: [policy=tabular, trainer.conversations=8, trainer.steps=3, hydra/launcher=basic]
+arms:
+  medium: [difficulty=medium]
+  hard: [difficulty=hard]
+links:
+  hard gains less: {quantity: gain, arm: hard, against: medium, direction: less, margin: 0.05}
+"""
+
+
+def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
+    path = cwd / "sweeps" / "studies" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.slow
+def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path):
+    written(tmp_path)
+    done = here("study", "mine", "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    value = json.loads(done.stdout)
+    root = Path(value["dir"])
+    assert root.parent == tmp_path / "runs"
+    assert root.name.startswith("study-mine-")
+    assert (value["verdict"], value["seeds_needed"]) == ("undecided", None)
+    assert value["links"][0]["why"].startswith("a seed is the replicate, and only 0")
+    assert value["arms"]["hard"]["planned"] == 2
+    assert "4 runs of 3 steps: about" in done.stderr
+    assert [row["status"] for row in ledger(root)] == ["done"] * 4
+    results = {path.name for path in (root / "study").iterdir()}
+    assert results == {"result.json", "links.png", "links.svg", "links.csv"}
+    assert json.loads((root / "study" / "result.json").read_text()) == value
+
+    shutil.rmtree(root / "3-hard-seed2")
+    kept = (root / "0-medium-seed1" / "run.json").stat().st_mtime_ns
+    text = SMALL.replace("margin: 0.05", "margin: 0.02")
+    written(tmp_path, text)
+    again = here("study", "mine", cwd=tmp_path, COLUMNS="100")
+    assert again.returncode == 0, again.stderr
+    assert "mine: undecided; seeds needed: not known" in again.stdout
+    assert "gain of reward on eval/medium/reward of hard is less" in again.stdout
+    changed = "links.hard gains less.margin: 0.05 became 0.02"
+    assert f"changed since the first runs were planned: {changed}" in again.stderr
+    assert json.loads((root / "study" / "result.json").read_text())["changed"] == [changed]
+    assert [row["status"] for row in ledger(root)] == ["done"] * 4
+    assert (root / "0-medium-seed1" / "run.json").stat().st_mtime_ns == kept
+
+
+@pytest.mark.slow
+def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
+    written(tmp_path)
+    assert here("study", "mine", "seed=1", "trainer.steps=1", cwd=tmp_path).returncode == 0
+    done = here("study", "mine", "seed=1,2", "trainer.steps=1", "--json", cwd=tmp_path)
+    value = json.loads(done.stdout)
+    assert value["changed"] == ["seeds: 1 became 1 2"]
+    rows = ledger(Path(value["dir"]))
+    assert [row["name"] for row in rows] == [
+        "0-medium-seed1", "1-hard-seed1", "2-medium-seed2", "3-hard-seed2",
+    ]  # fmt: skip
+
+
+def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
+    written(tmp_path)
+    done = here("study", "mine", "seed=range(1,6)", "--dry-run", cwd=tmp_path)
+    assert "10 runs of 3 steps" in done.stdout
+    assert "link, hard gains less: gain of reward on eval/medium/reward of hard is" in done.stdout
+    value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert (value["runs"], value["seeds"]) == (4, [1, 2])
+    assert [path.name for path in tmp_path.iterdir()] == ["sweeps"]
+
+
+def test_arms_that_are_alike_share_their_runs(tmp_path):
+    written(tmp_path, SMALL.replace("hard: [difficulty=hard]", "hard: [difficulty=medium]"))
+    value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert value["runs"] == 2
+
+
+WORDS = {
+    "an arm's own key": (["difficulty=easy"], "set difficulty, and are about it"),
+    "several values": (["trainer.steps=3,4"], "several of seed only"),
+    "no such key": (["trainer.stps=3"], "nearest: trainer.steps"),
+    "a sweep file": (["+sweeps=seeds"], "has its arms in its own file"),
+}
+
+
+@pytest.mark.parametrize("case", WORDS)
+def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case, tmp_path):
+    written(tmp_path)
+    words, said = WORDS[case]
+    refused(tmp_path, ["mine", *words], said)
+
+
+FILES = {
+    "unknown key": (("question:", "questoin:"), "a key must be one of question"),
+    "no question": (("Do hard users teach less?", "''"), "question must be text, got ''"),
+    "unknown quantity": (("quantity: gain", "quantity: gian"), "nearest: gain"),
+    "unknown arm": (("against: medium", "against: easy"), "against must be one of medium, hard"),
+    "the same arm": (("against: medium", "against: hard"), "must be another arm than hard"),
+    "no margin": ((", margin: 0.05", ""), "margin must be there"),
+    "margin 0": (("margin: 0.05", "margin: 0"), "margin must be a finite number above 0, got 0"),
+    "margin text": (("margin: 0.05", "margin: x"), "margin must be a number, got 'x'"),
+    "earlier gain": (("direction: less", "direction: earlier"), "less or more but of an onset"),
+    "no such check": (("margin: 0.05", "margin: 0.05, given: nothing"), "given must be one of"),
+    "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
+    "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
+    "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
+    "no arms": (("arms:", "arms: 3 #"), "cannot be read as YAML"),
+    "a folder's name": (("  hard: [", "  Hard!: ["), "since it names folders, got 'Hard!'"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_cannot_be_right_ends_2_and_is_named(case, tmp_path):
+    (old, new), said = FILES[case]
+    assert old in SMALL
+    written(tmp_path, SMALL.replace(old, new, 1))
+    refused(tmp_path, ["mine"], said)
+
+
+def test_a_study_that_is_not_there_names_those_that_are(tmp_path):
+    refused(tmp_path, ["does_colapse_explain"], "nearest: does_collapse_explain")
+    refused(tmp_path, ["../mine"], "study must be one of")
+
+
+def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+    written(tmp_path)
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "thesis.tex").write_text("dear")
+    refused(tmp_path, ["mine", "--dir", "taken"], "must be empty or hold this study")
+
+
+def refused(cwd: Path, words: list[str], said: str) -> None:
+    done = here("study", *words, cwd=cwd)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (cwd / "runs").exists()
+
+
+@pytest.mark.parametrize("name", places.study_names())
+def test_every_study_of_ours_is_planned_and_says_what_it_costs(name, tmp_path):
+    done = here("study", name, "--dry-run", "seed=1", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "CPU hours" in done.stdout

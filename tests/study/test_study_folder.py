@@ -1,0 +1,105 @@
+"""What a study remembers of what it stated, and how it goes on, without a run being trained."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness import ledger
+from harness.errors import ConfigError
+from harness.records import study
+from harness.study import arms, cost, file, folder
+from harness.study.arms import Planned
+from tests.study.test_study_command import SMALL, written
+
+
+def planned(*words: str) -> Planned:
+    return arms.plan("mine", file.read("mine"), words)
+
+
+def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    first = planned()
+    root = folder.default(first)
+    assert folder.settle(first, root).changed == []
+    names = ["0-medium-seed1", "1-medium-seed2", "2-hard-seed1", "3-hard-seed2"]
+    assert [row.name for row in ledger.read(root).runs] == names
+    assert folder.settle(planned(), root).changed == []
+
+    more = "  harder: [difficulty=hard, difficulty.threshold=2]\nlinks:"
+    text = SMALL.replace("links:", more).replace("direction: less", "direction: more")
+    written(tmp_path, text)
+    again = folder.settle(planned("seed=1,2,3"), root)
+    assert folder.default(planned("seed=1,2,3")) == root
+    assert again.changed == [
+        "seeds: 1 2 became 1 2 3",
+        "arms.harder: added, difficulty=hard difficulty.threshold=2",
+        "links.hard gains less.direction: less became more",
+    ]
+    assert again.stated["links"]["hard gains less"]["direction"] == "less"
+    assert [row.name for row in ledger.read(root).runs][:4] == names
+    assert len(ledger.read(root).runs) == 9
+    assert again.arms["hard"] == {"1": names[2], "2": names[3], "3": "5-hard-seed3"}
+
+    written(tmp_path)
+    assert folder.settle(planned(), root).changed == again.changed  # it stays said
+    assert study.read(root).arms.keys() == {"medium", "hard"}
+
+
+def test_another_word_is_another_folder_and_in_the_same_one_a_change(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    short, long = planned(), planned("trainer.steps=4")
+    assert folder.default(short) != folder.default(long)
+    folder.settle(short, tmp_path / "here")
+    record = folder.settle(long, tmp_path / "here")
+    (said,) = record.changed
+    assert said.startswith("words: policy=tabular trainer.conversations=8")
+    assert "-medium-seed1" in record.arms["medium"]["1"]
+    assert len(record.runs) == 8
+
+
+def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    root = tmp_path / "here"
+    folder.settle(planned(), root)
+    (root / "sweep.json").unlink()
+    (root / "2-hard-seed1" / "run.json").unlink()
+    assert folder.settle(planned(), root).changed == []
+    assert [row.status for row in ledger.read(root).runs] == ["planned"] * 4
+    assert (root / "2-hard-seed1" / "run.json").is_file()
+
+
+def test_a_folder_of_another_study_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    written(tmp_path, name="other")
+    folder.settle(planned(), tmp_path / "here")
+    other = arms.plan("other", file.read("other"), [])
+    with pytest.raises(ConfigError, match="holds the study mine, not other"):
+        folder.settle(other, tmp_path / "here")
+
+
+def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    root = Path("here")
+    folder.settle(planned(), root)
+    (root / "study.json").write_text("{")
+    with pytest.raises(Exception, match=r"study\.json: cannot be read"):
+        folder.settle(planned(), root)
+    (root / "study.json").write_text(json.dumps({"study": "mine"}))
+    with pytest.raises(Exception, match="stated must be there"):
+        folder.settle(planned(), root)
+
+
+def test_the_cost_is_that_of_all_runs_or_not_known(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    configs = [point.config for _, point in planned("trainer.steps=300").distinct().values()]
+    a_run = 2.5 + 31 * 0.15 + 300 * 8 * 1.2e-3
+    assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
+    tiny = [point.config for _, point in planned("policy=tiny").distinct().values()]
+    assert "not known, since policy=tiny was never measured" in cost.sentence(tiny)

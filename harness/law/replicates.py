@@ -21,10 +21,9 @@ medium comes first: there neither a floor nor a ceiling of emotion squeezes what
 """
 PROBE = "entropy/probe"
 FAILED = "sim/failed"
-ACTED = "remedy/acted"
 ENDS = ("strategy/suggest", "strategy/inform")
 """Columns whose mean over the last tenth of the run a study may ask for."""
-COLUMNS = (*COMMON, PROBE, FAILED, ACTED, *ENDS)
+COLUMNS = (*COMMON, PROBE, FAILED, *ENDS)
 
 
 @dataclass(frozen=True)
@@ -48,8 +47,6 @@ class Replicate:
     last_step: float = 1.0
     failed_a_step: float | None = None
     """Conversations without a reward, mean over steps; None where the log does not say."""
-    acted: float | None = None
-    """Share of tokens that a remedy acted upon, mean over steps; None without one."""
     ends: Mapping[str, float | None] = field(default_factory=dict)
     """Each of ENDS, mean over the last tenth of the steps."""
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
@@ -77,7 +74,6 @@ def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:
         first_step=float(headline.steps[0]),
         last_step=float(headline.steps[-1]),
         failed_a_step=_mean(table.columns[FAILED]),
-        acted=_mean(table.columns[ACTED]),
         ends={name: _mean(_last_tenth(table.columns[name])) for name in ENDS},
     )
 

@@ -59,7 +59,7 @@ def arms(record: StudyRecord, stated: Stated, ledger: Sweep, members: Sequence[M
 
 def active(member: Member) -> bool:
     """Whether its remedy, if it has one, ever acted upon a token."""
-    return not member.identity.intervened or member.replicate.acted != 0.0
+    return not member.identity.intervened or member.result.remedy_acted != 0.0
 
 
 def observed(link: Link, found: Arms) -> Observed:

@@ -1,0 +1,27 @@
+"""W-REINFORCE: what went well counts for less than what went badly.
+
+The policy-gradient term of tokens with A > 0 is multiplied by `positive` (arXiv 2506.01347, section
+5; 0.1 as in the authors' code, TianHongZXY/RLVR-Decomposed): punishing what is wrong spreads
+probability over all else, rewarding what is right takes it from there. The paper's rewards are 1
+and -1 without a baseline; here it is the sign of the group-relative advantage. It can always act.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.train.roles import StepTokens, Weight, Weights, knob
+
+
+@dataclass(frozen=True)
+class WReinforce(Weight):
+    """What is left of the gradient of tokens with a positive advantage; 0 is negatives only."""
+
+    positive: float = knob(0.1, 0, 1)
+
+    def weigh(self, step: StepTokens) -> Weights:
+        better = step.advantage > 0
+        return Weights(np.where(better, self.positive, 1.0), better)
+
+
+METHOD = WReinforce

@@ -36,7 +36,10 @@ def test_every_option_composes_and_carries_its_own_name(number):
     assert {group: getattr(made, group).name for group in OPTIONS} == chosen
 
 
-@pytest.mark.parametrize("name", places.sweep_names())
+@pytest.mark.parametrize(
+    "name",
+    [n if n == "smoke" else pytest.param(n, marks=pytest.mark.slow) for n in places.sweep_names()],
+)
 def test_every_sweep_file_composes_and_opens_with_its_question(name):
     assert len(launch.plan([f"+sweeps={name}", "seed=1"]).points) > 1
     question = places.sweep_file(name).read_text().splitlines()[1]

@@ -16,7 +16,7 @@ from harness.records.folder import RunFolder, RunStatus
 from tests.commands import TABULAR, harness, here, only_sweep, rows, started, until
 
 BRIEF = (*TABULAR, "difficulty.turn_cap=2")
-SHORT = (*BRIEF, "trainer.steps=60", "trainer.checkpoint_every=1000")
+SHORT = (*BRIEF, "trainer.steps=30", "trainer.checkpoint_every=1000")
 
 
 def put(path: Path, status: RunStatus) -> RunFolder:
@@ -42,7 +42,7 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert (train.returncode, resumed.returncode) == (75, 0)
     events = [json.loads(line) for line in resumed.stdout.splitlines()]
     assert events[0]["event"] == "resume"
-    assert 0 < events[0]["step"] < rows(tmp_path / "cut") == 60
+    assert 0 < events[0]["step"] < rows(tmp_path / "cut") == 30
     assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
 
 

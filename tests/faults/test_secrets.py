@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import TABULAR, command, harness
+from tests.commands import TABULAR, command, harness, here
 from tests.simulator.endpoint import response, serving
 
 NAMES = (
@@ -85,7 +85,7 @@ def _command_lines() -> bytes:
 def test_a_key_typed_in_the_wrong_place_is_refused_and_not_repeated(
     word: str, tmp_path: Path
 ) -> None:
-    done = harness("train", *SERVED, word, "--dir", "d", cwd=tmp_path)
+    done = here("train", *SERVED, word, "--dir", "d", cwd=tmp_path)
     assert done.returncode == 2
     assert "CANARY" not in done.stdout + done.stderr
     assert list(tmp_path.iterdir()) == []

@@ -224,7 +224,8 @@ def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatc
         assert mpl.rcParams["font.size"] == 30
 
 
-@pytest.mark.parametrize("kind", [pytest.param("png", marks=pytest.mark.slow), "svg"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["png", "svg"])
 def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) -> None:
     one, file = made.ladder(levels=2, seeds=1), io.BytesIO()
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]

@@ -78,6 +78,7 @@ def test_the_picture_shows_the_numbers_beside_it(calibration):
     assert sum(panel == "p_rise" for panel, _ in shown) == 9
 
 
+@pytest.mark.slow
 def test_it_is_written_whole_and_the_same_twice(calibration, tmp_path):
     first = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "a")}
     second = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "b")}

@@ -77,6 +77,7 @@ def test_listening_pays_and_silence_hurt_and_salad_do_not(name: str) -> None:
         assert scores[policy] <= min(1 + scores["neutral"], scores["random"] / 2)
 
 
+@pytest.mark.slow
 def test_a_harder_level_helps_no_policy() -> None:
     for policy in reference.REFERENCES:
         easy, medium, hard = (finals(name, policy) for name in LEVELS)

@@ -69,17 +69,11 @@ def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
 
 
 SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
-"""By default medium has one of them; the slow tests try the rest."""
 
 
-@pytest.mark.parametrize(
-    ("name", "schedule"),
-    [
-        pytest.param(name, schedule, marks=() if row == column == 1 else pytest.mark.slow)
-        for row, name in enumerate(LEVELS)
-        for column, schedule in enumerate(SCHEDULES)
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
     game = Game(level(name))
     played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))

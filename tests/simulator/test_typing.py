@@ -95,6 +95,7 @@ ALTERED: dict[str, Alter] = {
     "30 words": lengthened(30),
     "60 words": lengthened(60),
 }
+QUICK = ("one slip", "capitals")
 
 
 @functools.cache
@@ -112,7 +113,9 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
     return text
 
 
-@pytest.mark.parametrize("name", ALTERED)
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALTERED]
+)
 def test_typing_and_length_do_not_decide(name: str) -> None:
     said = replies.fixed()[::3]
     assert abs(accepted(ALTERED[name], said) - accepted(clean, said)) < MOST

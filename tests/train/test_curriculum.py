@@ -112,7 +112,10 @@ def test_what_is_the_runs_own_stays_so_at_every_level() -> None:
     assert [level.acceptance for level in ladder] == ["any_kindness", "reasonable", "goal_fit"]
 
 
-@pytest.mark.parametrize("kind", ["staged", "mixed", "adaptive", "none"])
+@pytest.mark.parametrize(
+    "kind",
+    ["staged", *(pytest.param(n, marks=pytest.mark.slow) for n in ("mixed", "adaptive", "none"))],
+)
 def test_rows_and_conversations_say_which_levels_were_met(kind: str, tmp_path: Path) -> None:
     rows = rows_of(tmp_path, config(kind, 3))
     for step in (1, 3):

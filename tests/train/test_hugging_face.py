@@ -134,7 +134,9 @@ def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
     assert rounded != exact
 
 
-@pytest.mark.parametrize("name", LISTED)
+@pytest.mark.parametrize(
+    "name", [n if n == "qwen3_0_6b" else pytest.param(n, marks=pytest.mark.slow) for n in LISTED]
+)
 def test_a_listed_shape_has_the_weights_its_card_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (point,) = launch.plan([f"policy={name}"]).points

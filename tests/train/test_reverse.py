@@ -56,6 +56,7 @@ def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
         assert conversation.before + conversation.exchanges == start.said
 
 
+@pytest.mark.slow
 def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.Course) -> None:
     again = library(config())
     assert again == course.starts

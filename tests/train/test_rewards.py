@@ -177,6 +177,7 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
         assert ascent[cell] == pytest.approx(slope, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
     found = []

@@ -74,6 +74,7 @@ def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
         assert warm_start.key(replace(QUICK, **change)) != name
 
 
+@pytest.mark.slow
 def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
     said = dialogues.generate(64)
     tokenizer = tiny.build_tokenizer((t for d in said for t in d), 600)

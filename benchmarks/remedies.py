@@ -1,93 +1,150 @@
-"""CPU seconds of a step with each remedy over one without, in turns, one thread.
+"""CPU seconds of a step with each remedy over one without, one thread.
 
-    OMP_NUM_THREADS=1 python -m benchmarks.remedies [rounds] [tabular|tiny ...]
+    OMP_NUM_THREADS=1 python -m benchmarks.remedies [repeats] [tabular|tiny ...]
 
-The learning rate is 0, so that the same policy holds the same conversations whatever the remedy and
-only its own work is left; two updates a batch, since some remedies ask for them. `dapo` is not
-here: what its dynamic sampling costs is the groups it holds anew, which `groups/drawn` counts; its
-other parts are. Runs with and without take turns. Step n of all is the same work but for the
-remedy, so its least time over the rounds counts, which a busy machine disturbs least, and the ratio
-is of the sums of these. Prints a Markdown table; remedies.md holds a dated result.
+One batch of conversations is held and learned from twice (trainer.updates_per_batch=2, since some
+remedies ask for it) with each remedy in turn, again and again; nothing is kept of what is learned,
+so each repeat is the same work but for the remedy, and the least time of each counts, which a busy
+machine disturbs least. Talking is timed as well, with and without the entropies that some remedies
+have noted. Left out of both sides: the optimiser, evaluation and records, so the ratios are rather
+too large. `dapo` is not here: what its dynamic sampling costs is the groups it holds anew, which
+`groups/drawn` counts; its other parts are. Prints a Markdown table; remedies.md holds a dated one.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness import launch
 from harness.config import RunConfig
-from harness.records import folder
-from harness.records.folder import RunFolder
-from harness.train import evaluate
-from harness.train.__main__ import attempt
+from harness.policy.tabular import TabularPolicy
+from harness.train import curriculum, tabular, treatment
+from harness.train.batch import SPEECH, advantages_of, converse, draws_of
+from harness.train.rewards import earned
+from harness.train.tabular_update import update
 
 REMEDIES = (
-    "clip_higher", "gppo", "ce_gppo", "clip_cov", "kl_cov", "forking_tokens", "reference_kl",
-    "entropy_bonus", "entropy_controller", "soft_overlong",
+    "none", "clip_higher", "gppo", "ce_gppo", "clip_cov", "kl_cov", "forking_tokens",
+    "w_reinforce", "reference_kl", "entropy_bonus", "entropy_controller", "soft_overlong",
 )  # fmt: skip
-STEPS = {"tabular": 22, "tiny": 5}
-ALIKE = (
-    "algorithm.learning_rate=0",
-    "trainer.updates_per_batch=2",
-    "trainer.eval_every=1000000",
-    "trainer.checkpoint_every=1000000",
-    "trainer.conversations_every=1000000",
-)
+Work = Callable[[], object]
 
 
 def planned(rung: str, remedy: str) -> RunConfig:
-    words = [f"policy={rung}", f"remedy={remedy}", f"trainer.steps={STEPS[rung]}", *ALIKE]
+    words = [f"policy={rung}", f"remedy={remedy}", "trainer.updates_per_batch=2"]
     words += ["trainer.conversations=16"] * (rung == "tiny")
     words += ["remedy.methods.entropy_controller.target=20"] * (remedy == "entropy_controller")
     (point,) = launch.plan(words).points
     return point.config
 
 
-def seconds(config: RunConfig) -> list[float]:
-    """CPU seconds of each step, the evaluated ones left out."""
-    at: list[float] = []
-
-    def emit(event: Mapping[str, Any]) -> None:
-        if event["event"] == "step":
-            at.append(time.process_time())
-
-    with tempfile.TemporaryDirectory() as scratch:
-        run = RunFolder(Path(scratch) / "run")
-        folder.create(run, config)
-        if attempt(run, emit):
-            raise RuntimeError(f"remedy={config.remedy.name} did not end well")
-    return [after - before for before, after in pairwise(at[:-1])]
+def begun(config: RunConfig) -> treatment.Treatment:
+    """With a bonus that is on, where there is one."""
+    return replace(treatment.begin(config, None), coefficient=0.005)
 
 
-def least(runs: Sequence[list[float]]) -> float:
-    """Seconds of all steps, each in the quickest of the runs."""
-    return sum(min(step) for step in zip(*runs, strict=True))
+def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
+    """Talking, by whether entropies are noted, and learning, by remedy."""
+    policy, plain = TabularPolicy.start(), configs["none"]
+    course = curriculum.begin(plain, None)
+    at = tabular.Standing(policy, course, begun(plain))
+    filled, acts = tabular._batch(at, 1)
+    advantages = advantages_of(earned(filled.held, plain.reward), plain, 1)
+    trace = tabular._trace(policy, acts, advantages, 1.0)
+    touched = filled.put_in[acts.conversation]
+
+    def learn(config: RunConfig) -> Work:
+        mine = replace(at, treatment=begun(config))
+
+        def work() -> None:
+            batch = tabular._to_learn_from(mine, acts, trace, trace.logp, 1, touched)
+            done = update(policy, batch, mine.treatment, 2)
+            treatment.metrics(mine.treatment, batch.marks, done.acted, filled.groups)
+
+        return work
+
+    talks: dict[bool, Work] = {False: lambda: tabular._batch(at, 1)}
+    return talks, {name: learn(config) for name, config in configs.items()}
 
 
-def main(rounds: int, rungs: list[str]) -> None:
-    evaluate.finals = partial(evaluate.finals, users=2)
-    print("| policy | remedy | a step without, CPU s | with it, over that |")
-    print("|---|---|---|---|")
+def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
+    """The same for a language model."""
+    import torch
+
+    from harness.train import language_loss, language_step, start
+    from harness.train.engine import Transformers
+    from harness.train.speaker import LanguageSpeaker
+
+    torch.set_num_threads(1)
+    plain = configs["none"]
+    begins = start.load(plain, "cpu")
+
+    def talk(note: bool) -> tuple[Any, Any]:
+        engine, draws = Transformers(begins.learner, note), draws_of(plain, 1, SPEECH)
+        speaker = LanguageSpeaker(engine, begins.chat, plain.policy, draws, begins.judge)
+        return converse(curriculum.begin(plain, None), speaker, 1), speaker.transcripts
+
+    held, transcripts = talk(True)
+    advantages = advantages_of(earned(held, plain.reward), plain, 1)
+    turns = [t.row.turn for t in transcripts]
+    own = [[turn > 0 for turn in row] for row in turns]
+    spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]
+    old = [torch.tensor(t.logp) for t in transcripts]
+    batch = language_loss.LossBatch([t.row.ids for t in transcripts], own, spread, old)
+
+    def learn(config: RunConfig) -> Work:
+        mine, touched = begun(config), np.zeros(len(held), bool)
+
+        def work() -> None:
+            language_step.lost_to_length(mine, transcripts, config)
+            spoken = language_step.Spoken(transcripts, advantages, touched, 2)
+            how = language_step.learning(mine, spoken, config, 1, begins.learner)
+            for _ in range(2):
+                language_loss.accumulate_gradient(begins.learner, batch, how)
+                begins.learner.zero_grad()
+
+        return work
+
+    talks: dict[bool, Work] = {note: partial(talk, note) for note in (False, True)}
+    return talks, {name: learn(config) for name, config in configs.items()}
+
+
+def least(works: dict[Any, Work], repeats: int) -> dict[Any, float]:
+    """CPU seconds of each, in turns."""
+    found: dict[Any, float] = dict.fromkeys(works, float("inf"))
+    for _ in range(repeats):
+        for name, work in works.items():
+            began = time.process_time()
+            work()
+            found[name] = min(found[name], time.process_time() - began)
+    return found
+
+
+def main(repeats: int, rungs: list[str]) -> None:
+    print("| policy | remedy | talking, s | learning, s | over none |")
+    print("|---|---|---|---|---|")
     for rung in rungs:
-        names = [n for n in ("none", *REMEDIES) if (rung, n) != ("tabular", "soft_overlong")]
+        names = [n for n in REMEDIES if (rung, n) != ("tabular", "soft_overlong")]
         configs = {name: planned(rung, name) for name in names}
-        seconds(configs["none"])  # warms up
-        runs = [{name: seconds(config) for name, config in configs.items()} for _ in range(rounds)]
-        spent = {name: least([one[name] for one in runs]) for name in names}
-        for name in names[1:]:
-            step, ratio = spent["none"] / (STEPS[rung] - 2), spent[name] / spent["none"]
-            print(f"| {rung} | {name} | {step:.4f} | {ratio:.3f} |", flush=True)
+        talks, learns = RUNGS[rung](configs)
+        talking, learning = least(talks, repeats), least(learns, repeats)
+        for name in names:
+            notes = begun(configs[name]).needs_entropies and True in talking
+            spent = talking[notes] + learning[name]
+            ratio = spent / (talking[False] + learning["none"])
+            row = f"{talking[notes]:.4f} | {learning[name]:.4f} | {ratio:.3f}"
+            print(f"| {rung} | {name} | {row} |", flush=True)
 
+
+RUNGS = {"tabular": tabular_work, "tiny": tiny_work}
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
-    main(numbers[0] if numbers else 5, [w for w in sys.argv[1:] if w in STEPS] or list(STEPS))
+    main(numbers[0] if numbers else 20, [w for w in sys.argv[1:] if w in RUNGS] or list(RUNGS))

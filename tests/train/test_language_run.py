@@ -105,6 +105,7 @@ def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
     for row in rows:
         assert 0.5 < row["entropy"] < 4
         assert row["entropy"] == row["entropy/t1"]
+        assert row["entropy/execution"] < row["entropy"] < row["entropy/planning"]
         # The same tokens by another estimate: -log p of what was drawn, over few tokens.
         assert row["text/start_nll"] == pytest.approx(row["entropy"], rel=0.4)
         assert 0 <= row["text/grammatical"] <= 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.law import link_values
 from harness.law.groups import Member
 from harness.law.links import Observed
-from harness.records.study import Link, Stated, StudyRecord
+from harness.records.study import EVALUATION, Link, Stated, StudyRecord
 from harness.records.sweep import Sweep
 
 Runs = Mapping[int, Member]
@@ -35,6 +35,8 @@ class Arms:
 
     runs: Mapping[str, Runs]
     counts: Mapping[str, Counts]
+    chosen: Mapping[str, str | None]
+    """Which arm each of `Stated.best` is; None where no run of them has a number."""
 
 
 def arms(record: StudyRecord, stated: Stated, ledger: Sweep, members: Sequence[Member]) -> Arms:
@@ -54,7 +56,20 @@ def arms(record: StudyRecord, stated: Stated, ledger: Sweep, members: Sequence[M
             inactive=len(there) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
         )
-    return Arms(runs, counts)
+    chosen = {name: highest(of, runs) for name, of in stated.best.items()}
+    best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}
+    return Arms({**runs, **best}, counts, chosen)
+
+
+def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
+    """The arm with the highest mean reward at the end, on the common evaluation."""
+    means = {}
+    for name in names:
+        ends = [link_values.number(m, "final_reward", EVALUATION) for m in runs[name].values()]
+        known = [end for end in ends if end is not None]
+        if known:
+            means[name] = sum(known) / len(known)
+    return max(means, key=lambda name: means[name]) if means else None
 
 
 def active(member: Member) -> bool:
@@ -82,7 +97,7 @@ def _censored(members: Sequence[Member], quantity: str) -> int:
 
 
 def _told(member: Member, link: Link) -> bool:
-    return link_values.number(member, link.quantity, link.on) is not None
+    return link_values.number(member, link.quantity, link.evaluation) is not None
 
 
 def _differences(
@@ -91,11 +106,11 @@ def _differences(
     """Seeds that have both numbers; without an `other`, the arm's own."""
     found = {}
     for seed in sorted(own):
-        value = of(own[seed], link.quantity, link.on)
+        value = of(own[seed], link.quantity, link.evaluation)
         if other is None:
             against: float | None = 0.0
         else:
-            against = of(other[seed], link.quantity, link.on) if seed in other else None
+            against = of(other[seed], link.quantity, link.evaluation) if seed in other else None
         if value is not None and against is not None:
             found[seed] = value - against
     return found

@@ -25,6 +25,7 @@ class Outcome:
     links: tuple[Judged, ...]
     checks: tuple[Judged, ...]
     counts: Mapping[str, Counts]
+    chosen: Mapping[str, str | None]
     changed: Sequence[str]
 
     @property
@@ -62,6 +63,7 @@ class Outcome:
                 arm: {"words": list(words), **dataclasses.asdict(self.counts[arm])}
                 for arm, words in self.stated.arms.items()
             },
+            "best": dict(self.chosen),
             "words": list(self.stated.words),
             "rival": {"regime": self.stated.rival, "runs": starved, "of": of}
             if self.stated.rival
@@ -76,7 +78,7 @@ def judge(study: str, stated: Stated, where: str, found: Arms, changed: Sequence
     asked = [study_arms.observed(check, found) for check in stated.checks]
     held = links.judge(asked, [])
     judged = links.hold_back(links.judge(seen, stated.deciding), held)
-    return Outcome(study, stated, where, judged, held, found.counts, changed)
+    return Outcome(study, stated, where, judged, held, found.counts, found.chosen, changed)
 
 
 def _link(judged: Judged) -> dict[str, Any]:
@@ -87,7 +89,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         **_interval(judged.judged),
         "why": judged.why,
         "quantity": link.quantity,
-        "on": link.on,
+        "evaluation": link.evaluation,
         "arm": link.arm,
         "against": link.against,
         "direction": link.direction,

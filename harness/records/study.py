@@ -33,7 +33,7 @@ class Link:
     """less, more or earlier: what is stated of `arm`."""
     margin: float
     """The smallest difference that matters, in the quantity's unit."""
-    on: str = EVALUATION
+    evaluation: str = EVALUATION
     net_of_null: bool = False
     given: str | None = None
     """The check that must be supported before this can be."""
@@ -52,14 +52,12 @@ class Stated:
     links: Sequence[Link]
     checks: Sequence[Link]
     """What must be so for a link to mean anything; no part of the verdict."""
-    primary: str | None
-    """The link that decides; None: all of them must hold."""
+    deciding: Sequence[str]
+    """The links that must all hold; the others are beside the verdict."""
+    best: Mapping[str, Sequence[str]]
+    """Name of a further arm -> the arms of which it is the one that ends highest."""
     rival: str | None
     """The regime that would explain the same: starved, or None."""
-
-    @property
-    def deciding(self) -> tuple[str, ...]:
-        return (self.primary,) if self.primary else tuple(link.name for link in self.links)
 
 
 @dataclass(frozen=True)

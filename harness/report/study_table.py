@@ -35,7 +35,7 @@ def show(outcome: Outcome, console: Console) -> None:
 def statement(link: Link) -> str:
     """What a link states, as in `gain of reward of hard is less than that of medium`."""
     what = QUANTITIES[link.quantity]
-    on = f" on {link.on}" if link.quantity in ("gain", "final_reward") else ""
+    on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
     net = ", net of the null controls" if link.net_of_null else ""
     than = f"that of {link.against}" if link.against else "0"
     return f"{what}{on} of {link.arm} is {link.direction} than {than}{net}"
@@ -61,6 +61,9 @@ def notes(outcome: Outcome) -> Iterator[str]:
         ]
         if left_out:
             yield f"{arm}: {', '.join(left_out)}"
+    for name, chosen in outcome.chosen.items():
+        of_arms = ", ".join(outcome.stated.best[name])
+        yield f"{name} is {chosen or 'none, since no run gives a number'}, of {of_arms}"
     starved, of = outcome.starved
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
@@ -84,7 +87,8 @@ def _table(outcome: Outcome) -> Table:
     for name in COLUMNS:
         table.add_column(text(name), overflow="fold")
     for judged in outcome.links:
-        table.add_row(_named(judged.link), *map(text, _cells(judged)))
+        kind = "" if judged.link.name in outcome.stated.deciding else "beside: "
+        table.add_row(_named(judged.link, kind), *map(text, _cells(judged)))
     for check in outcome.checks:
         table.add_row(_named(check.link, "check: "), *map(text, _cells(check)), style="dim")
     return table

@@ -64,7 +64,8 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
         arms=file.arms,
         links=file.links,
         checks=file.checks,
-        primary=file.primary,
+        deciding=file.deciding,
+        best=file.best,
         rival=file.rival,
     )
     own_words = {key: word for key, word in given.items() if key in common}

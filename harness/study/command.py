@@ -14,6 +14,7 @@ from harness import sweep as sweeps
 from harness.errors import StoppedError
 from harness.law import analysis, study_arms, study_outcome
 from harness.law.study_outcome import Outcome
+from harness.records.study import Stated
 from harness.records.sweep import Sweep
 from harness.report import study_table, write_study
 from harness.study import arms, cost, file, folder
@@ -99,6 +100,13 @@ def _lines(planned: Planned) -> Sequence[str]:
         *(f"  {arm:{width}}  {' '.join(own)}" for arm, own in stated.arms.items()),
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
-        *(f"link, {link.name}: {study_table.statement(link)}" for link in stated.links),
+        *(
+            f"{_kind(link.name, stated)}, {link.name}: {study_table.statement(link)}"
+            for link in stated.links
+        ),
         *(f"check, {check.name}: {study_table.statement(check)}" for check in stated.checks),
     ]
+
+
+def _kind(name: str, stated: Stated) -> str:
+    return "link" if name in stated.deciding else "beside"

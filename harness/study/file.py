@@ -21,6 +21,7 @@ ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 DIRECTIONS = ("less", "more", "earlier")
 RIVALS = ("starved",)
 OF_LINK = tuple(f.name for f in dataclasses.fields(Link) if f.name != "name")
+NULL_CONTROLS, NULL_CONTROL = "null_controls", "algorithm.null_control=true"
 NEEDED = ("quantity", "arm", "direction", "margin")
 
 
@@ -37,7 +38,8 @@ class StudyFile:
     arms: Mapping[str, tuple[str, ...]]
     links: tuple[Link, ...]
     checks: tuple[Link, ...]
-    primary: str | None
+    deciding: tuple[str, ...]
+    best: Mapping[str, tuple[str, ...]]
     rival: str | None
 
 
@@ -50,12 +52,14 @@ def read(name: str) -> StudyFile:
     values = places.read_yaml(path)
     allowed = [f.name for f in dataclasses.fields(StudyFile) if f.name != "path"]
     for key in values:
-        checks.one_of(f"{path}: a key", key, allowed)
-    arms = _arms(path, values.get("arms"))
-    links, asked = (_links(path, part, values.get(part), arms) for part in ("links", "checks"))
+        checks.one_of(f"{path}: a key", key, [*allowed, NULL_CONTROLS])
+    arms = _with_null_controls(path, _arms(path, values.get("arms")), values)
+    best = _best(path, values.get("best", {}), arms)
+    known = [*arms, *best]
+    links, asked = (_links(path, part, values.get(part), known) for part in ("links", "checks"))
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
-    _check_names(path, links, asked, values.get("primary"))
+    _check_given(path, links, asked)
     if values.get("rival") is not None:
         checks.one_of(f"{path}: rival", str(values["rival"]), RIVALS)
     return StudyFile(
@@ -67,7 +71,8 @@ def read(name: str) -> StudyFile:
         arms=arms,
         links=links,
         checks=asked,
-        primary=None if values.get("primary") is None else str(values["primary"]),
+        deciding=_deciding(path, values.get("deciding"), links),
+        best=best,
         rival=None if values.get("rival") is None else str(values["rival"]),
     )
 
@@ -94,7 +99,43 @@ def _arms(path: Path, given: Any) -> dict[str, tuple[str, ...]]:
     return {name: _words(path, f"arms.{name}", words) for name, words in given.items()}
 
 
-def _links(path: Path, part: str, given: Any, arms: Mapping[str, Any]) -> tuple[Link, ...]:
+def _with_null_controls(
+    path: Path, arms: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    """With `null_controls: true`, for each arm one more: itself without a signal."""
+    asked = values.get(NULL_CONTROLS, False)
+    if not isinstance(asked, bool):
+        raise ConfigError(f"{path}: {NULL_CONTROLS} must be true or false, got {asked!r}")
+    nulls = {f"{arm}_null": (*own, NULL_CONTROL) for arm, own in arms.items()} if asked else {}
+    taken = next((name for name in nulls if name in arms), None)
+    if taken:
+        raise ConfigError(f"{path}: arms.{taken}: {NULL_CONTROLS} makes an arm of that name")
+    return {**arms, **nulls}
+
+
+def _best(path: Path, given: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """Further arms, each the one of several that ends highest."""
+    if not isinstance(given, dict):
+        raise ConfigError(f"{path}: best must map names to lists of arms, got {given!r}")
+    for name, of in given.items():
+        if name in arms or not ARM.fullmatch(str(name)):
+            raise ConfigError(f"{path}: best: a name must be an arm's and new, got {name!r}")
+        checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
+    return {name: tuple(of) for name, of in given.items()}
+
+
+def _deciding(path: Path, given: Any, links: Sequence[Link]) -> tuple[str, ...]:
+    """The links named, all where none are."""
+    names = [link.name for link in links]
+    if given is None:
+        return tuple(names)
+    if not isinstance(given, list):
+        raise ConfigError(f"{path}: deciding must be a list of links, got {given!r}")
+    checks.all_of(f"{path}: deciding", map(str, given), names)
+    return tuple(map(str, given))
+
+
+def _links(path: Path, part: str, given: Any, arms: Sequence[str]) -> tuple[Link, ...]:
     if given is None:
         return ()
     if not isinstance(given, dict):
@@ -102,7 +143,7 @@ def _links(path: Path, part: str, given: Any, arms: Mapping[str, Any]) -> tuple[
     return tuple(_link(f"{path}: {part}.{name}", str(name), of, arms) for name, of in given.items())
 
 
-def _link(where: str, name: str, of: Any, arms: Mapping[str, Any]) -> Link:
+def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     if not isinstance(of, dict):
         raise ConfigError(f"{where} must be a mapping of {', '.join(OF_LINK)}, got {of!r}")
     for key in of:
@@ -120,10 +161,10 @@ def _link(where: str, name: str, of: Any, arms: Mapping[str, Any]) -> Link:
     return link
 
 
-def _check_link(where: str, link: Link, arms: Mapping[str, Any]) -> None:
+def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
     checks.one_of(f"{where}.quantity", link.quantity, QUANTITIES)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
-    checks.one_of(f"{where}.on", link.on, COMMON)
+    checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
     checks.one_of(f"{where}.arm", link.arm, arms)
     if link.against is not None:
         checks.one_of(f"{where}.against", link.against, arms)
@@ -138,10 +179,7 @@ def _check_link(where: str, link: Link, arms: Mapping[str, Any]) -> None:
         raise ConfigError(f"{where}.net_of_null must be false but of {allowed}, got true")
 
 
-def _check_names(path: Path, links: Sequence[Link], asked: Sequence[Link], primary: Any) -> None:
-    """What names another link must name one that is there."""
+def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
     for link in (*links, *asked):
         if link.given is not None:
             checks.one_of(f"{path}: {link.name}.given", link.given, [c.name for c in asked])
-    if primary is not None:
-        checks.one_of(f"{path}: primary", str(primary), [link.name for link in links])

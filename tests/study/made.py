@@ -94,7 +94,7 @@ def study_of(
         **{
             "question": "Is it so?", "source": "made up", "seeds": list(range(1, count + 1)),
             "words": [], "arms": {arm: [] for arm in arms}, "links": links, "checks": checks,
-            "primary": None, "rival": None, **stated,
+            "deciding": [link.name for link in links], "best": {}, "rival": None, **stated,
         }
     )  # fmt: skip
     record = StudyRecord("made", to_plain(said), [], names, {})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -91,6 +92,27 @@ def test_starved_runs_are_the_rival_explanation(tmp_path):
     found = study_of(tmp_path, arms, [GAIN], rival="starved")
     assert found.counts["hard"].starved == 5
     assert found.to_json()["rival"] == {"regime": "starved", "runs": 5, "of": 10}
+
+
+def test_each_level_at_its_own_best_rate(tmp_path):
+    """hard is better at the slow rate; held against that, medium's lead is nothing."""
+    courses = {"medium": 0.3, "medium_slow": 0.1, "hard": 0.1, "hard_slow": 0.3}
+    made = {"medium": MEDIUM, "hard": HARD}
+    for level in ("medium", "hard"):
+        slow = dataclasses.replace(made[level].algorithm, learning_rate=0.01)
+        made[f"{level}_slow"] = dataclasses.replace(made[level], algorithm=slow)
+    arms = {
+        arm: (made[arm], [Course(gain=gain + 0.01 * n) for n in range(5)])
+        for arm, gain in courses.items()
+    }
+    best = {"medium_best": ["medium", "medium_slow"], "hard_best": ["hard", "hard_slow"]}
+    at_best = dataclasses.replace(GAIN, name="at best", arm="hard_best", against="medium_best")
+    found = study_of(tmp_path, arms, [GAIN, at_best], best=best)
+    assert found.chosen == {"medium_best": "medium", "hard_best": "hard_slow"}
+    assert [judged.verdict for judged in found.links] == ["supported", "contradicted"]
+    assert found.verdict == "contradicted"
+    only = study_of(tmp_path / "only", arms, [GAIN, at_best], best=best, deciding=[GAIN.name])
+    assert only.verdict == "supported"
 
 
 def test_the_result_has_the_promised_keys_first_and_is_strict_json(tmp_path):

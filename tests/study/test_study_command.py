@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness import places
+from harness.study import arms, cost, file
 from tests.commands import here, ledger
 
 SMALL = """
@@ -85,6 +86,15 @@ def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["sweeps"]
 
 
+def test_null_controls_of_all_arms_are_one_word(tmp_path):
+    written(tmp_path, SMALL.replace("links:", "null_controls: true\nlinks:"))
+    value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
+    assert list(value["arms"]) == ["medium", "hard", "medium_null", "hard_null"]
+    assert value["arms"]["hard_null"] == ["difficulty=hard", "algorithm.null_control=true"]
+    assert value["runs"] == 8
+
+
+@pytest.mark.slow
 def test_arms_that_are_alike_share_their_runs(tmp_path):
     written(tmp_path, SMALL.replace("hard: [difficulty=hard]", "hard: [difficulty=medium]"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
@@ -121,6 +131,15 @@ FILES = {
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
     "no arms": (("arms:", "arms: 3 #"), "cannot be read as YAML"),
+    "nothing decides": (("links:", "deciding: []\nlinks:"), "deciding must name at least one"),
+    "no such link": (("links:", "deciding: [no]\nlinks:"), "deciding must be one of hard gains"),
+    "best of none": (("links:", "best: {top: [easy]}\nlinks:"), "best.top must be one of medium"),
+    "best is an arm": (("links:", "best: {hard: [hard]}\nlinks:"), "must be an arm's and new"),
+    "no truth": (("links:", "null_controls: 3\nlinks:"), "must be true or false, got 3"),
+    "a null control twice": (
+        ("  hard: [", "  medium_null: []\nnull_controls: true\n#"),
+        "makes an arm of that name",
+    ),
     "a folder's name": (("  hard: [", "  Hard!: ["), "since it names folders, got 'Hard!'"),
 }
 
@@ -154,7 +173,16 @@ def refused(cwd: Path, words: list[str], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", places.study_names())
-def test_every_study_of_ours_is_planned_and_says_what_it_costs(name, tmp_path):
-    done = here("study", name, "--dry-run", "seed=1", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "CPU hours" in done.stdout
+def test_every_study_of_ours_can_be_read_and_asks_a_question(name):
+    assert file.read(name).question.endswith("?")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", places.study_names())
+def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    planned = arms.plan(name, file.read(name), [])
+    configs = [point.config for _, point in planned.distinct().values()]
+    assert 0.1 < cost.cpu_hours(configs) < 6
+    nulls = [config for config in configs if config.algorithm.null_control]
+    assert len(nulls) == len(configs) / 2

@@ -1,11 +1,13 @@
 """What a study remembers of what it stated, and how it goes on, without a run being trained."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
 from harness import ledger
+from harness.config import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.records import study
 from harness.study import arms, cost, file, folder
@@ -47,6 +49,7 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeyp
     assert study.read(root).arms.keys() == {"medium", "hard"}
 
 
+@pytest.mark.slow
 def test_another_word_is_another_folder_and_in_the_same_one_a_change(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
@@ -60,6 +63,7 @@ def test_another_word_is_another_folder_and_in_the_same_one_a_change(tmp_path, m
     assert len(record.runs) == 8
 
 
+@pytest.mark.slow
 def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
@@ -82,6 +86,7 @@ def test_a_folder_of_another_study_is_refused(tmp_path, monkeypatch):
         folder.settle(other, tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
@@ -95,11 +100,11 @@ def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
         folder.settle(planned(), root)
 
 
-def test_the_cost_is_that_of_all_runs_or_not_known(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    written(tmp_path)
-    configs = [point.config for _, point in planned("trainer.steps=300").distinct().values()]
+def test_the_cost_is_that_of_all_runs_or_not_known():
+    trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
+    tabular = PolicyConfig(name="tabular", kind="tabular")
     a_run = 2.5 + 31 * 0.15 + 300 * 8 * 1.2e-3
+    configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
-    tiny = [point.config for _, point in planned("policy=tiny").distinct().values()]
+    tiny = [RunConfig(), *configs]
     assert "not known, since policy=tiny was never measured" in cost.sentence(tiny)

@@ -34,7 +34,7 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def statement(link: Link) -> str:
     """What a link states, as in `gain of reward of hard is less than that of medium`."""
-    what = QUANTITIES[link.quantity]
+    what = QUANTITIES[link.quantity].partition(",")[0]  # without its unit
     on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
     net = ", net of the null controls" if link.net_of_null else ""
     than = f"that of {link.against}" if link.against else "0"

@@ -164,4 +164,5 @@ def _options() -> Finding:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
         return Finding("conf and sweeps", PROBLEM, f"not found at {places.shipped()}", advice)
     found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
+    found += f"; studies {', '.join(places.study_names())}"
     return Finding("conf and sweeps", OK, f"{found}; from {', '.join(map(str, places.roots()))}")

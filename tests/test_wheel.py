@@ -68,6 +68,11 @@ def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed, tmp_path):
     assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "runs/law").iterdir()}
 
 
+def test_a_study_is_planned_from_the_wheel(installed, tmp_path):
+    done = run(installed, "study", "start_emotion", "seed=1", "--dry-run", cwd=tmp_path)
+    assert "12 runs of 300 steps" in done.stdout, done.stderr
+
+
 def test_an_own_difficulty_in_the_current_folder_is_found(installed, tmp_path):
     (tmp_path / "conf" / "difficulty").mkdir(parents=True)
     (tmp_path / "conf" / "difficulty" / "stoic.yaml").write_text("name: stoic\nthreshold: 2\n")
@@ -79,4 +84,5 @@ def test_doctor_is_content(installed, tmp_path):
     done = run(installed, "doctor", "--json", cwd=tmp_path)
     findings = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
     assert findings["conf and sweeps"]["status"] == "ok"
-    assert "sweeps difficulty_ladder" in findings["conf and sweeps"]["found"]
+    assert "; sweeps curricula, " in findings["conf and sweeps"]["found"]
+    assert "; studies curriculum, " in findings["conf and sweeps"]["found"]

@@ -47,7 +47,7 @@ def who(point: Point) -> tuple[str, int]:
 def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     """Compose and check every run of every arm. Raises ConfigError."""
     given = _of_all_arms(file, overrides)
-    common = {**_by_key(str(file.path), file.words), **given}
+    common = {**_by_key(f"{file.path}: words", file.words), **given}
     seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
     launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
     words = [word.text for word in common.values()]
@@ -80,7 +80,9 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
     """The words typed. Raises ConfigError for one that sweeps, or that an arm is about."""
     words = parse(overrides)
     keys.check(words)
-    taken = {word.key: arm for arm, own in file.arms.items() for word in parse(own)}
+    taken = {
+        key for arm, own in file.arms.items() for key in _by_key(f"{file.path}: arms.{arm}", own)
+    }
     for word in words:
         if word.swept and word.key != SEED:
             rule = "a study takes one value of a key, and several of seed only"
@@ -98,7 +100,7 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
         words = parse(texts)
         keys.check(words)
     except ConfigError as error:
-        raise ConfigError(f"{where}: words: {error}") from error
+        raise ConfigError(f"{where}: {error}") from error
     return {word.key: word for word in words}
 
 

@@ -128,6 +128,7 @@ FILES = {
     "earlier gain": (("direction: less", "direction: earlier"), "less or more but of an onset"),
     "no such check": (("margin: 0.05", "margin: 0.05, given: nothing"), "given must be one of"),
     "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
+    "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
     "no arms": (("arms:", "arms: 3 #"), "cannot be read as YAML"),

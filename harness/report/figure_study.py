@@ -11,9 +11,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.links import SIGNS, Judged
-from harness.law.quantity_names import QUANTITIES
 from harness.law.study_outcome import Outcome
-from harness.report import canvas
+from harness.report import canvas, study_table
 from harness.report.canvas import Drawing
 from harness.report.figure_text import label
 
@@ -30,7 +29,9 @@ AIR = 0.15
 def draw(outcome: Outcome) -> Drawing:
     """One panel a link, then one a check, each on the scale of its own quantity."""
     shown = [*outcome.links, *outcome.checks]
-    kinds = ["link"] * len(outcome.links) + ["check"] * len(outcome.checks)
+    deciding = outcome.stated.deciding
+    kinds = ["link" if j.link.name in deciding else "beside" for j in outcome.links]
+    kinds += ["check"] * len(outcome.checks)
     titles = [_title(judged, kind) for judged, kind in zip(shown, kinds, strict=True)]
     heading = f"{label(outcome.study)}: {outcome.verdict}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
@@ -46,7 +47,7 @@ def _seeds(shown: list[Judged]) -> list[int]:
 
 
 def _title(judged: Judged, kind: str) -> str:
-    prefix = "check: " if kind == "check" else ""
+    prefix = "" if kind == "link" else f"{kind}: "
     return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
 
 
@@ -77,7 +78,7 @@ def _what(judged: Judged) -> str:
     link = judged.link
     minus = f" minus {link.against}" if link.against else ""
     net = ", net of null" if link.net_of_null else ""
-    return f"{label(link.arm)}{minus}\n{QUANTITIES[link.quantity]}{net}"
+    return f"{label(link.arm)}{minus}\n{study_table.measured(link)}{net}"
 
 
 def _limits(judged: Judged) -> canvas.Limits:

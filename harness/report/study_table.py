@@ -34,11 +34,16 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def statement(link: Link) -> str:
     """What a link states, as in `gain of reward of hard is less than that of medium`."""
-    what = QUANTITIES[link.quantity].partition(",")[0]  # without its unit
-    on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
+    what = measured(link).partition(",")[0]  # without its unit
     net = ", net of the null controls" if link.net_of_null else ""
     than = f"that of {link.against}" if link.against else "0"
-    return f"{what}{on} of {link.arm} is {link.direction} than {than}{net}"
+    return f"{what} of {link.arm} is {link.direction} than {than}{net}"
+
+
+def measured(link: Link) -> str:
+    """The quantity, of a reward with its evaluation."""
+    on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
+    return f"{QUANTITIES[link.quantity]}{on}"
 
 
 def notes(outcome: Outcome) -> Iterator[str]:

@@ -1,0 +1,53 @@
+"""A study on the terminal and as a figure: the sentences a user reads, shown literally."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from pathlib import Path
+
+from rich.console import Console
+
+from harness.report import study_table, write_study
+from tests.study.made import Course, study_of
+from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
+
+WEAK = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
+ODD = dataclasses.replace(GAIN, name="[red]odd[/red]", direction="more")
+
+
+def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it(tmp_path):
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
+    found = study_of(tmp_path, arms, [GAIN, ODD], rival="starved", deciding=[GAIN.name])
+    shown = Console(file=io.StringIO(), width=150, force_terminal=False)
+    study_table.show(found, shown)
+    said = shown.file.getvalue()
+    assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
+    assert "beside: [red]odd[/red]:" in said
+    assert "[red]odd[/red]: more by 0.05 is ruled out" in said
+    assert "hard: 1 of 5 runs failed or unfinished" in said
+    assert "rival explanation, starvation: 0 of 9 runs taught too little" in said
+    assert "made: supported" in said
+
+
+def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
+    wild = [Course(gain=0.3 + 0.2 * (-1) ** n) for n in range(5)]
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, wild)}
+    found = study_of(tmp_path, arms, [GAIN])
+    assert found.verdict == "undecided"
+    needed = found.seeds_needed
+    assert study_table.closing(found) == f"made: undecided; about {needed} seeds would decide"
+
+
+def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path):
+    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
+    found = study_of(tmp_path / "runs", arms, [GAIN, ODD], deciding=[GAIN.name])
+    one, two = (write_study.write(found, tmp_path / name) for name in ("one", "two"))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+    lines = list(csv.DictReader((tmp_path / "one" / "links.csv").read_text().splitlines()))
+    seeds = [line for line in lines if line["seed"]]
+    assert len(seeds) == 10
+    assert [line["kind"] for line in lines if line["verdict"]] == ["link", "beside"]
+    by_seed = found.links[0].by_seed
+    assert {int(s["seed"]): float(s["value"]) for s in seeds[:5]} == by_seed

@@ -39,11 +39,14 @@ class Arms:
     """Which arm each of `Stated.best` is; None where no run of them has a number."""
 
 
-def arms(record: StudyRecord, stated: Stated, ledger: Sweep, members: Sequence[Member]) -> Arms:
-    """`members` as law.analysis has read them."""
-    done = {row.name for row in ledger.runs if row.status == "done"}
-    read = {Path(member.result.run).name: member for member in members}
-    known = {name: member for name, member in read.items() if name in done}
+def finished(ledger: Sweep) -> list[Path]:
+    """The folders of the runs that are done: of the others nothing counts, nor as null controls."""
+    return [Path(str(row.dir)) for row in ledger.runs if row.status == "done"]
+
+
+def arms(record: StudyRecord, stated: Stated, members: Sequence[Member]) -> Arms:
+    """`members`: of `finished`, as law.analysis has read them."""
+    known = {Path(member.result.run).name: member for member in members}
     runs: dict[str, Runs] = {}
     counts: dict[str, Counts] = {}
     for arm in stated.arms:

@@ -56,8 +56,8 @@ def study(wanted: Wanted) -> int:
     if code == StoppedError.exit_code:
         said.say("stopped; the same command goes on where it was")
         return code
-    members = analysis.members([root])
-    found = study_arms.arms(record, planned.stated, ledger, members)
+    members = analysis.members(study_arms.finished(ledger))
+    found = study_arms.arms(record, planned.stated, members)
     judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)
     _tell(judged, ledger, code, wanted.as_json)
     return code

@@ -73,10 +73,11 @@ def study_of(
     arms: Mapping[str, tuple[RunConfig, Sequence[Course]]],
     links: Sequence[Link],
     checks: Sequence[Link] = (),
+    unfinished: Sequence[str] = (),
     **stated: Any,
 ) -> Outcome:
     """Write a run a course of each arm, seeds from 1 up, and judge the links; `arms` as
-    name -> config of seed 1, courses by seed. A course of None is a run that failed.
+    name -> config of seed 1, courses by seed. A course of None is a run that failed early.
     """
     names: dict[str, dict[str, str]] = {}
     ledger: list[LedgerRow] = []
@@ -84,7 +85,7 @@ def study_of(
         for seed, course in enumerate(courses, start=1):
             name = f"{len(ledger)}-{arm}-seed{seed}"
             names.setdefault(arm, {})[str(seed)] = name
-            status = "failed" if course is None else "done"
+            status = "failed" if course is None or name in unfinished else "done"
             ledger.append(LedgerRow(name, str(folder / name), (), status))
             if course is not None:
                 noise = np.random.default_rng(1000 * place + seed)
@@ -99,7 +100,8 @@ def study_of(
     )  # fmt: skip
     record = StudyRecord("made", to_plain(said), [], names, {})
     sweep = Sweep(str(folder), {}, ledger)
-    found = study_arms.arms(record, said, sweep, analysis.members([folder]))
+    members = analysis.members(study_arms.finished(sweep))
+    found = study_arms.arms(record, said, members)
     return study_outcome.judge("made", said, str(folder), found, [])
 
 

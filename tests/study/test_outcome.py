@@ -86,6 +86,20 @@ def test_a_failed_run_is_counted_and_its_pair_is_missing(tmp_path):
     assert (found.counts["hard"].failed, found.links[0].pairs) == (1, 4)
 
 
+def test_a_null_control_that_failed_takes_nothing_off(tmp_path):
+    """It has rows enough to be read, and is not done."""
+    link = dataclasses.replace(GAIN, net_of_null=True)
+    arms = {
+        "medium": (MEDIUM, STEADY),
+        "hard": (HARD, STEADY),
+        "medium_null": (config("medium", 1, True), STEADY),
+        "hard_null": (config("hard", 1, True), STEADY),
+    }
+    found = study_of(tmp_path, arms, [link], unfinished=("1-medium-seed2", "18-hard_null-seed4"))
+    assert found.links[0].by_seed.keys() == {1, 3, 5}
+    assert found.counts["hard_null"].failed == 1
+
+
 def test_starved_runs_are_the_rival_explanation(tmp_path):
     starved = [Course(gain=0.0, end=1.85, silent=0.8) for _ in range(5)]
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, starved)}

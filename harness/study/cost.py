@@ -19,8 +19,13 @@ class _Rung:
     evaluation: float
 
 
-MEASURED = {"tabular": _Rung(start=2.5, conversation=1.2e-3, evaluation=0.15)}
-"""Of 8 runs of 20 steps, 64 and 256 conversations, easy and hard, on 2026-11-21; easy is dearer."""
+MEASURED = {
+    "tabular": _Rung(start=2.5, conversation=1.2e-3, evaluation=0.15),
+    "tiny": _Rung(start=8.0, conversation=33e-3, evaluation=5.0),
+}
+"""By policy, on 2026-11-21: 8 runs of 20 steps, 64 and 256 conversations, easy (the dearer) and
+hard; for tiny 3 runs of 2 and 8 steps, medium.
+"""
 
 
 def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
@@ -36,15 +41,17 @@ def sentence(configs: list[RunConfig]) -> str:
     runs = f"{len(configs)} run{'s' * (len(configs) != 1)} of {', '.join(map(str, steps))} steps"
     hours = cpu_hours(configs)
     if hours is None:
-        rungs = sorted({c.policy.name for c in configs if c.policy.kind not in MEASURED})
-        return f"{runs}: CPU hours not known, since policy={rungs[0]} was never measured"
-    how = "1.2 ms a conversation and 0.15 s an evaluation, measured on one core"
-    return f"{runs}: about {_shown(hours)} CPU hours ({how})"
+        first = next(config for config in configs if _cpu_s(config) is None)
+        what = f"policy={first.policy.name}, simulator={first.simulator.name}"
+        return f"{runs}: CPU hours not known, since {what} was never measured"
+    rung = MEASURED[configs[0].policy.name]
+    how = f"{rung.conversation * 1000:.2g} ms a conversation and {rung.evaluation:.2g} s"
+    return f"{runs}: about {_shown(hours)} CPU hours ({how} an evaluation, measured on one core)"
 
 
 def _cpu_s(config: RunConfig) -> float | None:
-    rung = MEASURED.get(config.policy.kind)
-    if rung is None or config.simulator.kind != "scripted":
+    rung = MEASURED.get(config.policy.name)
+    if rung is None or config.simulator.kind != "scripted" or config.trainer.gpus:
         return None
     trainer = config.trainer
     evaluations = math.ceil((trainer.steps - 1) / trainer.eval_every) + 1

@@ -106,5 +106,7 @@ def test_the_cost_is_that_of_all_runs_or_not_known():
     a_run = 2.5 + 31 * 0.15 + 300 * 8 * 1.2e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
-    tiny = [RunConfig(), *configs]
-    assert "not known, since policy=tiny was never measured" in cost.sentence(tiny)
+    assert "(1.2 ms a conversation and 0.15 s an evaluation" in cost.sentence(configs)
+    other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
+    said = "not known, since policy=mine, simulator=scripted was never measured"
+    assert said in cost.sentence(other)

@@ -17,7 +17,7 @@ SOLVING = ("strategy/suggest", "strategy/inform")
 FEWEST_POINTS = regime.FEWEST_POINTS
 NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 CENSORED = 1.0
-"""A run without an onset, or whose reward never stops, counts with the whole of the run."""
+"""A run without an onset counts with the whole of the run."""
 
 
 def number(member: Member, quantity: str, column: str) -> float | None:
@@ -86,13 +86,14 @@ def _onset(member: Member, column: str) -> float | None:
 def _lead(member: Member, column: str) -> float | None:
     """Above 0 where H begins to fall for good before the reward stops rising.
 
-    An onset would not do: a fall of H while the reward rises is none by its own rule.
+    An onset would not do: a fall of H while the reward rises is none by its own rule. A reward
+    that never stops is no stop that a fall could have made: 0.
     """
     points = member.replicate.points_on(column, probe=False)
     if member.replicate.probe_course is None or points is None or len(points) < FEWEST_POINTS:
         return None
-    stop = _share(member, landmarks.reward_plateau(points))
-    return stop - _share(member, _fall_step(member))
+    stop = landmarks.reward_plateau(points)
+    return 0.0 if stop is None else _share(member, stop) - _share(member, _fall_step(member))
 
 
 def _onset_step(member: Member) -> float | None:

@@ -61,6 +61,13 @@ def test_runs_without_an_onset_count_with_the_whole_of_the_run(tmp_path):
     assert judged.by_seed[1] == pytest.approx(-0.5, abs=0.1)
 
 
+def test_a_fall_that_does_not_stop_the_reward_leads_nothing(tmp_path):
+    falls = [Course(fall_at=0.3 + 0.02 * n) for n in range(5)]
+    (judged,) = study_of(tmp_path, {"hard": (HARD, falls)}, [LEAD]).links
+    assert set(judged.by_seed.values()) == {0.0}
+    assert judged.verdict == "undecided"
+
+
 def test_without_any_onset_nothing_is_said_of_it(tmp_path):
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, STEADY)}
     (judged,) = study_of(tmp_path, arms, [ONSET]).links

@@ -130,6 +130,7 @@ def test_a_sweep_and_a_wrong_key_end_with_one_line(tmp_path):
     assert here("chat", "sed=1", cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.slow
 def test_without_any_input_it_ends_after_the_opening(tmp_path):
     script = " ".join(f"'{word}'" for word in command("chat")) + " <&-"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)

@@ -130,6 +130,7 @@ def test_without_axes_a_sweep_is_one_run(run):
     assert [row["name"] for row in value["runs"]] == ["0-medium-seed1"]
 
 
+@pytest.mark.slow
 def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run, monkeypatch):
     monkeypatch.setattr("harness.needs.FOR_LANGUAGE_MODELS", ("torch_is_not_here",))
     for words in (["sweep", "policy=tiny"], ["train", "policy=tiny", "--dir", "d"]):
@@ -204,6 +205,7 @@ def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run):
     assert not list(Path("empty").iterdir())
 
 
+@pytest.mark.slow
 def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
     words = " ".join(f"'{word}'" for word in command("sweep", "seed=1,2", "--dry-run"))
     script = f"set -o pipefail; {words} | true"

@@ -59,6 +59,7 @@ def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level():
     assert (default.policy.kind, default.difficulty.name, default.seed) == ("tiny", "medium", 1)
 
 
+@pytest.mark.slow
 def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins():
     assert config("policy=tabular").algorithm.learning_rate > 1 > config().algorithm.learning_rate
     assert config("policy=tabular", "algorithm.learning_rate=2").algorithm.learning_rate == 2.0
@@ -103,6 +104,7 @@ def test_an_own_file_comes_before_the_shipped_one_of_the_same_name():
     assert config().levels.easy.threshold == -1.5
 
 
+@pytest.mark.slow
 def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name():
     header = "# @package _global_\n# Mine?\nhydra: {sweeper: {params: {seed: '8,9'}}}\n"
     write("sweeps/seeds.yaml", header)

@@ -106,6 +106,7 @@ with devices.lease(2) as lease:
 """
 
 
+@pytest.mark.slow
 def test_a_lease_dies_with_its_process_and_not_before_its_run(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     environment = {**os.environ, "TMPDIR": tempfile.gettempdir()}

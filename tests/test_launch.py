@@ -85,6 +85,7 @@ def test_lists_sweep_as_lists():
     assert plan.names[1] == "1-medium-seed1-intentions_advice_venting_"
 
 
+@pytest.mark.slow
 def test_a_points_own_words_make_the_same_point():
     plan = launch.plan(["+sweeps=difficulty_ladder", "seed=3", "trainer.eval_every=5"])
     point = plan.points[-1]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from tests.commands import here
 from tests.simulator.endpoint import completion, purpose, serving
 
@@ -49,6 +51,7 @@ def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
     assert "given_up {'empty': 1}" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_cannot_be_probed_is_one_line(tmp_path):
     with serving() as endpoint:
         pass
@@ -68,6 +71,7 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
     assert "the variable NO_SUCH must hold the key" in done.stderr
 
 
+@pytest.mark.slow
 def test_neither_a_served_user_nor_one_of_ones_own_can_be_calibrated(tmp_path):
     done = here("calibrate", "simulator=served", cwd=tmp_path)
     assert done.returncode == 2

@@ -29,6 +29,7 @@ def holder(run: Path) -> int | None:
     return int(path.read_text().split()[0]) if path.exists() and rows(run) > 2 else None
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
     words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard", "hydra/launcher=basic")
     done = here("sweep", *words, "--json", cwd=tmp_path)

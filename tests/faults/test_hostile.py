@@ -153,6 +153,7 @@ def test_a_checkpoint_that_somebody_made_runs_nothing(tmp_path: Path, what: str)
     assert not bomb.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("was", "now"),
     [

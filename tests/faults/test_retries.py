@@ -48,6 +48,7 @@ def once_failed(run: RunFolder, act: Callable[[], object]) -> Iterator[None]:
     thread.join()
 
 
+@pytest.mark.slow
 def test_what_passes_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trying, "WAIT_S", 1.0)
     run = without_its_events_file(tmp_path)

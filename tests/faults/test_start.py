@@ -46,6 +46,7 @@ def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_pat
     assert config.seed == four.index(winner), "the config is the winner's"
 
 
+@pytest.mark.slow
 def test_what_a_run_writes_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -70,6 +70,7 @@ def of_lines(lines: list[bytes]) -> bytes:
     return b"".join(line + b"\n" for line in lines)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(PLACES)
 def test_a_damaged_file_gives_the_numbers_of_the_clean_one(

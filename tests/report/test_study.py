@@ -7,6 +7,7 @@ import dataclasses
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from harness.report import study_table, write_study
@@ -40,6 +41,7 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
     assert study_table.closing(found) == f"made: undecided; about {needed} seeds would decide"
 
 
+@pytest.mark.slow
 def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path):
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
     found = study_of(tmp_path / "runs", arms, [GAIN, ODD], deciding=[GAIN.name])

@@ -195,6 +195,7 @@ def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(monkeypatch, proxy):
         reach(line)
 
 
+@pytest.mark.slow
 def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
     wires = [wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3]
     chance = random.Random(3)

@@ -36,6 +36,7 @@ def test_a_level_that_does_the_same_contradicts(tmp_path):
     assert study_of(tmp_path, arms, [GAIN]).verdict == "contradicted"
 
 
+@pytest.mark.slow
 def test_a_gain_that_the_null_control_has_too_is_no_gain(tmp_path):
     """hard's null control loses as much against medium's as hard does against medium."""
     link = Link("hard gains less", "gain", "hard", "medium", "less", 0.05, net_of_null=True)
@@ -115,6 +116,7 @@ def test_starved_runs_are_the_rival_explanation(tmp_path):
     assert found.to_json()["rival"] == {"regime": "starved", "runs": 5, "of": 10}
 
 
+@pytest.mark.slow
 def test_each_level_at_its_own_best_rate(tmp_path):
     """hard is better at the slow rate; held against that, medium's lead is nothing."""
     courses = {"medium": 0.3, "medium_slow": 0.1, "hard": 0.1, "hard_slow": 0.3}

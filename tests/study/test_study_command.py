@@ -86,6 +86,7 @@ def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["sweeps"]
 
 
+@pytest.mark.slow
 def test_null_controls_of_all_arms_are_one_word(tmp_path):
     written(tmp_path, SMALL.replace("links:", "null_controls: true\nlinks:"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)

@@ -19,6 +19,7 @@ def planned(*words: str) -> Planned:
     return arms.plan("mine", file.read("mine"), words)
 
 
+@pytest.mark.slow
 def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
@@ -76,6 +77,7 @@ def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
     assert (root / "2-hard-seed1" / "run.json").is_file()
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_study_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)

@@ -17,6 +17,7 @@ def config(kind: str) -> RunConfig:
     return replace(brief(), curriculum=CurriculumConfig(name=kind, kind=kind, **values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind",
     [

@@ -116,6 +116,7 @@ def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
         assert [r["step"] for r in rows if r[key] is not None] == [1, STEPS], key
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_path: Path) -> None:
     run = run_here(tmp_path, config(), stop_after=3)
     stopped = status(run)
@@ -127,6 +128,7 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
+@pytest.mark.slow
 def test_each_reply_is_taught_what_it_earned_itself(tmp_path: Path) -> None:
     given = replace(config(steps=1), reward=RewardConfig(mode="turns"))
     run = run_here(tmp_path, given)
@@ -179,6 +181,7 @@ def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
     assert row["entropy"] > row["entropy/t1"] + 0.1
 
 
+@pytest.mark.slow
 def test_a_diverging_run_ends_70_with_its_last_row(tmp_path: Path) -> None:
     run = make_run(tmp_path, config({"learning_rate": 1e4, "adam_epsilon": 0.0}))
     assert go_on(run)[0] == 70

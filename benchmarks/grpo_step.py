@@ -40,6 +40,7 @@ from harness.train import session as sessions
 from harness.train import trl_adapter, warm_start
 from harness.train.batch import keys_of
 from harness.train.conversation import hold
+from harness.train.engine import Transformers
 from harness.train.language import LanguageRun
 
 EASY = DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness")
@@ -86,7 +87,7 @@ def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], fl
         with sessions.opened(run, config, lambda event: None) as session:
             learner = Recorded(session, model, None, chat_of(tokenizer))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
-            learner.trainer = trainer
+            learner.trainer, learner.engine = trainer, Transformers(model)
             trainer.add_callback(clock)
             trainer.train()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20

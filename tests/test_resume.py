@@ -108,7 +108,7 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
     assert harness("resume", str(root), cwd=tmp_path).returncode == 3
     runs = resume.status(root)["runs"]
     assert [row["status"] for row in runs] == ["failed", "failed", "done"]
-    assert [row["exit_code"] for row in runs] == [2, 73, 0]
+    assert [row["exit_code"] for row in runs] == [2, 65, 0]
     assert "schema must be 1, got 2" in runs[0]["reason"]
     assert str(blocked) in runs[1]["reason"]
 

@@ -27,6 +27,7 @@ def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     done = here("calibrate", "--out", "file/x", cwd=tmp_path)

@@ -203,6 +203,7 @@ class AtTerminal:
         return bool(ready)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "code"),
     [

@@ -154,6 +154,7 @@ def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(run, monkeypatch):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["sweep"], ["train", "--dir", "d"]])
 def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(command, run, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")

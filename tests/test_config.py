@@ -82,6 +82,7 @@ def test_the_levels_for_evaluation_are_the_same_whatever_is_swept():
     assert len(shared) == 1
 
 
+@pytest.mark.slow
 def test_an_own_difficulty_is_one_file_in_the_current_folder():
     write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")
     assert config("difficulty=stoic").difficulty.threshold == 2.5

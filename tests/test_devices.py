@@ -72,6 +72,7 @@ def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(monkeypatch):
         assert most_at_once([span for span in spans if card in span[0]]) == 1
 
 
+@pytest.mark.slow
 def test_runs_that_need_several_gpus_get_all_or_wait_with_none(monkeypatch):
     """Two, three and four of four GPUs at a time: each comes to its end, and none shares."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")

@@ -98,6 +98,7 @@ def test_names_say_number_level_seed_and_what_else_is_swept():
     assert plan.names == ("0-easy-seed1-learning_rate0.5", "1-easy-seed1-learning_rate0.001")
 
 
+@pytest.mark.slow
 def test_a_swept_group_is_named_by_its_option():
     names = launch.plan(["policy=tabular,tiny"]).names
     assert names == ("0-medium-seed1-tabular", "1-medium-seed1-tiny")

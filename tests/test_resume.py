@@ -33,6 +33,7 @@ def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> 
     return Path(str(ledger.create(plans.build(points, ["seed"]), ["seed=range(3)"]).dir))
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on(tmp_path):
     with started("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "cut") > 5, "some steps")

@@ -137,6 +137,7 @@ def test_on_failure_stop_starts_no_further_run(tmp_path):
     assert [row["status"] for row in ledger(root)] == ["failed", "planned", "planned"]
 
 
+@pytest.mark.slow
 def test_sweeps_that_start_in_the_same_second_have_folders_of_their_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     plan = plans.build([Point((), {}, RunConfig())], [])

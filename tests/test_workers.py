@@ -37,6 +37,7 @@ def pool() -> Iterator[Executor | None]:
         yield pool
 
 
+@pytest.mark.slow
 def test_results_come_in_the_order_of_the_pieces(pool: Executor | None) -> None:
     values = list(range(50))
     assert workers.begin(pool, square, values).results() == [v * v for v in values]
@@ -55,6 +56,7 @@ def test_one_process_has_no_others() -> None:
         assert workers.begin(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_had_is_done_here() -> None:
     with workers.others(2) as pool:
         for _ in range(2):  # the second time the others are gone before they begin

@@ -5,9 +5,12 @@ from __future__ import annotations
 import tracemalloc
 from pathlib import Path
 
+import pytest
+
 from harness.records.metrics import MetricsLog
 
 
+@pytest.mark.slow
 def test_rows_written_are_not_kept(tmp_path: Path) -> None:
     """1,000 rows are 2.7 MB on disk; their ends take 8 kB."""
     log = MetricsLog(tmp_path / "metrics.jsonl")

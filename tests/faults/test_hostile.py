@@ -177,6 +177,7 @@ def test_a_config_changed_after_planning_is_2(was: str, now: str, tmp_path: Path
 REASON = "\x1b]52;c;aGk=\x07\x1b[31mred\x9b31m \u202eolleh [/] [link=file:///x]\nsecond"
 
 
+@pytest.mark.slow
 def test_what_a_run_says_of_itself_is_shown_and_does_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run\x1b[2J", quick())
     folder.write_status(run, replace(folder.read_status(run), status="failed", reason=REASON))

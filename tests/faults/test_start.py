@@ -104,6 +104,7 @@ def test_a_command_without_streams_does_its_work(tmp_path: Path) -> None:
 STOPPED_AT = [0.4, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.6, 0.9, 1.3, 1.8, 2.5))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after_s", STOPPED_AT)
 @pytest.mark.parametrize(
     "name", ["SIGTERM", pytest.param("SIGINT", marks=SLOW), pytest.param("SIGUSR1", marks=SLOW)]

@@ -202,6 +202,7 @@ def test_no_text_lies_on_another_or_outside(found: Callable[[], dict[str, Drawin
             assert inside, f"{drawing.name}: {words!r} is cut"
 
 
+@pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_stand() -> None:
     level = "".join(made.PAYLOADS[9:20])
     runs = [made.fitted(p, level=level, seed=None) for p in made.PAYLOADS]

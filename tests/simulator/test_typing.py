@@ -113,6 +113,7 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALTERED]
 )

@@ -76,6 +76,7 @@ def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
     written(tmp_path)
     done = here("study", "mine", "seed=range(1,6)", "--dry-run", cwd=tmp_path)
@@ -159,6 +160,7 @@ def test_a_study_that_is_not_there_names_those_that_are(tmp_path):
     refused(tmp_path, ["../mine"], "study must be one of")
 
 
+@pytest.mark.slow
 def test_a_folder_that_holds_something_else_is_refused(tmp_path):
     written(tmp_path)
     (tmp_path / "taken").mkdir()

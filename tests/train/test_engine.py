@@ -59,6 +59,7 @@ def test_a_prompt_is_all_that_was_said_with_the_end_of_a_turn_that_was_cut(model
     assert len(set(asks[0].seeds)) == 3
 
 
+@pytest.mark.slow
 def test_weights_without_adapters_hold_what_the_adapters_add() -> None:
     policy = replace(SMALL, lora_rank=4, dtype="bfloat16")
     plain = huggingface.load_model(policy, None, "cpu")

@@ -86,6 +86,7 @@ def test_a_swept_number_reaches_its_method() -> None:
     assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_two_shapes_of_the_ratio_are_one_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -107,6 +107,7 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
     assert nothing_yet not in own
 
 
+@pytest.mark.slow
 def test_a_run_says_what_went_before(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, replace(config(steps=10)))
     before = [row["curriculum/replies_before"] for row in rows]

@@ -53,6 +53,7 @@ def test_so_does_one_that_is_killed_at_any_moment(
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["SIGTERM", *(pytest.param(n, marks=pytest.mark.slow) for n in ("SIGINT", "SIGUSR1"))]
 )
@@ -86,6 +87,7 @@ def test_a_stop_before_the_first_step_is_a_stop_too(tmp_path: Path) -> None:
     assert go_on(run)[0] == 0
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
     run, child = long_step(tmp_path)
     child.send_signal(signal.SIGINT)

@@ -118,6 +118,7 @@ def test_a_turn_ends_with_the_end_token_or_at_the_limit(model: Any) -> None:
         assert turn.ids[-1] == END or len(turn.ids) == LIMIT
 
 
+@pytest.mark.slow
 def test_draws_follow_the_distribution() -> None:
     """4,000 first tokens against softmax(logits / T): no word's share is off by 5 sigma."""
     torch.manual_seed(2)

@@ -12,6 +12,14 @@ settings.load_profile("any machine")
 gc.disable()  # collecting imports torch and pandas, whose objects stay and would be walked again
 
 
+LONGEST = ("tests/test_sweep.py", "tests/train/test_language_run.py")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest come first: at the end one process would wait for them."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+
+
 def pytest_collection_finish() -> None:
     """From here on look for garbage, but only in what the tests make."""
     gc.freeze()

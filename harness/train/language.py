@@ -15,6 +15,7 @@ from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
 from harness.train import (
+    card,
     curriculum,
     engine_gap,
     engine_start,
@@ -29,7 +30,6 @@ from harness.train.conversation import Conversation, InWaves
 from harness.train.engine import Engine
 from harness.train.engine_gap import GapWatch
 from harness.train.filling import Filled, fill
-from harness.train.language_card import measurement_card
 from harness.train.language_look import look
 from harness.train.language_loss import LossResult
 from harness.train.language_step import (
@@ -66,7 +66,7 @@ def train(session: Session) -> None:
     learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
     noted = learner.treatment.needs_entropies
     with engine_start.running(session, start, noted) as learner.engine:
-        session.begin(measurement_card(config, start.name))
+        session.begin(card.of_language(config, start.name))
         learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 

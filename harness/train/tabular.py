@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from harness.config import STRATEGIES, RunConfig
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
-from harness.train import curriculum, evaluate, probe, rewards, treatment
+from harness.train import card, curriculum, evaluate, probe, rewards, treatment
 from harness.train.advantages import FloatArray
 from harness.train.batch import (
     REMEDY,
@@ -56,33 +55,10 @@ def train(session: Session) -> None:
     policy = _load(saved) if saved else TabularPolicy.start()
     at = Standing(policy, curriculum.begin(config, saved), treatment.begin(config, saved))
     watch = RemedyWatch(session)
-    session.begin(measurement_card(config))
+    session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
         at = _step(session, at, step, watch)
         session.finish_step(step, partial(_save, at))
-
-
-def measurement_card(config: RunConfig) -> dict[str, Any]:
-    """Over what, how and when H and R of this rung are measured."""
-    return {
-        "entropy": {
-            "tokens": "acts",
-            "support": "eight strategies",
-            "estimator": "exact",
-            "average": "mean over acts",
-            "temperature": config.policy.temperature,
-            "weights": "before update",
-            "prompts": "training users, states visited",
-            "unit": "nats",
-        },
-        "reward": rewards.card(config.reward),
-        "eval": {
-            "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
-            "temperature": config.policy.temperature,
-            "weights": "before update",
-        },
-        "probe": f"{probe.OPENERS} openers, {probe.MID_CONVERSATION} mid-conversation",
-    }
 
 
 def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:

@@ -45,7 +45,7 @@ class Colocated:
             shape.save_pretrained(folder)
             try:
                 self._llm = LLM(folder, **_options(config, self._sleeps))
-            except (ValueError, RuntimeError, NotImplementedError) as error:
+            except (ValueError, RuntimeError) as error:
                 raise _refused(error) from error
         if self._sleeps:
             self._llm.sleep(level=2)

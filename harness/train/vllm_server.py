@@ -16,6 +16,8 @@ from harness.train.vllm_address import NO_ANSWER, answer, lost, reach
 
 AT_ONCE = 256
 """Requests that are under way; the server makes one batch of them."""
+TOLD_BY_CLIENT = (OSError, RuntimeError)
+"""Of a connection and of NCCL; a status that is not 200 it tells by a bare Exception."""
 
 
 class Completions:
@@ -87,9 +89,11 @@ class Served:
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
-        """For what TRL's client does, whose errors are of many kinds."""
+        """For what TRL's client does; what else goes wrong in it is a fault of the program."""
         try:
             with in_time(self._deadline_s, self._hung):
                 yield
         except Exception as error:
-            raise lost(self._url, error) from error
+            if isinstance(error, TOLD_BY_CLIENT) or type(error) is Exception:
+                raise lost(self._url, error) from error
+            raise

@@ -1,0 +1,49 @@
+"""Over what, how and when H and R are measured: the card in run.json; unlike ones are not pooled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness import engines
+from harness.config import RunConfig
+from harness.train import evaluate, probe, rewards
+
+
+def of_tabular(config: RunConfig) -> dict[str, Any]:
+    """H is that of the choice among strategies."""
+    seen = f"{probe.OPENERS} openers, {probe.MID_CONVERSATION} mid-conversation"
+    return _card(config, "acts", "eight strategies", "mean over acts", seen)
+
+
+def of_language(config: RunConfig, start: str) -> dict[str, Any]:
+    """H is that of the next token; `start` names the weights that training begins with."""
+    tokens = "the policy's own tokens, with the end token it draws"
+    seen = (
+        f"one reply to each of {probe.OPENERS} openers and "
+        f"{probe.MID_CONVERSATION} prefixes in mid-conversation"
+    )
+    card = _card(config, tokens, "full vocabulary", "mean over tokens", seen)
+    return {**card, "engine": engines.chosen(config), "start": start}
+
+
+def _card(config: RunConfig, tokens: str, support: str, average: str, seen: str) -> dict[str, Any]:
+    """What the rungs share: an exact entropy before the update, the same held-out users."""
+    return {
+        "entropy": {
+            "tokens": tokens,
+            "support": support,
+            "estimator": "exact",
+            "average": average,
+            "temperature": config.policy.temperature,
+            "weights": "before update",
+            "prompts": "training users, states visited",
+            "unit": "nats",
+        },
+        "reward": rewards.card(config.reward),
+        "eval": {
+            "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
+            "temperature": config.policy.temperature,
+            "weights": "before update",
+        },
+        "probe": seen,
+    }

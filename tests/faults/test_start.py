@@ -20,7 +20,6 @@ from tests.train.made import make_run, status
 
 LONG = (*TABULAR, "trainer.steps=100000")
 SHORT = (*TABULAR, "trainer.steps=2")
-SLOW = pytest.mark.slow
 
 
 @pytest.mark.slow
@@ -56,7 +55,7 @@ def test_what_a_run_writes_is_private_whatever_the_umask(tmp_path: Path) -> None
     assert set(modes(tmp_path).values()) == {"700", "600"}
 
 
-@SLOW
+@pytest.mark.slow
 def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
@@ -76,10 +75,7 @@ def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "shut",
-    [pytest.param(">&-", marks=SLOW), pytest.param("2>&-", marks=SLOW), ">&- 2>&- <&-"],
-)
+@pytest.mark.parametrize("shut", [">&-", "2>&-", ">&- 2>&- <&-"])
 def test_a_closed_stream_is_no_file_of_the_run(whole: bytes, tmp_path: Path, shut: str) -> None:
     """The first file opened would be number 1 or 2, and events or talk would land in it."""
     run = make_run(tmp_path / "run", quick())
@@ -91,7 +87,7 @@ def test_a_closed_stream_is_no_file_of_the_run(whole: bytes, tmp_path: Path, shu
     assert all(json.loads(line)["time_unix_s"] for line in run.events.read_text().splitlines())
 
 
-@SLOW
+@pytest.mark.slow
 def test_a_command_without_streams_does_its_work(tmp_path: Path) -> None:
     words = " ".join(command("train", *SHORT, "--dir", "d", "--events", "jsonl"))
     for shut in (">&-", ">&- 2>&- <&-"):
@@ -101,14 +97,9 @@ def test_a_command_without_streams_does_its_work(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "d")
 
 
-STOPPED_AT = [0.4, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.6, 0.9, 1.3, 1.8, 2.5))]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("after_s", STOPPED_AT)
-@pytest.mark.parametrize(
-    "name", ["SIGTERM", pytest.param("SIGINT", marks=SLOW), pytest.param("SIGUSR1", marks=SLOW)]
-)
+@pytest.mark.parametrize("after_s", [0.4, 0.6, 0.9, 1.3, 1.8, 2.5])
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT", "SIGUSR1"])
 def test_a_stop_in_the_first_seconds_leaves_a_run_to_resume(
     tmp_path: Path, name: str, after_s: float
 ) -> None:
@@ -149,7 +140,7 @@ def test_a_hangup_stops_nothing(whole: bytes, tmp_path: Path) -> None:
     assert run.metrics.read_bytes() == whole
 
 
-@SLOW
+@pytest.mark.slow
 def test_who_reads_the_events_may_leave(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     words = [*RUN, str(run.path), "--events", "jsonl"]
@@ -172,7 +163,7 @@ time.time = lambda: max(0.0, real() + next(jumps))
 """
 
 
-@SLOW
+@pytest.mark.slow
 def test_a_clock_that_jumps_by_decades_changes_no_row(whole: bytes, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(CLOCK)
     run = make_run(tmp_path / "run", quick())

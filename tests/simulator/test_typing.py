@@ -95,7 +95,6 @@ ALTERED: dict[str, Alter] = {
     "30 words": lengthened(30),
     "60 words": lengthened(60),
 }
-QUICK = ("one slip", "capitals")
 
 
 @functools.cache
@@ -114,9 +113,7 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in ALTERED]
-)
+@pytest.mark.parametrize("name", ALTERED)
 def test_typing_and_length_do_not_decide(name: str) -> None:
     said = replies.fixed()[::3]
     assert abs(accepted(ALTERED[name], said) - accepted(clean, said)) < MOST

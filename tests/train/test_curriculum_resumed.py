@@ -18,14 +18,7 @@ def config(kind: str) -> RunConfig:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "adaptive",
-        pytest.param("staged", marks=pytest.mark.slow),
-        pytest.param("reverse", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("kind", ["adaptive", "staged", "reverse"])
 def test_a_killed_run_meets_the_levels_it_would_have_met(kind: str, tmp_path: Path) -> None:
     whole, run = (make_run(tmp_path / name, config(kind)) for name in ("whole", "killed"))
     assert go_on(whole)[0] == 0

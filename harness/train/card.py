@@ -1,4 +1,4 @@
-"""Over what, how and when H and R are measured: the card in run.json; unlike ones are not pooled."""
+"""Over what, how and when H and R are measured: run.json's card; unlike ones are not pooled."""
 
 from __future__ import annotations
 

@@ -13,6 +13,9 @@ from harness.law.quantities import Footing, Values
 from harness.law.random_effects import FEWEST_SEEDS, Sample
 from harness.law.results import Interval, Pooled
 
+WEIGHED = ("a", "ceiling", "gain", "entropy_fall")
+"""Numbers that have an error of their own, in the order of a seed's values."""
+
 
 def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     """Place of a group -> reward column, shared or own; its seeds; their means."""
@@ -25,7 +28,8 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     slopes = _slopes(sides, footing) if comparable else None
     own = quantities.slopes_of_own_ranges(sides, footing)
     onsets = quantities.onsets(sides, footing)
-    ceilings, gains = (of(sides, footing) for of in (quantities.ceilings, quantities.gains))
+    of_all = (quantities.ceilings, quantities.gains, quantities.falls)
+    ceilings, gains, falls = (of(sides, footing) for of in of_all)
     return {
         side.place: {
             "order": order,
@@ -40,11 +44,11 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
             ),
             **{
                 name: groups.over_seeds(groups.weighed(list(given)), side.seeds)
-                for name, given in zip(("a", "ceiling", "gain"), values, strict=True)
+                for name, given in zip(WEIGHED, values, strict=True)
             },
         }
         for order, (side, *values) in enumerate(
-            zip(sides, slopes or own, ceilings, gains, strict=True)
+            zip(sides, slopes or own, ceilings, gains, falls, strict=True)
         )
     }
 
@@ -68,15 +72,11 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     return values if all(enough) else None
 
 
-def _seed(
-    member: Member, a: Interval | None, ceiling: Interval | None, gain: Interval | None
-) -> dict[str, Any]:
+def _seed(member: Member, *values: Interval | None) -> dict[str, Any]:
     return {
         "run": member.result.run,
         "seed": member.identity.seed,
-        "a": a,
-        "ceiling": ceiling,
-        "gain": gain,
+        **dict(zip(WEIGHED, values, strict=True)),
         "onset": quantities.onset_share(member),
         "reached": quantities.reached(member),
     }

@@ -1,4 +1,4 @@
-"""Groups of runs compared over their seeds: every pair that differs in one axis, four quantities.
+"""Groups of runs compared over their seeds: every pair that differs in one axis, five quantities.
 
 A contrast stands in the later of its two groups (levels from easy to hard, else the order of the
 groups, null controls before what they are the null of) and is that group's minus the other's.

@@ -14,8 +14,9 @@ from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
 from harness.law.results import Interval
 
-TOLD_BY_H = ("a", "ceiling", "onset")
-ON_VISITED_STATES = ("a", "onset")
+TOLD_BY_H = ("a", "ceiling", "onset", "entropy_fall")
+TOLD_BY_H_ALONE = ("onset", "entropy_fall")
+ON_VISITED_STATES = ("a", "onset", "entropy_fall")
 """Quantities that H on frozen prefixes can tell as well."""
 TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points"
 """So begins the reason where there are too few runs to compare, for want of points or of H."""
@@ -51,7 +52,8 @@ class Measured:
     """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
     because the states visited show no difference."""
     net_of_null: Estimate | None = None
-    """Of the gain: the estimate from runs minus their null controls; None unless all have one."""
+    """Of gain and fall: the estimate from runs minus their null controls; None unless all have
+    one."""
     own_error: float = 0.0
     """Of one run by its own interval, a standard error: at least so much do seeds differ."""
     incomparable: str | None = None
@@ -66,7 +68,7 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
         return Measured(margin, incomparable=reason)
-    on = None if quantity == "onset" else column or str(pair.later.members[0].result.reward)
+    on = None if quantity in TOLD_BY_H_ALONE else column or str(pair.later.members[0].result.reward)
     lacking = _no_replicates(pair)
     if lacking is not None:
         return _without_replicates(pair, quantity, margin, on, lacking)
@@ -81,7 +83,7 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
         return Measured(margin, on, seeds, **_too_little(quantity, seeds))
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
     probe = _on_probe(pair, quantity, column) if found_at_all else None
-    net = _net_of_null(pair, column) if quantity == "gain" else None
+    net = _net_of_null(pair, quantity, column)
     return Measured(margin, on, seeds, estimate, probe, net)
 
 
@@ -120,7 +122,7 @@ def _no_replicates(pair: Pair) -> str | None:
 def _without_replicates(
     pair: Pair, quantity: str, margin: float, on: str | None, why: str
 ) -> Measured:
-    own = [getattr(m.result, quantity) for side in pair.sides for m in side.members]
+    own = [getattr(m.result, quantity, None) for side in pair.sides for m in side.members]
     errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
     values = [i.value for i in own if isinstance(i, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
@@ -186,9 +188,11 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> Probe | None:
     return Probe(estimate) if estimate is not None else None
 
 
-def _net_of_null(pair: Pair, column: str | None) -> Estimate | None:
-    """Of the gain; None where some run has no null control of its seed, or too few steps of it."""
-    values = quantities.gains_net_of_null(pair.sides, Footing(column))
+def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
+    """None where some run has no null control of its seed, or too few steps of it."""
+    if quantity not in quantities.BEYOND_NULL:
+        return None
+    values = quantities.net_of_null(quantity, pair.sides, Footing(column))
     if any(value is None for of_group in values for value in of_group):
         return None
     later, baseline = quantities.samples(values)

@@ -16,7 +16,7 @@ from harness.law import binning, regime, trend
 from harness.law.clean import Points
 from harness.law.identity import Identity
 from harness.law.interval import half_width
-from harness.law.results import Interval, RunResult, RunSeries
+from harness.law.results import Floats, Interval, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
 """A run whose null control explains more than this share of its fall of H."""
@@ -92,8 +92,8 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     seeds: that is in the spread of these numbers over the runs of a group.
     """
     until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
-    own = fall(series[run.run], until)
-    others = _mean([fall(series[null.run], until) for null in nulls])
+    own = _fall_until(series[run.run], until)
+    others = _mean([_fall_until(series[null.run], until) for null in nulls])
     points, *of_nulls = (_points(series[r.run]) for r in (run, *nulls))
     same_column = all(null.reward == run.reward for null in nulls)
     return Net(
@@ -110,13 +110,24 @@ def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval 
     return _minus(won, mean) if won and mean else None
 
 
-def fall(series: RunSeries, until: float = np.inf) -> Interval | None:
-    """Mean H of the first 2% of steps minus that of the last 10%, nats, of the steps up to `until`.
+def fall_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+    """Fall of H of a run minus the mean fall of its null controls, nats, up to `until`."""
+    fell, *others = (fall(p.entropy[p.steps <= until]) for p in (own, *nulls))
+    mean = _mean(others)
+    return _minus(fell, mean) if fell and mean else None
 
-    On every step with a valid H, spikes pulled in. The 95% interval takes the noise at either
-    end from the fifth of the run there. None below 16 steps.
+
+def _fall_until(series: RunSeries, until: float) -> Interval | None:
+    return fall(series.course_entropy[series.course_steps <= until])
+
+
+def fall(entropy: Floats) -> Interval | None:
+    """Mean of the first 2% of H minus that of the last 10%, nats; `entropy` has shape (steps,).
+
+    Spikes are pulled in. The 95% interval takes the noise at either end from the fifth of the run
+    there. None below 16 steps.
     """
-    h = binning.without_spikes(series.course_entropy[series.course_steps <= until])
+    h = binning.without_spikes(entropy)
     n = len(h)
     if n < FEWEST_POINTS:
         return None

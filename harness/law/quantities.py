@@ -1,4 +1,4 @@
-"""a, ceiling, onset and gain of the seeds of several groups, on one footing for all of them."""
+"""What is compared between groups, of each of their seeds, on one footing for all of them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from harness.law.pairs import Side
 from harness.law.random_effects import Sample, sample, unweighted
 from harness.law.results import Interval, Onset
 
-QUANTITIES = ("a", "ceiling", "onset", "gain")
+QUANTITIES = ("a", "ceiling", "onset", "gain", "entropy_fall")
 COLLAPSES = ("terminal_fall", "budget_spent")
 
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
+Beyond = Callable[[Points, Sequence[Points], float], Interval | None]
+"""What a run did beyond its null controls, up to a step."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +83,31 @@ def gains(groups: Sequence[Side], footing: Footing) -> Values:
     return [[regime.gain(p) if p is not None else None for p in of_group] for of_group in points]
 
 
-def gains_net_of_null(groups: Sequence[Side], footing: Footing) -> Values:
-    """Gain of each run minus that of the null control of its own seed; None without one."""
-    return [[_gain_net_of_null(m, footing) for m in group.members] for group in groups]
+def falls(groups: Sequence[Side], footing: Footing) -> Values:
+    points = [[footing.points(m) for m in group.members] for group in groups]
+    return [
+        [null_control.fall(p.entropy) if p is not None else None for p in of_group]
+        for of_group in points
+    ]
 
 
-def _gain_net_of_null(member: Member, footing: Footing) -> Interval | None:
+def net_of_null(quantity: str, groups: Sequence[Side], footing: Footing) -> Values:
+    """That of each run minus that of the null control of its own seed; None without one.
+
+    `quantity` is one of BEYOND_NULL.
+    """
+    beyond = BEYOND_NULL[quantity]
+    return [[_net_of_null(beyond, m, footing) for m in group.members] for group in groups]
+
+
+def _net_of_null(beyond: Beyond, member: Member, footing: Footing) -> Interval | None:
     own, column = footing.points(member), footing.column_of(member)
     known = [null.points_on(column, footing.probe) for null in member.nulls]
     nulls = [points for points in known if points is not None]
     if own is None or not nulls:
         return None
     until = min(r.last_step for r in (member.replicate, *member.nulls))
-    return null_control.gain_beyond(own, nulls, until)
+    return beyond(own, nulls, until)
 
 
 def samples(values: Values) -> list[Sample]:
@@ -147,4 +161,10 @@ VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {
     "a": slopes,
     "ceiling": ceilings,
     "gain": gains,
+    "entropy_fall": falls,
 }
+BEYOND_NULL: Mapping[str, Beyond] = {
+    "gain": null_control.gain_beyond,
+    "entropy_fall": null_control.fall_beyond,
+}
+"""Of these a null control has a number of the same kind, to be taken off."""

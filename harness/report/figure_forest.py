@@ -1,4 +1,4 @@
-"""a, ceiling and onset of each group: the seeds as points, their mean with its 95% interval."""
+"""What each group comes to: the seeds as points, their mean with its 95% interval."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from harness.report.canvas import Drawing, Limits
 from harness.report.figure_text import label, wrapped
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
-HEADING = "a, ceiling and onset over seeds"
-PANELS = ("a", "ceiling", "onset")
+HEADING = "a, ceiling, gain, fall of H and onset over seeds"
+PANELS = ("a", "ceiling", "gain", "entropy_fall", "onset")
+UNITS = {"a": "a (reward per unit of exp H)", "entropy_fall": "nats", "onset": "share of the run"}
+"""Of the others: reward."""
+WITHOUT_REWARD = ("entropy_fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
@@ -108,7 +111,9 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
     what = {
         "a": f"a {on}, {'one' if compared['shared_range'] else 'each its own'} range of H",
         "ceiling": f"ceiling b - a {on}",
-        "onset": "onset of collapse, share of the run",
+        "gain": f"gain of reward {on}",
+        "entropy_fall": "fall of H, states visited",
+        "onset": "onset of collapse",
     }[quantity]
     return f"{what}{_found(groups, quantity)}"
 
@@ -157,9 +162,7 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
         ylim=(len(lines) - 0.4, -0.5),
     )
     axes.set_yticks(range(len(lines)), [line.tick if leftmost else "" for line in lines])
-    axes.set_xlabel(
-        {"a": "a (reward per unit of exp H)", "ceiling": "reward"}.get(quantity, "share")
-    )
+    axes.set_xlabel(UNITS.get(quantity, "reward"))
     if not any(line.marks for line in lines):
         axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
 
@@ -197,7 +200,7 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, 
 def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Iterator[dict[str, Any]]:
     for quantity, of_groups in lines.items():
         for group, line in zip(groups, of_groups, strict=True):
-            on = None if quantity == "onset" else (group.compared or {})["on"]
+            on = None if quantity in WITHOUT_REWARD else (group.compared or {})["on"]
             same = {"quantity": quantity, "on": on, "group": line.group}
             for mark in line.marks:
                 yield {

@@ -24,13 +24,14 @@ PLAIN = (
     "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
     "p_equivalent", "minimum_detectable", "seeds_needed",
 )  # fmt: skip
+QUANTITY = {"entropy_fall": "fall of H"}
 WIDTHS = (9, 21, 9)
 """Of quantity, difference and p; what was decided has the rest."""
-MOST_ROWS = 24
+MOST_ROWS = 30
 """More are shown only where something was decided; contrasts.csv has them all."""
 NET_OF_NULL = (
-    "net of the null: the same with each run's gain minus that of its null control of the same "
-    "seed; an interval beside the decision, not part of it"
+    "net of the null: the same with what its null control of the same seed did taken off each "
+    "run; an interval beside the decision, not part of it"
 )
 LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
@@ -49,7 +50,7 @@ def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
     for group, contrast in _shown(_all(analysis)):
         pair = against(group.key, contrast["with"])
         found.setdefault(pair, _grid(room)).add_row(
-            text(contrast["quantity"]),
+            text(QUANTITY.get(contrast["quantity"], contrast["quantity"])),
             text(_difference(contrast)),
             text(_p(contrast["p_holm"])),
             text(decision(contrast)),

@@ -32,7 +32,13 @@ def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> Non
     assert ceiling["low"] < -0.1 < ceiling["high"]
     assert ceiling["with"] == {"difficulty": "easy"}
     hard = next(g for g in found.groups if g.key == {"difficulty": "hard"})
-    assert [c["quantity"] for c in hard.contrasts] == ["a", "ceiling", "onset", "gain"]
+    assert [c["quantity"] for c in hard.contrasts] == [
+        "a",
+        "ceiling",
+        "onset",
+        "gain",
+        "entropy_fall",
+    ]
     assert set(ceiling) >= {"with", "quantity", "difference", "low", "high", "p_holm", "decision"}
 
 
@@ -55,6 +61,27 @@ def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
     assert a["decision"] == "differs"
     assert a["low"] < 0.2 < a["high"]
     assert a["margin"] == pytest.approx(0.2 * 0.3, rel=0.1)
+
+
+def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_path: Path) -> None:
+    def probed(log: Log) -> list[dict[str, Any]]:
+        return [{**line, "entropy/probe": line["entropy"]} for line in rows(log)]
+
+    def elsewhere(log: Log) -> list[dict[str, Any]]:
+        return [{**line, "entropy/probe": 1.0 + 0.001 * (line["step"] % 7)} for line in rows(log)]
+
+    logs = {"easy": law_with(0.3, 1.1, end=0.5), "hard": law_with(0.3, 1.1, end=0.05)}
+    found = {
+        lines: contrast(
+            analyse([levels(tmp_path / lines.__name__, logs, lines=lines)]), "entropy_fall"
+        )
+        for lines in (probed, elsewhere)
+    }
+    for fall in found.values():
+        assert (fall["decision"], fall["on"], fall["margin"]) == ("differs", None, 0.10)
+        assert fall["low"] < 0.42 < fall["high"]  # the last tenth is on its way down still
+    assert found[probed]["why"] is None
+    assert found[elsewhere]["why"] == "contexts, not policy: not found on entropy/probe"
 
 
 def bent(end: float) -> Callable[[int], Log]:
@@ -137,7 +164,7 @@ def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with
     marked = [c["remedy_inactive"] for group in found.groups for c in group.contrasts]
     assert sorted(set(marked)) == [0, 3]
     said = [table_contrasts.decision(c) for g in found.groups for c in g.contrasts]
-    assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 8
+    assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 2 * 5
 
 
 def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
 from harness.law.null_control import fall
-from harness.law.results import Analysis, RunResult, RunSeries
+from harness.law.results import Analysis, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import Log, Noise
 
@@ -78,7 +78,7 @@ def test_the_interval_of_the_share_holds_the_truth(n: int, noise: Noise, tmp_pat
     truth = 0.28 * (u[-last:].mean() - u[:first].mean())
     held = []
     for seed in range(60):
-        found = fall(series(line(seed, 0.72, n, noise)))
+        found = fall(line(seed, 0.72, n, noise).entropy)
         assert found is not None
         held.append(found.low <= truth <= found.high)
     assert np.mean(held) >= 0.85
@@ -143,13 +143,7 @@ def test_a_null_control_changes_no_other_number(tmp_path: Path) -> None:
 @given(n=st.integers(1, 60), seed=st.integers(0, 999), digits=st.sampled_from([0, 1, 15]))
 def test_any_course_has_a_fall_or_none(n: int, seed: int, digits: int) -> None:
     entropy = np.round(np.random.default_rng(seed).uniform(0, 20, n), digits)
-    found = fall(series(Log(np.arange(1.0, n + 1), entropy, entropy)))
+    found = fall(entropy)
     assert (found is None) == (n < 16)
     if found is not None:
         assert found.low <= found.value <= found.high
-
-
-def series(log: Log) -> RunSeries:
-    return RunSeries(
-        "run", "run", "easy", 1, log.steps, log.entropy, log.reward, log.steps, log.entropy
-    )

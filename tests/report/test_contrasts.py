@@ -34,6 +34,7 @@ def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) ->
     seeds = [
         {
             "run": run, "seed": seed, "a": made.around(0.3, 0.02), "gain": None,
+            "entropy_fall": made.around(0.5 + 0.1 * order, 0.05),
             "ceiling": made.around(0.8 - 0.1 * order + 0.01 * seed, 0.02), "onset": onset,
             "reached": 1.0,
         }
@@ -44,7 +45,8 @@ def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) ->
     onset = Pooled(None, None, None, 0, onsets.count(None))
     return {
         "order": order, "on": "eval/medium/reward", "shared_range": True, "seeds": seeds,
-        "a": a, "ceiling": mean, "gain": mean, "onset": onset,
+        "a": a, "ceiling": mean, "gain": mean, "entropy_fall": mean,
+        "onset": onset,
     }  # fmt: skip
 
 
@@ -134,7 +136,7 @@ def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     net = {"difference": -0.25, "low": -0.5, "high": 0.0}
     given = study(quantity="gain", net_of_null=net)
-    note = "minus that of its null control of the same seed"
+    note = "what its null control of the same seed did taken off each run"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
     header, row = csv.reader(io.StringIO(table_contrasts.csv(given)))
@@ -179,7 +181,7 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
 
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
     drawing = forest(study())
-    a, ceiling, onset = drawing.figure.axes
+    a, ceiling, gain, fall, onset = drawing.figure.axes
     assert [tick.get_text() for tick in a.get_yticklabels()] == [
         "difficulty=easy",
         "difficulty=hard",
@@ -188,7 +190,9 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
         "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
     )
     seeds = [row for row in drawing.rows if row["kind"] == "seed"]
-    assert len(seeds) == 3 * 6
+    assert len(seeds) == 4 * 6  # no run has a gain
+    assert [t.get_text() for t in gain.texts] == ["no run gives one"]
+    assert fall.get_xlabel() == "nats"
     late = [row for row in seeds if row["quantity"] == "onset" and row["censored"]]
     assert [(row["group"], row["value"]) for row in late] == [
         ("difficulty=easy", 1.0), ("difficulty=easy", 1.0), ("difficulty=hard", 1.0),

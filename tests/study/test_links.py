@@ -111,6 +111,30 @@ def _sample(mean: float, spread: float, pairs: int, seed: int) -> list[float]:
     return [float(v) for v in np.random.default_rng(seed).normal(mean, spread, size=pairs)]
 
 
+@pytest.mark.parametrize("truths", [(0.0,), (-0.1, -0.1, -0.1, 0.0)])
+def test_what_is_not_so_is_seldom_supported(truths):
+    """A link without a difference in 2.5% of studies, a study of four of which it is one in no
+    more; the bound is three standard errors of 600 studies above. The benchmark has the rates.
+    """
+    names = [f"{number}" for number in range(len(truths))]
+    supported = 0
+    for study in range(600):
+        made = [
+            seen(dataclasses.replace(LESS, name=name), _sample(truth, 0.03, 5, 10 * study + place))
+            for place, (name, truth) in enumerate(zip(names, truths, strict=True))
+        ]
+        supported += links.verdict(links.judge(made, names), names) == "supported"
+    assert 0 < supported / 600 < 0.025 + 3 * (0.025 * 0.975 / 600) ** 0.5
+
+
+def test_a_difference_of_the_margin_is_seldom_contradicted():
+    judged = [
+        links.judge([seen(LESS, _sample(-LESS.margin, 0.06, 5, study))], ["less"])[0].verdict
+        for study in range(600)
+    ]
+    assert 0 < judged.count("contradicted") / 600 < 0.025 + 3 * (0.025 * 0.975 / 600) ** 0.5
+
+
 def test_where_there_are_enough_for_the_margin_it_asks_for_more_than_there_are():
     (judged,) = links.judge([seen(LESS, drawn(-0.025, 0.043, 11))], ["less"])
     assert judged.verdict == "undecided"

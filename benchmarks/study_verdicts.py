@@ -1,0 +1,171 @@
+"""How often the verdict of a study is wrong, and what the seeds that it asks for are worth.
+
+    python -m benchmarks.study_verdicts [studies a cell]
+
+Pairs are drawn whose true difference is known and judged by harness.law.links, as `harness study`
+judges them; every link states "more". Differences and their standard deviation over pairs, the
+spread, are in margins. Shapes are scaled to the same spread: t3 is Student's t of 3 degrees of
+freedom, a tail is an exponential's, towards "more" or away from it. An undecided study is run
+again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do.
+Prints Markdown, shares with their 95% intervals by Wilson; benchmarks/study_verdicts.md holds a
+dated result.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.random import Generator
+from scipy import stats
+
+from harness.law import links
+from harness.law.links import UNDECIDED, VERDICTS, Observed
+from harness.law.results import Floats
+from harness.records.study import Link
+
+FIRST_SEED = 6_000_000
+MARGIN = 0.05
+PAIRS, SPREADS, TRUTHS = (3, 5, 10, 20), (0.6, 1.2), (-1.0, 0.0, 1.0, 2.0)
+ALL_TRUE = (1.0, 1.0, 1.0, 1.0)
+ONE_FALSE = (1.0, 1.0, 1.0, 0.0)
+PLAINLY_BUT_ONE = (2.0, 2.0, 2.0, 0.0)
+SHAPES: Mapping[str, Callable[[Generator, int], Floats]] = {
+    "normal": lambda rng, count: rng.standard_normal(count),
+    "t3": lambda rng, count: rng.standard_t(3, count) / 3**0.5,
+    "tail towards": lambda rng, count: rng.exponential(size=count) - 1,
+    "tail away": lambda rng, count: 1 - rng.exponential(size=count),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Studies of one kind; a truth is the true difference of a link, in margins."""
+
+    pairs: int
+    spread: float
+    truths: tuple[float, ...]
+    shape: str = "normal"
+
+    def drawn(self, rng: Generator, pairs: int) -> list[list[float]]:
+        """The differences of each link."""
+        rows = [t + self.spread * SHAPES[self.shape](rng, pairs) for t in self.truths]
+        return [[MARGIN * float(value) for value in row] for row in rows]
+
+    def rng(self) -> Generator:
+        return np.random.default_rng([FIRST_SEED, self.pairs])
+
+
+@dataclass(frozen=True)
+class Again:
+    """What came of the undecided studies of a cell."""
+
+    asked: list[int]
+    anew: Counter[str]
+    kept: Counter[str]
+    """With the first pairs among those asked for."""
+    at_last: Counter[str]
+    """Of all studies: the first verdict, or where it was undecided the one with the pairs kept."""
+
+
+def judged(rows: Sequence[Sequence[float]]) -> tuple[str, int | None]:
+    """The verdict of a study whose links all decide, and the seeds it asks for."""
+    names = [f"link {number}" for number in range(len(rows))]
+    seen = [
+        Observed(Link(name, "gain", "arm", "other", "more", MARGIN), dict(enumerate(row)))
+        for name, row in zip(names, rows, strict=True)
+    ]
+    found = links.judge(seen, names)
+    return links.verdict(found, names), links.seeds_needed(found, names)
+
+
+def verdicts(cell: Cell, studies: int) -> Counter[str]:
+    rng = cell.rng()
+    return Counter(judged(cell.drawn(rng, cell.pairs))[0] for _ in range(studies))
+
+
+def again(cell: Cell, studies: int) -> Again:
+    """A study that asks for no number stays undecided."""
+    rng, made = cell.rng(), Again([], Counter(), Counter(), Counter())
+    for _ in range(studies):
+        first = cell.drawn(rng, cell.pairs)
+        word, needed = judged(first)
+        if word == UNDECIDED:
+            pairs = needed or cell.pairs
+            more = cell.drawn(rng, pairs - cell.pairs) if pairs > cell.pairs else []
+            kept = [old + new for old, new in zip(first, more, strict=True)] if more else first
+            word = judged(kept)[0]
+            made.asked.append(pairs)
+            made.anew[judged(cell.drawn(rng, pairs))[0]] += 1
+            made.kept[word] += 1
+        made.at_last[word] += 1
+    return made
+
+
+def share(hits: int, of: int) -> str:
+    """In per cent, with its interval."""
+    within = stats.binomtest(hits, of).proportion_ci(method="wilson")
+    return f"{100 * hits / of:.1f} ({100 * within.low:.1f}-{100 * within.high:.1f})"
+
+
+def of_one_link(shapes: Sequence[str], truths: Sequence[float], studies: int) -> Iterator[str]:
+    named = [f"{shape}: {word} %" for shape, word in product(shapes, VERDICTS)]
+    yield _head("true", "pairs", "spread", *named)
+    for truth, pairs, spread in product(truths, PAIRS, SPREADS):
+        found = [verdicts(Cell(pairs, spread, (truth,), shape), studies) for shape in shapes]
+        shares = [share(words[word], studies) for words, word in product(found, VERDICTS)]
+        yield _row(f"{truth:g}", pairs, spread, *shares)
+
+
+def of_four_links(studies: int) -> Iterator[str]:
+    yield _head("true", "pairs", "spread", *(f"{word} %" for word in VERDICTS))
+    kinds = (ALL_TRUE, ONE_FALSE, PLAINLY_BUT_ONE)
+    for truths, pairs, spread in product(kinds, PAIRS[1:], SPREADS):
+        found = verdicts(Cell(pairs, spread, truths), studies)
+        yield _row(_named(truths), pairs, spread, *(share(found[w], studies) for w in VERDICTS))
+
+
+def of_seeds_needed(studies: int) -> Iterator[str]:
+    yield _head(
+        *("true", "pairs", "spread", "undecided", "asks for, median", "decided anew %"),
+        *("decided, first pairs kept %", "at last supported %", "at last contradicted %"),
+    )
+    kinds = ((0.0,), (0.5,), (1.0,), ALL_TRUE, ONE_FALSE)
+    for truths, pairs, spread in product(kinds, PAIRS[:3], SPREADS):
+        found = again(Cell(pairs, spread, truths), studies)
+        count = len(found.asked)
+        yield _row(
+            *(_named(truths), pairs, spread, count, round(float(np.median(found.asked)))),
+            *(share(count - words[UNDECIDED], count) for words in (found.anew, found.kept)),
+            *(share(found.at_last[word], studies) for word in VERDICTS[:2]),
+        )
+
+
+def _named(truths: tuple[float, ...]) -> str:
+    return ", ".join(f"{truth:g}" for truth in truths)
+
+
+def _head(*names: str) -> str:
+    return f"{_row(*names)}\n|{'---|' * len(names)}"
+
+
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def main(studies: int = 2000) -> None:
+    for table in (
+        of_one_link(("normal", "t3"), TRUTHS, studies),
+        of_one_link(("tail towards", "tail away"), (0.0, 1.0), studies),
+        of_four_links(studies),
+        of_seeds_needed(studies),
+    ):
+        print(*table, "", sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

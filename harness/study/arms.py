@@ -31,11 +31,14 @@ class Planned:
     """Those of them that say where runs are executed."""
 
     def distinct(self) -> dict[tuple[str, int], tuple[str, Point]]:
-        """(hash of the config, seed) -> the first arm that has this run, and its point."""
+        """(hash of the config, seed) -> the first arm that has this run, and its point.
+
+        Seed by seed, so that what is done when the study stops early are whole pairs.
+        """
         found: dict[tuple[str, int], tuple[str, Point]] = {}
-        for arm, points in self.points.items():
-            for point in points.values():
-                found.setdefault(who(point), (arm, point))
+        for seed in self.stated.seeds:
+            for arm, points in self.points.items():
+                found.setdefault(who(points[seed]), (arm, points[seed]))
         return found
 
 

@@ -25,15 +25,12 @@ import numpy as np
 from harness import launch
 from harness.config import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train import curriculum, tabular, treatment
+from harness.train import curriculum, remedy_choice, tabular, treatment
 from harness.train.batch import SPEECH, advantages_of, converse, draws_of
 from harness.train.rewards import earned
 from harness.train.tabular_update import update
 
-REMEDIES = (
-    "none", "clip_higher", "gppo", "ce_gppo", "clip_cov", "kl_cov", "forking_tokens",
-    "w_reinforce", "reference_kl", "entropy_bonus", "entropy_controller", "soft_overlong",
-)  # fmt: skip
+REMEDIES = ("none", *(name for name in remedy_choice.names() if name != "dynamic_sampling"))
 Work = Callable[[], object]
 
 

@@ -1,6 +1,7 @@
 """remedy= as a user chooses it: refused in one line before anything is made, or acting."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,9 +111,34 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
     assert [m.name() for m in remedy_choice.methods_of(point.config)] == ["gppo", "reference_kl"]
 
 
+def test_two_files_make_the_remedy_that_the_docs_add(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is written there, its method in a folder of methods and its option in conf/remedy."""
+    docs = Path(__file__).parents[2] / "docs" / "remedies.md"
+    method, option = re.findall(r"```(?:python|yaml)\n(.*?)```", docs.read_text(), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(remedies, "__path__", [*remedies.__path__, str(tmp_path)])
+    (tmp_path / "sure_tokens.py").write_text(method)
+    (tmp_path / "conf" / "remedy").mkdir(parents=True)
+    (tmp_path / "conf" / "remedy" / "sure_tokens.yaml").write_text(option)
+    words = ["remedy=sure_tokens", "remedy.methods.sure_tokens.above=-1.9"]
+    (point,) = launch.plan(words).points
+    run = made_of(tmp_path / "run", point.config.remedy, steps=2)
+    with few_held_out_users():
+        assert go_on(run)[0] == 0
+    for row in rows_of(run):
+        assert 0 < row["remedy/acted"] == row["remedy/chosen"] < 1
+
+
 def treated(path: Path, steps: int, **controller: float) -> RunFolder:
-    """A short tabular run with an entropy controller, not begun."""
-    cut, remedy = short(2), RemedyConfig("test", {"entropy_controller": controller})
+    """With an entropy controller, not begun."""
+    return made_of(path, RemedyConfig("test", {"entropy_controller": controller}), steps)
+
+
+def made_of(path: Path, remedy: RemedyConfig, steps: int) -> RunFolder:
+    """A short tabular run, not begun."""
+    cut = short(2)
     config = tabular(cut.medium, conversations=8, eval_every=1000, steps=steps)
     return make_run(path, replace(config, levels=cut, remedy=remedy))
 

@@ -36,8 +36,13 @@ class Trace:
         return Trace(self.steps[valid], self.values[valid])
 
 
+NOT_HELD = Trace(np.empty(0), np.empty(0))
+
+
 def trace(table: Table, cleaned: Cleaned, name: str) -> Trace:
     """The column on the rows with a valid H, one a step; empty where the log does not hold it."""
+    if name not in table.names:
+        return NOT_HELD
     values = table.columns[name][cleaned.rows]
     measured = np.isfinite(values)
     return Trace(cleaned.steps[measured], values[measured])

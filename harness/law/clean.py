@@ -108,6 +108,8 @@ def _reasons(table: Table, entropy: str, reward: str) -> Reasons:
 
 
 def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
+    if not faults.any():
+        return
     for code, fault in enumerate(FAULTS):
         if code:
             reasons[faults == code] = REASONS.index(absent if fault == "null" else fault)
@@ -115,7 +117,11 @@ def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
 
 def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     """Row indices in order of their steps; of the valid rows of one step, the last."""
-    backwards = np.flatnonzero(valid)[::-1]
+    rows = np.flatnonzero(valid)
+    found = steps[rows]
+    if (found[1:] > found[:-1]).all():
+        return rows
+    backwards = rows[::-1]
     _, first = np.unique(steps[backwards], return_index=True)
     return backwards[first]
 

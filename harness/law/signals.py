@@ -52,6 +52,8 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
     That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
     None below 16 such steps or where H does not vary more than that.
     """
+    if beside.ENTROPY_SE not in table.names:
+        return None
     error = table.columns[beside.ENTROPY_SE][cleaned.rows]
     known = np.isfinite(error) & (error >= 0)
     x = np.exp(cleaned.entropy[known])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.law.results import Floats
@@ -42,13 +43,16 @@ def columns(
     return {n: v for n, (v, _) in found.items()}, {n: f for n, (_, f) in found.items()}
 
 
-def without_infinities(values: Floats, null: NDArray[np.bool_]) -> tuple[Floats, Codes]:
-    """The same of an array that may hold NaN and infinities; `null` where it holds nothing."""
-    numbers = values.astype(np.float64, copy=True)
+def of_arrow(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
+    """The same of a column of numbers, which may hold nothing, NaN and infinities."""
+    whole = column.combine_chunks()
+    numbers = whole.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
     faults = np.zeros(len(numbers), np.int8)
+    if not whole.null_count and np.isfinite(numbers).all():
+        return numbers, faults
     faults[np.isnan(numbers)] = FAULTS.index("nan")
     faults[np.isinf(numbers)] = FAULTS.index("infinite")
-    faults[null] = FAULTS.index("null")
+    faults[whole.is_null().to_numpy(zero_copy_only=False)] = FAULTS.index("null")
     numbers[faults > 0] = np.nan
     return numbers, faults
 

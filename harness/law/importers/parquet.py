@@ -48,8 +48,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
 
 
 def _column(read: pa.Table, name: str) -> tuple[Floats, Codes]:
-    column = read.column(name).combine_chunks()
+    column = read.column(name)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return values.column(column.to_pylist())
-    null = column.is_null().to_numpy(zero_copy_only=False)
-    return values.without_infinities(column.to_numpy(zero_copy_only=False), null)
+    return values.of_arrow(column)

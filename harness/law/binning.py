@@ -77,8 +77,11 @@ def _neighbours(n: int, bins: int) -> tuple[Floats, Floats]:
 
 
 def _extended(values: Floats) -> Floats:
-    first, last = 2 * values[0] - values[1], 2 * values[-1] - values[-2]
-    return np.concatenate(([first], values, [last]))
+    extended = np.empty(len(values) + 2)
+    extended[1:-1] = values
+    extended[0] = 2 * values[0] - values[1]
+    extended[-1] = 2 * values[-1] - values[-2]
+    return extended
 
 
 def medians(values: Floats, label: Labels) -> Floats:

@@ -87,27 +87,34 @@ def matters(unexplained: float, line: Line) -> bool:
 def law_break(run: Binned) -> Break:
     """The best k of R = b - a*x_min(t,k) + d*(t - k)+ against the law over the whole run."""
     bins = len(run.time)
-    until, after = _breaks(bins)
-    held = run.x[until]
-    held -= held.mean(axis=1, keepdims=True)
-    slopes, ssr = _two_regressors(held, after, run.reward)
+    until, after, power = _breaks(bins)
+    held = run.x.take(until)
+    held -= numbers.row_means(held)
+    slopes, ssr = _two_regressors(held, after, power, run.reward)
     best = int(np.argmin(ssr))
     k, (on_x, on_time) = best + segments.EDGE, slopes[best]
     left = numbers.centred(run.reward) - on_x * held[best] - on_time * after[best]
     end = max(1, bins // 20)
-    moved = on_time * (1 - run.time[k]) - on_x * (run.x[-end:].mean() - run.x[k])
+    moved = on_time * (1 - run.time[k]) - on_x * (numbers.mean(run.x[-end:]) - run.x[k])
     return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
 
 
 @lru_cache(maxsize=32)
-def _breaks(bins: int) -> tuple[Places, Floats]:
-    """Of a law that ends at each bin but those at the edges: min(t, k), and (t - k)+ minus its
-    mean. Shape (breaks, bins).
+def _breaks(bins: int) -> tuple[Places, Floats, Floats]:
+    """Of a law that ends at each bin but those at the edges: min(t, k), (t - k)+ minus its mean,
+    shape (breaks, bins), and the sum of squares of that, shape (breaks,).
     """
     time = (np.arange(bins) + 0.5) / bins
     knots = np.arange(segments.EDGE, bins - segments.EDGE)[:, None]
     after = np.maximum(time - time[knots], 0.0)
-    return np.minimum(np.arange(bins), knots), after - after.mean(axis=1, keepdims=True)
+    after -= after.mean(axis=1, keepdims=True)
+    return np.minimum(np.arange(bins), knots), after, _row_products(after, after)
+
+
+def _row_products(one: Floats, other: Floats) -> Floats:
+    """Of each row of `one` with that of `other`. Shape (rows,)."""
+    products: Floats = np.einsum("mk,mk->m", one, other)
+    return products
 
 
 def shortfall(law: Fitted, after: Points) -> Shortfall | None:
@@ -147,12 +154,11 @@ def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
     return EXCUSED * reward_slope / -before * after * rest if before < 0 else math.inf
 
 
-def _two_regressors(first: Floats, second: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Least squares of y on [1, first, second] for many pairs of centred rows at once: slopes
-    (m, 2), SSR (m,).
+def _two_regressors(u: Floats, v: Floats, vv: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Least squares of y on [1, u, v] for many pairs of centred rows at once, `vv` the sums of
+    squares of v: slopes (m, 2), SSR (m,).
     """
-    u, v, centred = first, second, numbers.centred(y)
-    uu, vv, uv = (np.einsum("mk,mk->m", *pair) for pair in ((u, u), (v, v), (u, v)))
+    centred, uu, uv = numbers.centred(y), _row_products(u, u), _row_products(u, v)
     uy, vy = u @ centred, v @ centred
     determinant = uu * vv - uv**2
     usable = determinant > 1e-12 * np.maximum(uu * vv, 1e-300)

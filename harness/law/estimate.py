@@ -10,6 +10,7 @@ no instrument removes, is taken off x beforehand (noise_bias.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +19,10 @@ from harness.law.results import Floats
 
 STRONG_FIRST_STAGE = 25.0
 """First-stage F up to which the neighbours' instrument gives way to the bin's own mean."""
+FAR_ABOVE = 1.01
+"""So many times STRONG_FIRST_STAGE is above it whatever the rounding."""
 LARGEST_AUTOCORRELATION = 0.98
+LARGEST_TAU = (1 + LARGEST_AUTOCORRELATION) / (1 - LARGEST_AUTOCORRELATION)
 
 
 @dataclass(frozen=True)
@@ -28,19 +32,20 @@ class Line:
     a: float
     b: float
     first_stage_f: float
-    """Of the neighbours' instrument, whether or not it was used."""
+    """Of the neighbours' instrument, whether or not it was used; at least that, where it is far
+    above STRONG_FIRST_STAGE."""
     x: Floats
     """exp(H) without spikes and without the bias that noise of H gives it, shape (n,)."""
     reward: Floats
     """Without spikes, shape (n,)."""
     z: Floats
-    """The instrument used, shape (n,)."""
+    """The instrument used, minus its mean, shape (n,)."""
 
     @property
     def ceiling(self) -> float:
         return self.b - self.a
 
-    @property
+    @cached_property
     def residuals(self) -> Floats:
         """Zero where they are mere rounding, which would look autocorrelated."""
         left = self.reward - (self.b - self.a * self.x)
@@ -75,20 +80,20 @@ def through(x: Floats, reward: Floats) -> Line | None:
 
 
 def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> Line | None:
-    moves = numbers.centred(z)
-    shared = float(moves @ x)
+    shared = float(z @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = -float(moves @ reward) / shared
+    a = -float(z @ reward) / shared
     return Line(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     """None if x does not vary."""
     spread, moved = numbers.centred(x), numbers.centred(reward)
-    if len(x) < 2 or not spread @ spread > 1e-12 * max(1.0, float(x @ x)):
+    power = spread @ spread
+    if len(x) < 2 or not power > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = float(-(spread @ moved) / (spread @ spread))
+    a = float(-(spread @ moved) / power)
     total = float(moved @ moved)
     left = moved + a * spread
     r2 = 1 - float(left @ left) / total if total > 0 else 0.0
@@ -114,23 +119,33 @@ def lag1(residuals: Floats) -> float:
 
 
 def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
-    """The instrument and the first-stage F of the neighbours' one."""
+    """The instrument, minus its mean, and the first-stage F of the neighbours' one."""
     own = binning.means(x, label)
     if len(own) < 3:
-        return x, 0.0
-    neighbours = binning.between_neighbours(own, len(x))
+        return numbers.centred(x), 0.0
+    neighbours = numbers.centred(binning.between_neighbours(own, len(x)))
     f = _first_stage_f(x, neighbours)
-    return (neighbours if f > STRONG_FIRST_STAGE else binning.spread_out(own, len(x))), f
+    if f > STRONG_FIRST_STAGE:
+        return neighbours, f
+    return numbers.centred(binning.spread_out(own, len(x))), f
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
-    """Of x on z. What z leaves of x is clipped, so that one steep bin does not count as noise."""
-    centred = numbers.centred(z)
-    power = float(centred @ centred)
+    """Of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
+    count as noise.
+
+    An F that is strong even unclipped and at the largest autocorrelation is returned as that:
+    the true one lies above it, and nobody asks how far.
+    """
+    power = float(z @ z)
     if power <= 0:
         return 0.0
-    slope = float(centred @ x) / power
-    left = binning.clipped(numbers.centred(x) - slope * centred)
+    slope = float(z @ x) / power
+    left = numbers.centred(x) - slope * z
+    most = float(left @ left) / (len(x) - 2) * LARGEST_TAU
+    if slope**2 * power > FAR_ABOVE * STRONG_FIRST_STAGE * most:
+        return slope**2 * power / most if most > 0 else np.inf
+    left = binning.clipped(left)
     rho = lag1(left)
     noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf

@@ -69,7 +69,7 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     found = np.array([(r.a, r.b) for r in refits if r is not None]).T
     if found.size < 6:
         return np.zeros((2, 2)), groups
-    centred = found - found.mean(axis=1, keepdims=True)
+    centred = found - numbers.row_means(found)
     covariance: Floats = (groups - 1) / groups * centred @ centred.T
     return covariance, groups
 
@@ -80,8 +80,8 @@ def _without(values: Floats, first: int, last: int) -> Floats:
 
 def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     """Covariance of (a, b) if the errors of R are an AR(1) with lag-1 correlation rho."""
-    n, z = len(line.x), numbers.centred(line.z)
-    weight_a = -z / (z @ line.x)
+    n = len(line.x)
+    weight_a = -line.z / (line.z @ line.x)
     weight_b = 1 / n + weight_a * numbers.mean(line.x)
     left = line.residuals
     inflation = max(1 - 2 * tau / n, 0.2)

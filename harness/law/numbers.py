@@ -28,6 +28,12 @@ def mean(values: Floats) -> float:
     return float(np.add.reduce(values) / len(values))
 
 
+def row_means(rows: Floats) -> Floats:
+    """Shape (rows, 1)."""
+    result: Floats = np.add.reduce(rows, axis=1, keepdims=True) / rows.shape[1]
+    return result
+
+
 def centred(values: Floats) -> Floats:
     """Minus their mean."""
     result: Floats = values - np.add.reduce(values) / len(values)

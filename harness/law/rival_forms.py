@@ -94,7 +94,7 @@ def _sigmoids(time: Floats, midpoints: Floats, steepnesses: Floats) -> Floats:
 
 def _curves(columns: Floats, fitted: int) -> _Curves:
     seen = columns[:, :fitted]
-    power = np.einsum("ck,ck->c", seen, seen) - fitted * seen.mean(axis=1) ** 2
+    power = np.einsum("ck,ck->c", seen, seen) - fitted * numbers.row_means(seen)[:, 0] ** 2
     flat = power <= 1e-12 * fitted
     return _Curves(columns, fitted, flat, np.where(flat, 1.0, power))
 

@@ -100,7 +100,7 @@ def _left(
 
 def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
     """Of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
-    level, middle = numbers.mean(reward[:fitted]), forms[:, :fitted].mean(axis=1, keepdims=True)
+    level, middle = numbers.mean(reward[:fitted]), numbers.row_means(forms[:, :fitted])
     centred = forms - middle
     seen = centred[:, :fitted]
     power = np.einsum("fk,fk->f", seen, seen)

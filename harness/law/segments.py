@@ -46,6 +46,8 @@ class _Basis:
     """Of those straight lines. Shape (K,)."""
     products: Floats
     """A. Shape (K, K)."""
+    diagonal: Floats
+    """Of A. Shape (K,)."""
     determinants: Floats
     """Of A of each two knots, inf where they are hardly two. Shape (K, K)."""
 
@@ -59,7 +61,7 @@ def _basis(bins: int) -> _Basis:
     diagonal = np.diag(products)
     determinants = diagonal[:, None] * diagonal[None, :] - products**2
     determinants = np.where(determinants > 1e-15, determinants, np.inf)
-    return _Basis(line, hinges, slopes, products, determinants)
+    return _Basis(line, hinges, slopes, products, diagonal, determinants)
 
 
 def one_knot(y: Floats) -> Knots:
@@ -67,14 +69,14 @@ def one_knot(y: Floats) -> Knots:
     basis = _basis(len(y))
     gain = np.full(len(y), -np.inf)
     inner = slice(EDGE, len(y) - EDGE)
-    gain[inner] = (y @ basis.hinges)[inner] ** 2 / np.diag(basis.products)[inner]
+    gain[inner] = (y @ basis.hinges)[inner] ** 2 / basis.diagonal[inner]
     return _knots(y, (int(np.argmax(gain)),), gain)
 
 
 def two_knots(y: Floats) -> Knots:
     """y of shape (K,), K >= 8."""
     basis = _basis(len(y))
-    c, diagonal = y @ basis.hinges, np.diag(basis.products)
+    c, diagonal = y @ basis.hinges, basis.diagonal
     above = (
         c[:, None] ** 2 * diagonal[None, :]
         - 2 * c[:, None] * c[None, :] * basis.products
@@ -87,7 +89,7 @@ def two_knots(y: Floats) -> Knots:
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
     """Of the broken line through y with its knot at that bin: before and after, per run."""
-    _, slopes = _broken(y, (knot,))
+    *_, slopes = _broken(y, (knot,))
     return slopes[0], slopes[1]
 
 
@@ -101,26 +103,28 @@ def _allowed(bins: int) -> np.ndarray:
 
 def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
     """`gain`: what the first knot at each bin takes off the SSR of the straight line."""
-    left, slopes = _broken(y, at)
+    unbent, left, slopes = _broken(y, at)
     rho = estimate.lag1(left)
     tau = (1 + rho) / (1 - rho)
     parameters = 2 * len(at)
     freedom = max(len(y) - 2 - parameters, 1)
     ssr = max(float(left @ left), 1e-300)
-    unbent, _ = _straightened(y, _basis(len(y)).line)
     straight = float(unbent @ unbent)
     f = (straight - ssr) / parameters / (ssr / freedom) / tau
     return Knots(at, slopes, max(f, 0.0), np.maximum(straight - gain, ssr), tau)
 
 
-def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, tuple[float, ...]]:
-    """Least squares with those knots: what it leaves, and the slope of each piece."""
+def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float, ...]]:
+    """What a straight line leaves, what least squares with those knots leaves, and the slope of
+    each of its pieces.
+    """
     basis, knots = _basis(len(y)), list(at)
     hinges = basis.hinges[:, knots]
     changes = np.linalg.solve(basis.products[knots][:, knots], y @ hinges)
-    left, slope = _straightened(y, basis.line)
+    unbent, slope = _straightened(y, basis.line)
     first = slope - basis.slopes[knots] @ changes
-    return left - hinges @ changes, (float(first), *(first + np.cumsum(changes)).tolist())
+    slopes = (float(first), *(first + np.cumsum(changes)).tolist())
+    return unbent, unbent - hinges @ changes, slopes
 
 
 def _straightened(y: Floats, line: Floats) -> tuple[Floats, Floats]:

@@ -17,6 +17,7 @@ SPIKE_SD = 4.0
 SPIKE_WINDOW = 7
 
 
+@lru_cache(maxsize=64)
 def fit_bins(n: int) -> int:
     """Bins of the estimator: clip(round(sqrt(n)), 8, 40), with at least two points in each."""
     return max(1, min(int(max(8, min(round(n**0.5), 40))), n // 2))
@@ -85,14 +86,24 @@ def _extended(values: Floats) -> Floats:
 
 
 def medians(values: Floats, label: Labels) -> Floats:
-    """Median of each bin; `label` ascends. Shape (bins,)."""
-    counts = np.bincount(label)
-    bins, first = np.arange(len(counts)), np.cumsum(counts) - counts
-    rows = np.full((len(counts), int(counts.max())), np.inf)
-    rows[label, np.arange(len(values)) - first[label]] = values
+    """Median of each bin of `label`, which is one of labels(). Shape (bins,)."""
+    counts = _counts(len(label), int(label[-1]) + 1)
+    bins, widest = np.arange(len(counts)), int(counts.max())
+    padded = np.full(len(counts) * widest, np.inf)
+    padded[_row_places(len(label), len(counts))] = values
+    rows = padded.reshape(-1, widest)
     rows.sort(axis=1)
     result: Floats = (rows[bins, (counts - 1) // 2] + rows[bins, counts // 2]) / 2
     return result
+
+
+@lru_cache(maxsize=64)
+def _row_places(n: int, bins: int) -> Labels:
+    """Where each point goes if every bin is a row as long as the longest. Shape (n,)."""
+    label, counts = labels(n, bins), _counts(n, bins)
+    first = np.cumsum(counts) - counts
+    place: Labels = label * counts.max() + np.arange(n) - first[label]
+    return place
 
 
 def without_spikes(values: Floats) -> Floats:

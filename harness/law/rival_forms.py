@@ -24,6 +24,8 @@ MIDPOINTS = np.geomspace(0.01, 10.0, 40)
 STEEPNESSES = np.geomspace(0.5, 12.0, 8)
 SWEEPS = 16
 """Sets of steps whose coarse grids are kept: the runs of a sweep have the same."""
+FINER_KEPT = 256
+"""Finer grids that are kept, 26 KB each at most: runs of the same steps often share the best."""
 FINER = 9
 """Points of the finer grid between two neighbours of the coarse one, along each axis."""
 
@@ -54,16 +56,16 @@ class _Curves:
 
 def saturating(time: Floats, reward: Floats, fitted: int) -> Floats:
     """1 - exp(-t/tau), tau the best for the first `fitted` points; shapes (K,), time above 0."""
-    at = _best(_coarse_exponentials(time.tobytes(), fitted), reward)
-    return _chosen(_curves(_exponentials(time, FINER_DURATIONS[at]), fitted), reward)
+    steps = time.tobytes()
+    at = _best(_coarse_exponentials(steps, fitted), reward)
+    return _chosen(_finer_exponentials(steps, fitted, at), reward)
 
 
 def sigmoid(time: Floats, reward: Floats, fitted: int) -> Floats:
     """1 / (1 + (m/t)^B), as saturating(); in compute: arXiv 2510.13786, equation 1."""
-    coarse = _coarse_sigmoids(time.tobytes(), fitted)
-    at, steep = divmod(_best(coarse, reward), len(STEEPNESSES))
-    finer = _sigmoids(time, FINER_MIDPOINTS[at], FINER_STEEPNESSES[steep])
-    return _chosen(_curves(finer, fitted), reward)
+    steps = time.tobytes()
+    at, steep = divmod(_best(_coarse_sigmoids(steps, fitted), reward), len(STEEPNESSES))
+    return _chosen(_finer_sigmoids(steps, fitted, at, steep), reward)
 
 
 StepForm = Callable[[Floats, Floats, int], Floats]
@@ -78,6 +80,17 @@ def _coarse_exponentials(time: bytes, fitted: int) -> _Curves:
 @lru_cache(maxsize=SWEEPS)
 def _coarse_sigmoids(time: bytes, fitted: int) -> _Curves:
     return _curves(_sigmoids(np.frombuffer(time), MIDPOINTS, STEEPNESSES), fitted)
+
+
+@lru_cache(maxsize=FINER_KEPT)
+def _finer_exponentials(time: bytes, fitted: int, at: int) -> _Curves:
+    return _curves(_exponentials(np.frombuffer(time), FINER_DURATIONS[at]), fitted)
+
+
+@lru_cache(maxsize=FINER_KEPT)
+def _finer_sigmoids(time: bytes, fitted: int, at: int, steep: int) -> _Curves:
+    finer = _sigmoids(np.frombuffer(time), FINER_MIDPOINTS[at], FINER_STEEPNESSES[steep])
+    return _curves(finer, fitted)
 
 
 def _exponentials(time: Floats, durations: Floats) -> Floats:

@@ -19,8 +19,11 @@ from harness.law.identity import Identity
 from harness.law.one_run import Analysed
 from harness.workers import FEWEST_RUNS
 
-CHUNK = 20
-"""Runs handed over at once: few enough that no process waits long for the last."""
+CHUNK = 5
+"""Runs handed over at once: few, since a process still has one chunk in hand and two in its queue
+when nothing is left to be taken from it, and the others wait for these. Sending 500 runs by fives
+takes no longer than by twenties.
+"""
 
 
 @dataclass(frozen=True)

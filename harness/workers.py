@@ -5,6 +5,7 @@ The others are spawned, since a fork of a process that has threads may hang.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -67,6 +68,7 @@ def _deaf_children() -> Iterator[None]:
 def _begin(parent_pid: int) -> None:
     process.die_with(parent_pid)
     gc.set_threshold(*RARELY)
+    atexit.register(gc.freeze)  # the end of this process is waited for: no last search for garbage
 
 
 @contextlib.contextmanager

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from benchmarks import cells
-from harness.law import binning, gates, interval
+from harness.law import binning, estimate, gates, interval
 from harness.law.clean import Points
 from harness.law.gates import Fitted
 from tests.law import synthetic
@@ -106,6 +106,24 @@ def test_narrow_and_short_runs_are_not_identified() -> None:
 def test_a_low_entropy_run_knows_its_ceiling_and_not_its_a() -> None:
     low = fit(synthetic.lawful(2, 300, LOW, synthetic.exponential(0.1, start=0.1)))
     assert gates.identified(low) == {"a": False, "ceiling": True}
+
+
+def test_a_first_stage_that_is_strong_beyond_doubt_needs_no_closer_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    noises = (LOW, HIGH, Noise(0.5, 0.4), Noise(0.5, 1.0))
+    runs = [synthetic.lawful(s, n, noise) for s in range(8) for n in (40, 400) for noise in noises]
+    quick = [fit(run) for run in runs]
+    monkeypatch.setattr(estimate, "FAR_ABOVE", np.inf)
+    thorough = [fit(run) for run in runs]
+    strengths = [
+        (q.line.first_stage_f, t.line.first_stage_f)
+        for q, t in zip(quick, thorough, strict=True)
+        if q.line and t.line
+    ]
+    assert [q.spread for q in quick] == [t.spread for t in thorough]
+    assert 0.2 < np.mean([least < exact for least, exact in strengths]) < 0.8
+    assert all(least == exact or 25 < least < exact for least, exact in strengths)
 
 
 def test_the_covariance_is_that_of_a_and_b_over_many_runs() -> None:

@@ -66,7 +66,7 @@ def main(words: Sequence[str]) -> None:
     with engine.awake(), starts.precision(config.policy, device):
         for number in range(ROUNDS + 1):  # the first warms up
             parts = Parts()
-            many, once = talks(config, start, engine, number, parts), single(number)
+            many, once = conversations(config, start, engine, number, parts), single(number)
             if number:
                 ratios.append(many.per_s / once.per_s)
                 rates.append(many)
@@ -87,7 +87,9 @@ class Parts:
     forwards = 0
 
 
-def talks(config: RunConfig, start: starts.Start, engine: Engine, step: int, parts: Parts) -> Rate:
+def conversations(
+    config: RunConfig, start: starts.Start, engine: Engine, step: int, parts: Parts
+) -> Rate:
     """The conversations of `step`."""
     users = make(config.simulator, config.difficulty)
     timed = _Timed(users, parts)

@@ -66,11 +66,12 @@ def measure(words: Sequence[str]) -> Found:
         rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
         events = [json.loads(line) for line in run.events.read_text().splitlines()]
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
-    talks = config.trainer.conversations
+    conversations = config.trainer.conversations
     return Found(
         talk_s=statistics.median(s["talk"] for s in seconds),
         learn_s=statistics.median(s["learn"] for s in seconds),
-        tokens=statistics.mean(row["completions/mean_length"] for row in rows[1:-1]) * talks,
+        tokens=statistics.mean(row["completions/mean_length"] for row in rows[1:-1])
+        * conversations,
         entropy_nats=rows[0]["entropy"],
         even_nats=math.log(config.policy.vocabulary),
         peak_bytes=torch.cuda.max_memory_allocated() if config.trainer.gpus else None,

@@ -27,7 +27,12 @@ def speak(strategy: str, heard: Sequence[str], draws: Draw) -> str:
 
     Raises KeyError for an unknown strategy.
     """
-    return _fill(PHRASES[strategy], listen(heard), draws)
+    return say(strategy, listen(heard), draws)
+
+
+def say(strategy: str, known: Heard, draws: Draw) -> str:
+    """The same to a user of whom so much is known."""
+    return _fill(PHRASES[strategy], known, draws)
 
 
 def random_reply(heard: Sequence[str], draw: Draw) -> str:

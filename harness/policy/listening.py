@@ -43,38 +43,58 @@ FACT_SHAPE = r"[a-z][\w'-]*,?(?: [\w'-]+,?){1,10} [\w'-]+"
 """A fact turned round: 3 to 12 words, short enough to be said back within a turn."""
 
 
+Words = tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """Of one message or of many, in the order they were said; all in words for saying back."""
 
-    topics: tuple[str, ...]
-    facts: tuple[str, ...]
-    feelings: tuple[str, ...]
+    topics: Words
+    facts: Words
+    feelings: Words
+
+
+NOTHING = Heard((), (), ())
 
 
 def listen(messages: Sequence[str]) -> Heard:
     """What the user has said so far."""
-    parts = [_listen(message) for message in messages]
-    return Heard(
-        tuple(t for p in parts for t in p.topics),
-        tuple(f for p in parts for f in p.facts),
-        tuple(f for p in parts for f in p.feelings),
-    )
+    known = NOTHING
+    for message in messages:
+        known = heard_more(known, message)
+    return known
+
+
+def heard_more(known: Heard, message: str) -> Heard:
+    """What is known with one message more."""
+    topics, facts, feelings = _listen(message)
+    return Heard(known.topics + topics, known.facts + facts, known.feelings + feelings)
 
 
 @lru_cache(maxsize=16384)
-def _listen(message: str) -> Heard:
-    topics, facts, feelings = [], [], []
-    for said in _SENTENCE.findall(message):
-        sentence, asked = said.strip().rstrip(".?!"), said.rstrip().endswith("?")
-        topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
-        if topic:
-            topics.append(turn_round(topic.group(1)))
-        elif feeling and feeling.group(1).lower() not in _NO_FEELING:
-            feelings.append(feeling.group(1).lower())
-        elif not asked and _tells(sentence):
-            facts.append(turn_round(sentence))
-    return Heard(tuple(topics), tuple(facts), tuple(feelings))
+def _listen(message: str) -> tuple[Words, Words, Words]:
+    """Topics, facts and feelings of one message."""
+    told = [_told(sentence) for sentence in _SENTENCE.findall(message)]
+    topics, facts, feelings = (
+        tuple([value for kind, value in told if kind == sought])
+        for sought in ("topic", "fact", "feeling")
+    )
+    return topics, facts, feelings
+
+
+@lru_cache(maxsize=16384)
+def _told(said: str) -> tuple[str, str]:
+    """What a sentence tells, and of what kind; kept, for users' sentences recur in new messages."""
+    sentence, asked = said.strip().rstrip(".?!"), said.rstrip().endswith("?")
+    topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
+    if topic:
+        return "topic", turn_round(topic.group(1))
+    if feeling and feeling.group(1).lower() not in _NO_FEELING:
+        return "feeling", feeling.group(1).lower()
+    if not asked and _tells(sentence):
+        return "fact", turn_round(sentence)
+    return "nothing", ""
 
 
 def _tells(sentence: str) -> bool:

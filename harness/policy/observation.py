@@ -70,12 +70,11 @@ class Heard:
 @lru_cache(maxsize=4096)
 def hear(text: str) -> Heard:
     """Read a user's last words; of two sentences that say a thing of one kind the later counts."""
-    read = [_sentence(s) for s in _SENTENCE.findall(text)]
-    return Heard(
-        mood=MOODS.index(_last([r[0] for r in read], "unspoken")),
-        cue=CUES.index(_last([r[1] for r in read], "none")),
-        change=CHANGES.index(_last([r[2] for r in read], "neutral")),
-    )
+    mood, cue, change = "unspoken", "none", "neutral"
+    for said in _SENTENCE.findall(text):
+        heard = _sentence(said)
+        mood, cue, change = heard[0] or mood, heard[1] or cue, heard[2] or change
+    return Heard(MOODS.index(mood), CUES.index(cue), CHANGES.index(change))
 
 
 @lru_cache(maxsize=4096)
@@ -89,7 +88,3 @@ def _sentence(sentence: str) -> tuple[str | None, str | None, str | None]:
 
 def _match(kind: str, words: str) -> str | None:
     return next((name for name, pattern in _PATTERNS[kind] if pattern.search(words)), None)
-
-
-def _last(found: list[str | None], default: str) -> str:
-    return next((name for name in reversed(found) if name is not None), default)

@@ -6,7 +6,7 @@ import io
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,9 @@ def _table(turns: Sequence[TurnRecord]) -> Any:
     schema = pa.schema({f.name: kinds[str(f.type).split(" | ")[0]] for f in fields(TurnRecord)})
     if not turns:
         return schema.empty_table()
-    lines = "\n".join(json.dumps(asdict(turn)) for turn in turns).encode()
+    names = schema.names
+    rows = [{name: getattr(turn, name) for name in names} for turn in turns]
+    lines = "\n".join(map(json.dumps, rows)).encode()
     return arrow_json.read_json(
         io.BytesIO(lines),
         arrow_json.ReadOptions(use_threads=False, block_size=len(lines) + 1),

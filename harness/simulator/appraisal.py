@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from harness.config import STRATEGIES
 from harness.simulator import dynamics
@@ -29,6 +31,10 @@ START_NLL_LIMIT = 1.2
 """Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
 drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
 lies nearer to gibberish than to fluency."""
+_KNOWN_TO = tuple(COMMON_STEMS.union(*facts) for facts in FACT_STEMS)
+"""Stems that a fact of another's may share with each person's own."""
+_FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
+"""Of a strategy used last, before that, or earlier."""
 _PLACE = {name: number for number, name in enumerate(STRATEGIES)}
 
 
@@ -75,14 +81,14 @@ def appraise(
     """How `reading` strikes the user of `state`."""
     fresh = _fresh(reading, state)
     stale = len(reading.said) - len(fresh)
-    kinds = frozenset(s.strategy for s in fresh if s.strategy is not None)
+    kinds = frozenset([s.strategy for s in fresh if s.strategy is not None])
     return Appraisal(
-        worth=STALE if puzzled else _worth(kinds, stale, state, rule),
+        worth=STALE if puzzled else _worth(kinds, stale, state.user.intention, state.trust, rule),
         pick_up=_pick_up(reading, state),
         confusion=CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
-        fatigue=_mean_fatigue(frozenset(reading.strategies), state),
-        form=_form(reading, cut),
+        fatigue=_mean_fatigue(reading.kinds, state.heard),
+        form=_form(reading.word_count, len(reading.kinds), cut),
         hurt=HURT if reading.hurts else 0.0,
         puzzled=PUZZLED if puzzled else 0.0,
     )
@@ -90,60 +96,66 @@ def appraise(
 
 def _fresh(reading: Reading, state: State) -> list[Sentence]:
     """The sentences that mean something: not said before, nor the user's own, nor flattery."""
-    fresh = list[Sentence]()
-    before = [*state.sentences]
+    fresh, before = list[Sentence](), state.sentences
     for sentence in reading.said:
-        if not sentence.hollow and not any(map(sentence.much_like, before)):
+        if not sentence.hollow and not sentence.said_before(before):
             fresh.append(sentence)
-        before.append(sentence.plain)
+        before = (*before, sentence.plain)
     return fresh
 
 
-def _worth(kinds: frozenset[str], stale: int, state: State, rule: Acceptance) -> float:
-    """Mean over the strategies and what is stale, so that no sentence can hedge another."""
+@lru_cache(maxsize=16384)
+def _worth(
+    kinds: frozenset[str], stale: int, intention: str, trust: int, rule: Acceptance
+) -> float:
+    """Mean over the strategies and what is stale, so that no sentence can hedge another.
+
+    Kept: strategies are few, and so are their sets.
+    """
     if not kinds:
         return STALE if stale else NOTHING_SAID
-    wanted = fits(state.user.intention, state.trust)
+    wanted = fits(intention, trust)
     values = [dynamics.worth(wanted[_PLACE[k]], KINDNESS[k], rule) for k in sorted(kinds)]
     values += [STALE] * stale
     return sum(values) / len(values)
 
 
 def _pick_up(reading: Reading, state: State) -> float:
-    told, person = state.told, state.user.person
+    told, person, value = state.told, state.user.person, 0.0
     spoken = [number for who, number in reading.facts if who == person and number < told.facts]
-    value = 0.0
     if told.fresh_fact and told.facts - 1 in spoken:
         value = FRESH_FACT
     elif spoken:
         value = OLDER_FACT
-    return value + (FEELING if reading.feelings & told.feelings else 0.0)
+    return value if reading.feelings.isdisjoint(told.feelings) else value + FEELING
 
 
 def _foreign(reading: Reading, state: State) -> int:
     """How many things the reply speaks of that this user never said: feelings, another's facts."""
     wrong = len(reading.feelings - state.told.feelings)
     others = [FACT_STEMS[who][n] for who, n in reading.facts if who != state.user.person]
-    known = COMMON_STEMS.union(*FACT_STEMS[state.user.person]) if others else COMMON_STEMS
+    if not others:
+        return wrong
+    known = _KNOWN_TO[state.user.person]
     return wrong + any(len((fact & reading.stems) - known) > 1 for fact in others)
 
 
-def _mean_fatigue(kinds: frozenset[str], state: State) -> float:
-    return -sum(_fatigue(kind, state) for kind in kinds) / max(1, len(kinds))
+def _mean_fatigue(kinds: frozenset[str], heard: Sequence[frozenset[str]]) -> float:
+    return -sum([_fatigue(kind, heard) for kind in kinds]) / max(1, len(kinds))
 
 
-def _fatigue(kind: str, state: State) -> float:
-    heard = state.heard
-    if heard and kind in heard[-1]:
-        return dynamics.LAST
-    if len(heard) > 1 and kind in heard[-2]:
-        return dynamics.PREVIOUS
-    return dynamics.EARLIER if any(kind in past for past in heard[:-2]) else 0.0
+def _fatigue(kind: str, heard: Sequence[frozenset[str]]) -> float:
+    for ago, past in enumerate(reversed(heard)):
+        if kind in past:
+            return _FATIGUE[min(ago, 2)]
+    return 0.0
 
 
-def _form(reading: Reading, cut: bool) -> float:
+@lru_cache(maxsize=4096)
+def _form(words: int, kinds: int, cut: bool) -> float:
+    """Kept: a handful of values, asked for at every reply."""
     value = CUT if cut else 0.0
-    if reading.word_count < 4:
+    if words < 4:
         value += TOO_SHORT
-    value += TOO_LONG * min(3, max(0, reading.word_count - 1) // LONG_WORDS)
-    return value + TOO_MANY * max(0, len(frozenset(reading.strategies)) - 2)
+    value += TOO_LONG * min(3, max(0, words - 1) // LONG_WORDS)
+    return value + TOO_MANY * max(0, kinds - 2)

@@ -67,7 +67,7 @@ def _feelings(state: State) -> tuple[str, ...]:
     feelings = state.user.persona.feelings
     if state.emotion < voice.LIGHTER:
         return feelings
-    return tuple(f for f in feelings if f in state.told.feelings)
+    return tuple([f for f in feelings if f in state.told.feelings])
 
 
 def _need(

@@ -51,7 +51,17 @@ def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
     """Whether a sentence, in plain words and speaking of `facts`, is a user's own."""
     if plain in LINES or _OWN_FEELING.search(plain):
         return True
+    told = [FACTS[fact] for fact in facts]
+    if plain in TOPICS or plain in told:
+        return True
+    if not _in_first_person(plain):
+        return False
     whole = f" {plain} "
-    told = [FACTS[fact] for fact in facts if f" {FACTS[fact]} " in whole]
-    told += [topic for topic in TOPICS if f" {topic} " in whole]
-    return any(line == plain or not _FIRST_PERSON.isdisjoint(line.split()) for line in told)
+    return any(f" {line} " in whole for line in (*_OWN_TOPICS, *filter(_in_first_person, told)))
+
+
+def _in_first_person(plain: str) -> bool:
+    return not _FIRST_PERSON.isdisjoint(plain.split())
+
+
+_OWN_TOPICS = tuple(filter(_in_first_person, TOPICS))

@@ -11,7 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -79,8 +79,9 @@ def english() -> Neighbours:
 
 
 def _classes(clause: Sequence[str], frequent: frozenset[str]) -> list[str]:
-    return ["^", *(w if w in frequent else _ending(w) for w in clause), "$"]
+    return ["^", *[w if w in frequent else _ending(w) for w in clause], "$"]
 
 
+@lru_cache(maxsize=16384)
 def _ending(word: str) -> str:
     return next(("-" + e for e in _ENDINGS if word.endswith(e)), "-")

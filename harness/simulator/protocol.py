@@ -61,6 +61,12 @@ class UserTurn:
     state: Any
     """The simulator's own, immutable."""
 
+    def with_state(self, state: Any) -> UserTurn:
+        return UserTurn(
+            self.text, self.emotion, self.change, self.reported_emotion, self.ended,
+            self.strategies, self.flagged, self.why, state,
+        )  # fmt: skip
+
 
 class UserSimulator(Protocol):
     """One difficulty's users."""

@@ -6,6 +6,7 @@ Texts vary more than sentences, so what is costly is remembered sentence by sent
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -55,22 +56,22 @@ class Sentence:
     hollow: bool
     """It is what a user says, not what is said to one; or praise that nobody takes for meant."""
 
-    def much_like(self, other: str) -> bool:
-        """Whether it says what `other`, in plain words, has said before, a word or two aside."""
-        if self.plain == other:
+    def said_before(self, earlier: Collection[str]) -> bool:
+        """Whether one of `earlier`, in plain words, says the same, a word or two aside."""
+        if self.plain in earlier:
             return True
-        count = len(self.stems)
+        stems, told, count = self.stems, self.told, len(self.stems)
         if count < 3:
             return False
-        theirs, frame = _stems_and_frame(other)
-        if not self.told and count > 3 and self.frame == frame:
-            return True
-        shared = len(self.stems & theirs)
-        alike = shared / (count + len(theirs) - shared)
-        if self.told:
-            return alike >= ALIKE_OF_FACT
-        within = shared == min(count, len(theirs))
-        return alike >= (ALIKE_WITHIN if within else ALIKE)
+        for other in earlier:
+            theirs, frame = _stems_and_frame(other)
+            if frame == self.frame and count > 3 and not told:
+                return True
+            shared, more = len(stems & theirs), len(theirs)
+            least = ALIKE_WITHIN if shared in (more, count) else ALIKE
+            if shared / (count + more - shared) >= (ALIKE_OF_FACT if told else least):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +80,14 @@ class Reading:
 
     said: tuple[Sentence, ...]
     strategies: tuple[str, ...]
+    kinds: frozenset[str]
+    """The same, each once."""
     stems: frozenset[str]
     feelings: frozenset[str]
     facts: frozenset[tuple[int, int]]
     """(persona, fact) spoken of, by index."""
-    sentences: frozenset[str]
+    sentences: tuple[str, ...]
+    """In plain words."""
     word_count: int
     hurts: bool
     fault: str | None
@@ -94,13 +98,15 @@ def read(text: str) -> Reading:
     """The reading of `text`; it never fails, whatever the text."""
     text = text[: surface.MAX_CHARACTERS + 1]
     parts = [_read_sentence(part) for part in sentences(text)]
+    strategies = tuple([s for part in parts for s in part.strategies])
     return Reading(
-        said=tuple(s for part in parts for s in part.said),
-        strategies=tuple(s for part in parts for s in part.strategies),
+        said=tuple([s for part in parts for s in part.said]),
+        strategies=strategies,
+        kinds=frozenset(strategies),
         stems=frozenset().union(*(part.stems for part in parts)),
         feelings=frozenset().union(*(part.feelings for part in parts)),
         facts=frozenset().union(*(part.facts for part in parts)),
-        sentences=frozenset().union(*(part.sentences for part in parts)),
+        sentences=tuple([s for part in parts for s in part.sentences]),
         word_count=sum(part.word_count for part in parts),
         hurts=any(part.hurts for part in parts),
         fault=surface.fault(text),
@@ -118,10 +124,11 @@ def _read_sentence(sentence: str) -> Reading:
     return Reading(
         said=(Sentence(plain, stems, frame, strategy, bool(facts), hollow),),
         strategies=(strategy,) if strategy else (),
+        kinds=frozenset((strategy,) if strategy else ()),
         stems=stems,
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
         facts=facts,
-        sentences=frozenset((plain,)),
+        sentences=(plain,),
         word_count=len(found),
         hurts=dismisses(sentence),
         fault=None,
@@ -136,7 +143,7 @@ def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
-    shared = Counter(fact for stem in stems for fact in _FACTS_BY_STEM.get(stem, ()))
+    shared = Counter([fact for stem in stems for fact in _FACTS_BY_STEM.get(stem, ())])
     return [
         (person, number)
         for (person, number), count in shared.items()

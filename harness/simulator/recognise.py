@@ -35,7 +35,7 @@ def _begins(patterns: Iterable[str]) -> re.Pattern[str]:
 
 
 def _holds(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?:^|\b)(?:{'|'.join(patterns)})\b")
+    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
 
 
 def _by_strategy(entries: Entries, anchored: bool) -> list[tuple[str, re.Pattern[str]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from harness.config import DifficultyConfig
 from harness.simulator.draws import normal, pick, uniforms
@@ -15,13 +16,19 @@ _INDEX = {person.name: number for number, person in enumerate(EVERYONE)}
 
 def who(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:
     """The user whom the keys of one group share, and the uniform draws left for the opening."""
-    u = uniforms("user", key.seed, key.split, key.step, key.group)
+    u = _group_draws(key.seed, key.split, key.step, key.group)
     user = User(
         _INDEX[pick(PEOPLE[key.split], u[0]).name],
         pick(tuple(difficulty.intentions), u[1]),
         pick(tuple(difficulty.temperaments), u[2]),
     )
     return user, u[3:]
+
+
+@lru_cache(maxsize=1024)
+def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, ...]:
+    """Kept: each conversation of a group asks for them, and once more when it is recorded."""
+    return uniforms("user", seed, split, step, group)
 
 
 def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:

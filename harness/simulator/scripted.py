@@ -28,9 +28,15 @@ class _Got:
     def strategies(self) -> tuple[str, ...]:
         return self.reading.strategies if self.puzzle is None else ()
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        return self.reading.kinds if self.puzzle is None else frozenset()
+
     def why(self) -> dict[str, float | str]:
-        puzzle = {} if self.puzzle is None else {"puzzle": self.puzzle}
-        return {**self.parts.as_dict(), "logit": self.logit, **puzzle}
+        why: dict[str, float | str] = {**self.parts.as_dict(), "logit": self.logit}
+        if self.puzzle is not None:
+            why["puzzle"] = self.puzzle
+        return why
 
 
 class ScriptedSimulator:
@@ -123,8 +129,8 @@ class ScriptedSimulator:
             turn=state.turn + 1,
             trust=next_trust(state.trust, got.strategies, offended, self._shown, u[4]),
             momentum=1 if rises else -1,
-            heard=(*state.heard, frozenset(got.strategies)),
-            sentences=state.sentences | got.reading.sentences,
+            heard=(*state.heard, got.kinds),
+            sentences=(*state.sentences, *got.reading.sentences),
         )
 
 

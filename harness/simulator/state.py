@@ -51,8 +51,8 @@ class State:
     """1 after a reply that helped, -1 after one that did not, 0 at the opening."""
     heard: tuple[frozenset[str], ...] = ()
     """Strategies of each reply so far."""
-    sentences: frozenset[str] = frozenset()
-    """Sentences the policy has said."""
+    sentences: tuple[str, ...] = ()
+    """Sentences the policy has said, in plain words, in order."""
 
     def with_told(self, told: Told) -> State:
         return State(

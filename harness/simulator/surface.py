@@ -56,8 +56,10 @@ STOCK_KINDS, LEAST_STUFFED = 2, 4
 SINGLE_WORDS = 3
 """Most clauses of one word in a sentence: `Cry, ramble, shout, anything you need.`"""
 SYMBOLS = 4
-_JOINED = re.compile(r"[a-z]{3,}[.?!][a-zA-Z]{3,}")
-_ODD_STOPS = re.compile(r"(?=[.?!]{2})[.?!]*(?:\.[?!]|[?!]\.)")
+_PLAIN = re.compile(r"[A-Za-z ,.;?!'-]+")
+"""What most replies are made of, and none of what `_signs` looks for."""
+_JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
+_ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064]")
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
@@ -82,10 +84,10 @@ def fault(text: str) -> str | None:
     """What is wrong with `text` as language; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
         return "endless"
-    found = words(text)
+    parts = sentences(text)
+    found = [word for part in parts for word in words(part)]
     if not found:
         return "empty"
-    parts = sentences(text)
     checks = itertools.chain([_shape(text), _repetition(parts, found)], map(_sentence, parts))
     return next((wrong for wrong in checks if wrong), None)
 
@@ -93,16 +95,23 @@ def fault(text: str) -> str | None:
 def _shape(text: str) -> str | None:
     """Signs that are not those of somebody who talks."""
     text = text.strip()
-    if _foreign(text) or _MIXED.search(text):
-        return "another script"
-    markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    if markup or _CONTROL.search(text) or len(_CASES.findall(text)) > SYMBOLS:
+    if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
+        return wrong
+    if len(_CASES.findall(text)) > SYMBOLS:
         return "signs that nobody says"
-    if _SPEAKER.search(text):
+    if ":" in text and _SPEAKER.search(text):
         return "speaks for somebody else"
     if text[-1] in ",;:-":
         return "not a whole sentence"
     return "no space after a stop" if _ODD_STOPS.search(text) or _JOINED.search(text) else None
+
+
+def _signs(text: str) -> str | None:
+    """Of letters, blanks and common stops alone there is nothing to be said here."""
+    if _foreign(text) or _MIXED.search(text):
+        return "another script"
+    markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
+    return "signs that nobody says" if markup or _CONTROL.search(text) else None
 
 
 def _foreign(text: str) -> bool:
@@ -111,9 +120,11 @@ def _foreign(text: str) -> bool:
 
 
 def _repetition(parts: list[str], found: list[str]) -> str | None:
-    openings = Counter(tuple(words(part)[:3]) for part in parts)
+    openings = Counter([tuple(words(part)[:3]) for part in parts] if len(parts) > 1 else ())
     if any(n > 1 and len(o) == 3 and not FUNCTION_WORDS.issuperset(o) for o, n in openings.items()):
         return "sentences that begin alike"
+    if len(found) - len(set(found)) < 3:  # no word more than three times
+        return None
     counts = Counter(w for w in found if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
     return "one word again and again" if most > max(3, len(found) / 12) else None
@@ -155,7 +166,7 @@ def _stuffed(clause: list[str]) -> bool:
     """Wordings of several strategies, and nothing that joins them."""
     if len(clause) < LEAST_STUFFED:
         return False
-    joints = sum(w in _JOINING for w in clause[1:])
+    joints = sum([w in _JOINING for w in clause[1:]])
     return stock_kinds(clause) > min(STOCK_KINDS, 1 + joints)
 
 
@@ -163,15 +174,16 @@ def _vocabulary(found: list[str], single: int) -> str | None:
     count, known = len(found), english().words
     if 6 * sum(map(_odd, found)) > count:
         return "not a word"
-    if count > 3 and sum(w in known for w in found) < KNOWN_SHARE * count:
+    if count > 3 and sum([w in known for w in found]) < KNOWN_SHARE * count:
         return "another language"
-    if count > 6 and sum(w in FUNCTION_WORDS for w in found) < FUNCTION_SHARE * count:
+    if count > 6 and sum([w in FUNCTION_WORDS for w in found]) < FUNCTION_SHARE * count:
         return "a list of words"
     if single > SINGLE_WORDS:
         return "a list of words"
     if found[0] in NEED_SUBJECT:
         return "no subject"
-    if any(n > 3 for w, n in Counter(found).items() if w not in FUNCTION_WORDS):
+    often = Counter(found) if count - len(set(found)) > 2 else {}
+    if any(n > 3 for w, n in often.items() if w not in FUNCTION_WORDS):
         return "one word again and again"
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from harness.config import STRATEGIES
 from harness.simulator.dynamics import Disclosure
@@ -14,6 +15,7 @@ LOSS = 0.7
 """Chance that a hurtful or unintelligible reply loses some."""
 
 
+@lru_cache(maxsize=256)
 def growth_probability(kind: str, shown: Disclosure) -> float:
     return min(1.0, GROWTH[kind] * (0.25 + 0.95 * shown.expression))
 
@@ -24,5 +26,5 @@ def next_trust(
     """Trust, 0 to MAX_TRUST, after a reply with strategies `kinds`."""
     if offended:
         return max(0, trust - 1) if u < LOSS else trust
-    chance = max((growth_probability(kind, shown) for kind in kinds), default=0.0)
+    chance = max([growth_probability(kind, shown) for kind in kinds], default=0.0)
     return min(MAX_TRUST, trust + 1) if u < chance else trust

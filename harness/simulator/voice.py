@@ -84,7 +84,9 @@ def need(shown: str, intention: str, emotion: int, said: Sequence[str], u: float
     else:
         pool = need_lines.NEED["met" if met else shown][intention]
     latest = said[-(len(pool) - 1) :]
-    return pick(tuple(line for line in pool if line not in latest), u)
+    if not latest:
+        return pick(pool, u)
+    return pick(tuple([line for line in pool if line not in latest]), u)
 
 
 def farewell(ended: str, hurt: bool, user: User) -> str:

@@ -125,6 +125,7 @@ def stem(word: str) -> str:
     return word[:-1] + "i" if word.endswith("y") else word.removesuffix("e")
 
 
+@lru_cache(maxsize=4096)
 def content(text: str) -> frozenset[str]:
     """Stems of the words that carry a matter; of nearly all words where fewer than two do."""
     found = words(text)

@@ -154,7 +154,7 @@ def take_over(
 
 def _rekeyed(turn: UserTurn, key: ConversationKey) -> UserTurn:
     """The moment of `turn` in conversation `key`: of a state, the key is what draws go by."""
-    return replace(turn, state=replace(turn.state, key=key))
+    return turn.with_state(replace(turn.state, key=key))
 
 
 class _Wave:

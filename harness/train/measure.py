@@ -137,24 +137,19 @@ def turn_records(
             float(sums[i * stride + n] / counts[i * stride + n]) if counts[i * stride + n] else None
             for n in range(1, len(conversation.exchanges) + 1)
         ]
-        records.extend(
-            replace(record, level=conversation.level, temperament=conversation.temperament)
-            for record in (
-                *_earlier(conversation),
-                *_records(conversation, advantages[i].tolist(), means),
-            )
-        )
+        records += _earlier(conversation)
+        records += _records(conversation, advantages[i].tolist(), means)
     return records
 
 
 def _earlier(conversation: Conversation) -> list[TurnRecord]:
     """What was said before the policy took over; it taught nothing."""
-    key, said = (conversation.key.group, conversation.key.sample), conversation.before
+    said = conversation.before
     heard = [conversation.start.opening, *(e.answer for e in said)] if conversation.start else []
     records: list[TurnRecord] = []
     for turn, (user, exchange) in enumerate(zip(heard, said, strict=False), start=-len(said)):
-        records.append(_user_record(key, turn, user.text, None, user.emotion, None, None))
-        reply = _policy_record(key, turn + 1, exchange, None, 0.0)
+        records.append(_user_record(conversation, turn, user.text, None, user.emotion, None, None))
+        reply = _policy_record(conversation, turn + 1, exchange, None, 0.0)
         records.append(replace(reply, speaker="reference", advantage=None))
     return records
 
@@ -163,26 +158,30 @@ def _records(
     conversation: Conversation, advantages: Sequence[float], entropies: Sequence[float | None]
 ) -> list[TurnRecord]:
     opening, before = conversation.opening, conversation.opening.emotion
-    key = (conversation.key.group, conversation.key.sample)
-    records = [_user_record(key, 0, opening.text, None, before, opening.ended, None)]
+    records = [_user_record(conversation, 0, opening.text, None, before, opening.ended, None)]
     for turn, (exchange, entropy) in enumerate(
         zip(conversation.exchanges, entropies, strict=True), start=1
     ):
-        records.append(_policy_record(key, turn, exchange, entropy, advantages[turn - 1]))
-        answer = exchange.answer
+        answer, now = exchange.answer, exchange.answer.emotion
         why = json.dumps(dict(answer.why))
-        records.append(
-            _user_record(key, turn, answer.text, before, answer.emotion, answer.ended, why)
+        records += (
+            _policy_record(conversation, turn, exchange, entropy, advantages[turn - 1]),
+            _user_record(conversation, turn, answer.text, before, now, answer.ended, why),
         )
-        before = answer.emotion
+        before = now
     return records
 
 
 def _policy_record(
-    key: tuple[int, int], turn: int, exchange: Exchange, entropy: float | None, advantage: float
+    conversation: Conversation,
+    turn: int,
+    exchange: Exchange,
+    entropy: float | None,
+    advantage: float,
 ) -> TurnRecord:
     return TurnRecord(
-        *key,
+        conversation.key.group,
+        conversation.key.sample,
         turn,
         "policy",
         exchange.reply.text,
@@ -194,11 +193,13 @@ def _policy_record(
         start_nll=exchange.reply.start_nll,
         ended=None,
         why=None,
+        level=conversation.level,
+        temperament=conversation.temperament,
     )
 
 
 def _user_record(
-    key: tuple[int, int],
+    conversation: Conversation,
     turn: int,
     text: str,
     before: int | None,
@@ -206,7 +207,11 @@ def _user_record(
     ended: str | None,
     why: str | None,
 ) -> TurnRecord:
-    return TurnRecord(*key, turn, "user", text, None, before, after, None, None, None, ended, why)
+    key, level, temperament = conversation.key, conversation.level, conversation.temperament
+    return TurnRecord(
+        key.group, key.sample, turn, "user", text, None, before, after, None, None, None, ended,
+        why, level, temperament,
+    )  # fmt: skip
 
 
 def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:

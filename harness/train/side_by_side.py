@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from harness.simulator.asking import Answers, ask
 from harness.simulator.protocol import (
@@ -40,7 +39,7 @@ class SideBySide:
         asked: list[tuple[list[int], Answers]] = []
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
-            plain = [replace(turns[i], state=turns[i].state[1]) for i in mine]
+            plain = [turns[i].with_state(turns[i].state[1]) for i in mine]
             asked.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
 
         def wait() -> list[UserTurn]:
@@ -54,4 +53,4 @@ class SideBySide:
 
 
 def _marked(number: int, turn: UserTurn) -> UserTurn:
-    return replace(turn, state=(number, turn.state))
+    return turn.with_state((number, turn.state))

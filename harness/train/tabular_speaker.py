@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from harness.config import STRATEGIES
-from harness.policy.grammar import speak
+from harness.policy.grammar import say
+from harness.policy.listening import NOTHING, heard_more, listen
 from harness.policy.tabular import (
     MAX_TURNS,
     NOTHING_YET,
@@ -48,7 +49,7 @@ class TabularSpeaker:
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
         self._uniform = self._draws.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
-        self._heard: list[list[str]] = [[] for _ in range(count)]
+        self._known = [NOTHING] * count
         self._own = np.full(count, NOTHING_YET)
         self._before = np.zeros(count, dtype=np.int64)
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
@@ -56,7 +57,7 @@ class TabularSpeaker:
     def take_over(self, starts: Sequence[Start]) -> None:
         """Go on after what others have said, as if the policy had."""
         self._before = np.array([len(start.said) for start in starts])
-        self._heard = [start.heard for start in starts]
+        self._known = [listen(start.heard) for start in starts]
         self._own = np.array([_last_strategy(start) for start in starts])
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
@@ -69,10 +70,10 @@ class TabularSpeaker:
         self._own[mine] = act
         self._log.append((seen, act, mine))
         replies = []
-        for i, words, a in zip(live, heard, act.tolist(), strict=True):
-            self._heard[i].append(words)
-            draw = iter(self._uniform[i, turn, 1:].tolist()).__next__
-            replies.append(SupporterReply(speak(STRATEGIES[a], self._heard[i], draw)))
+        draws = self._uniform[mine, turn, 1:].tolist()
+        for i, words, a, own in zip(live, heard, act.tolist(), draws, strict=True):
+            self._known[i] = heard_more(self._known[i], words)
+            replies.append(SupporterReply(say(STRATEGIES[a], self._known[i], iter(own).__next__)))
         return replies
 
     def acts(self) -> Acts:

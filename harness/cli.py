@@ -165,6 +165,8 @@ def fit_entropy_law(
     with workers.others(devices.cores()) as pool:
         if workers.likely_many(paths):  # the others import what this process does, meanwhile
             workers.prepare(pool, "harness.law.many_runs")
+            if figures is not Figures.NONE:  # matplotlib: later, this process would wait for it
+                workers.prepare(pool, "harness.report.figures")
         from harness import fitting
 
         wanted = fitting.Wanted(

@@ -104,6 +104,7 @@ def image(figure: Figure, kind: str) -> bytes:
     with styled():
         figure.set_dpi(DOTS_PER_INCH)
         getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=silent[kind])
+        figure.set_layout_engine("none")  # a second image is laid out as the first, not anew
     return file.getvalue()
 
 

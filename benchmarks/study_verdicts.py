@@ -138,9 +138,11 @@ def of_seeds_needed(studies: int) -> Iterator[str]:
     for truths, pairs, spread in product(kinds, PAIRS[:3], SPREADS):
         found = again(Cell(pairs, spread, truths), studies)
         count = len(found.asked)
+        asked = round(float(np.median(found.asked))) if count else "-"
+        decided = (count - words[UNDECIDED] for words in (found.anew, found.kept))
         yield _row(
-            *(_named(truths), pairs, spread, count, round(float(np.median(found.asked)))),
-            *(share(count - words[UNDECIDED], count) for words in (found.anew, found.kept)),
+            *(_named(truths), pairs, spread, count, asked),
+            *(share(number, count) if count else "-" for number in decided),
             *(share(found.at_last[word], studies) for word in VERDICTS[:2]),
         )
 

@@ -164,9 +164,8 @@ def fit_entropy_law(
 
     with workers.others(devices.cores()) as pool:
         if workers.likely_many(paths):  # the others import what this process does, meanwhile
-            workers.prepare(pool, "harness.law.many_runs")
-            if figures is not Figures.NONE:  # matplotlib: later, this process would wait for it
-                workers.prepare(pool, "harness.report.figures")
+            drawing = () if figures is Figures.NONE else ("harness.report.figures",)
+            workers.prepare(pool, "harness.law.many_runs", *drawing)
         from harness import fitting
 
         wanted = fitting.Wanted(

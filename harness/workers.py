@@ -45,6 +45,7 @@ def others(processes: int) -> Iterator[Executor | None]:
         if count < 1:
             yield None
             return
+        atexit.register(gc.freeze)
         with _deaf_children():
             pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
         try:
@@ -76,16 +77,15 @@ def _begin(parent_pid: int) -> None:
 def _rarely_collecting() -> Iterator[None]:
     before = gc.get_threshold()
     gc.set_threshold(*RARELY)
-    atexit.register(gc.freeze)
     try:
         yield
     finally:
         gc.set_threshold(*before)
 
 
-def prepare(pool: Executor | None, module: str) -> None:
-    """Another process imports `module` while this one does something else."""
-    begin(pool, _import, [module])
+def prepare(pool: Executor | None, *modules: str) -> None:
+    """Another process imports `modules` while this one does something else."""
+    begin(pool, _import, modules)
 
 
 def _import(module: str) -> None:

@@ -13,7 +13,7 @@ from harness.law.quantities import Footing, Values
 from harness.law.random_effects import FEWEST_SEEDS, Sample
 from harness.law.results import Interval, Pooled
 
-WEIGHED = ("a", "ceiling", "gain", "entropy_fall")
+WEIGHED = ("a", "ceiling", "gain", "fall")
 """Numbers that have an error of their own, in the order of a seed's values."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from harness.errors import ConfigError
 
 DEFAULT: Mapping[str, float] = {
-    "a": 0.20, "ceiling": 0.05, "onset": 0.10, "gain": 0.05, "entropy_fall": 0.10,
+    "a": 0.20, "ceiling": 0.05, "onset": 0.10, "gain": 0.05, "fall": 0.10,
 }  # fmt: skip
 """a as a share of the mean of both a, ceiling and gain in reward, onset as a share of the run, the
 fall of H in nats."""

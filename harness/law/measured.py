@@ -14,9 +14,9 @@ from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
 from harness.law.results import Interval
 
-TOLD_BY_H = ("a", "ceiling", "onset", "entropy_fall")
-TOLD_BY_H_ALONE = ("onset", "entropy_fall")
-ON_VISITED_STATES = ("a", "onset", "entropy_fall")
+TOLD_BY_H = ("a", "ceiling", "onset", "fall")
+TOLD_BY_H_ALONE = ("onset", "fall")
+ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
 TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points"
 """So begins the reason where there are too few runs to compare, for want of points or of H."""
@@ -122,7 +122,7 @@ def _no_replicates(pair: Pair) -> str | None:
 def _without_replicates(
     pair: Pair, quantity: str, margin: float, on: str | None, why: str
 ) -> Measured:
-    own = [getattr(m.result, quantity, None) for side in pair.sides for m in side.members]
+    own = _of_runs(pair, quantity)
     errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
     values = [i.value for i in own if isinstance(i, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
@@ -133,6 +133,13 @@ def _without_replicates(
         own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
         open=why,
     )
+
+
+def _of_runs(pair: Pair, quantity: str) -> list[Any]:
+    """What each run says of it by itself."""
+    if quantity == "fall":
+        return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
+    return [getattr(m.result, quantity) for side in pair.sides for m in side.members]
 
 
 def _replicates(side: Side) -> int:
@@ -165,7 +172,8 @@ def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
     where = " within the H that all of them pass through" if quantity == "a" else ""
-    reason = f"{TOO_FEW} and a moving H{where}; {seeds[0]} and {seeds[1]} have"
+    moving = "" if quantity == "fall" else f" and a moving H{where}"
+    reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
     return {"incomparable" if quantity == "a" else "open": reason}
 
 

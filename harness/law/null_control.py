@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.law import binning, regime, trend
+from harness.law.beside import Trace
 from harness.law.clean import Points
 from harness.law.identity import Identity
 from harness.law.interval import half_width
@@ -110,9 +111,9 @@ def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval 
     return _minus(won, mean) if won and mean else None
 
 
-def fall_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+def fall_beyond(own: Trace, nulls: Sequence[Trace], until: float) -> Interval | None:
     """Fall of H of a run minus the mean fall of its null controls, nats, up to `until`."""
-    fell, *others = (fall(p.entropy[p.steps <= until]) for p in (own, *nulls))
+    fell, *others = (fall(h.values[h.steps <= until]) for h in (own, *nulls))
     mean = _mean(others)
     return _minus(fell, mean) if fell and mean else None
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.law import null_control, regime, shared_range
+from harness.law.beside import NOT_HELD, Trace
 from harness.law.clean import Points
 from harness.law.groups import Member
 from harness.law.interval import Spread
@@ -13,13 +14,11 @@ from harness.law.pairs import Side
 from harness.law.random_effects import Sample, sample, unweighted
 from harness.law.results import Interval, Onset
 
-QUANTITIES = ("a", "ceiling", "onset", "gain", "entropy_fall")
+QUANTITIES = ("a", "ceiling", "onset", "gain", "fall")
 COLLAPSES = ("terminal_fall", "budget_spent")
 
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
-Beyond = Callable[[Points, Sequence[Points], float], Interval | None]
-"""What a run did beyond its null controls, up to a step."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,13 @@ class Footing:
 
     def points(self, member: Member) -> Points | None:
         return member.replicate.points_on(self.column_of(member), self.probe)
+
+    def course(self, member: Member) -> Trace:
+        """H at every step that has it."""
+        if not self.probe:
+            return member.replicate.course
+        points = self.points(member)
+        return NOT_HELD if points is None else Trace(points.steps, points.entropy)
 
     def spread(self, member: Member) -> Spread | None:
         """How sure the law of the run is on this footing."""
@@ -84,11 +90,8 @@ def gains(groups: Sequence[Side], footing: Footing) -> Values:
 
 
 def falls(groups: Sequence[Side], footing: Footing) -> Values:
-    points = [[footing.points(m) for m in group.members] for group in groups]
-    return [
-        [null_control.fall(p.entropy) if p is not None else None for p in of_group]
-        for of_group in points
-    ]
+    courses = [[footing.course(m) for m in group.members] for group in groups]
+    return [[null_control.fall(c.values) for c in of_group] for of_group in courses]
 
 
 def net_of_null(quantity: str, groups: Sequence[Side], footing: Footing) -> Values:
@@ -97,17 +100,28 @@ def net_of_null(quantity: str, groups: Sequence[Side], footing: Footing) -> Valu
     `quantity` is one of BEYOND_NULL.
     """
     beyond = BEYOND_NULL[quantity]
-    return [[_net_of_null(beyond, m, footing) for m in group.members] for group in groups]
+    return [[beyond(m, footing) for m in group.members] for group in groups]
 
 
-def _net_of_null(beyond: Beyond, member: Member, footing: Footing) -> Interval | None:
+def _gain_net_of_null(member: Member, footing: Footing) -> Interval | None:
     own, column = footing.points(member), footing.column_of(member)
     known = [null.points_on(column, footing.probe) for null in member.nulls]
     nulls = [points for points in known if points is not None]
     if own is None or not nulls:
         return None
-    until = min(r.last_step for r in (member.replicate, *member.nulls))
-    return beyond(own, nulls, until)
+    return null_control.gain_beyond(own, nulls, _shared_until(member))
+
+
+def _fall_net_of_null(member: Member, footing: Footing) -> Interval | None:
+    if not member.nulls:
+        return None
+    own, nulls = member.replicate.course, [null.course for null in member.nulls]
+    return null_control.fall_beyond(own, nulls, _shared_until(member))
+
+
+def _shared_until(member: Member) -> float:
+    """The last step that a run and all of its null controls have done."""
+    return min(r.last_step for r in (member.replicate, *member.nulls))
 
 
 def samples(values: Values) -> list[Sample]:
@@ -161,10 +175,10 @@ VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {
     "a": slopes,
     "ceiling": ceilings,
     "gain": gains,
-    "entropy_fall": falls,
+    "fall": falls,
 }
-BEYOND_NULL: Mapping[str, Beyond] = {
-    "gain": null_control.gain_beyond,
-    "entropy_fall": null_control.fall_beyond,
+BEYOND_NULL: Mapping[str, Callable[[Member, Footing], Interval | None]] = {
+    "gain": _gain_net_of_null,
+    "fall": _fall_net_of_null,
 }
 """Of these a null control has a number of the same kind, to be taken off."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from harness.law import clean, gates, onset
+from harness.law.beside import NOT_HELD, Trace
 from harness.law.clean import Cleaned, Points
 from harness.law.gates import Fitted
 from harness.law.onset import Course
@@ -42,6 +43,8 @@ class Replicate:
     """Reward column -> its points with H on the states visited."""
     on_probe: Mapping[str, Points] = field(default_factory=dict)
     """Reward column -> the same with H on the frozen prefixes."""
+    course: Trace = NOT_HELD
+    """H on the states visited at every step, whether R was evaluated there or not."""
     probe_course: ProbeCourse | None = None
     first_step: float = 1.0
     last_step: float = 1.0
@@ -70,6 +73,7 @@ def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:
     return Replicate(
         points={reward: headline.points} | {c: p for c, p in points.items() if len(p)},
         on_probe={c: p.points for c, p in probed.items() if len(p.points)},
+        course=Trace(headline.steps, headline.entropy),
         probe_course=_probe_course(probed.get(reward), headline.points),
         first_step=float(headline.steps[0]),
         last_step=float(headline.steps[-1]),

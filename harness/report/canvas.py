@@ -97,14 +97,15 @@ def styled() -> Iterator[None]:
 def image(figure: Figure, kind: str) -> bytes:
     """The figure as png or svg, without dates or versions: the same bytes every time.
 
-    Those of figure.savefig, which draws a figure once more than this, to lay it out.
+    Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
+    of a figure is laid out as the first was.
     """
     file = io.BytesIO()
     silent = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
     with styled():
         figure.set_dpi(DOTS_PER_INCH)
         getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=silent[kind])
-        figure.set_layout_engine("none")  # a second image is laid out as the first, not anew
+        figure.set_layout_engine("none")
     return file.getvalue()
 
 

@@ -18,10 +18,10 @@ from harness.report.figure_text import label, wrapped
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling, gain, fall of H and onset over seeds"
-PANELS = ("a", "ceiling", "gain", "entropy_fall", "onset")
-UNITS = {"a": "a (reward per unit of exp H)", "entropy_fall": "nats", "onset": "share of the run"}
+PANELS = ("a", "ceiling", "gain", "fall", "onset")
+UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Of the others: reward."""
-WITHOUT_REWARD = ("entropy_fall", "onset")
+WITHOUT_REWARD = ("fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
@@ -112,7 +112,7 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
         "a": f"a {on}, {'one' if compared['shared_range'] else 'each its own'} range of H",
         "ceiling": f"ceiling b - a {on}",
         "gain": f"gain of reward {on}",
-        "entropy_fall": "fall of H, states visited",
+        "fall": "fall of H, states visited",
         "onset": "onset of collapse",
     }[quantity]
     return f"{what}{_found(groups, quantity)}"

@@ -24,7 +24,7 @@ PLAIN = (
     "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
     "p_equivalent", "minimum_detectable", "seeds_needed",
 )  # fmt: skip
-QUANTITY = {"entropy_fall": "fall of H"}
+QUANTITY = {"fall": "fall of H"}
 WIDTHS = (9, 21, 9)
 """Of quantity, difference and p; what was decided has the rest."""
 MOST_ROWS = 30

@@ -33,7 +33,7 @@ class Planned:
     def distinct(self) -> dict[tuple[str, int], tuple[str, Point]]:
         """(hash of the config, seed) -> the first arm that has this run, and its point.
 
-        Seed by seed, so that what is done when the study stops early are whole pairs.
+        Seed by seed, so that a study that is cut to fewer seeds has whole pairs of them.
         """
         found: dict[tuple[str, int], tuple[str, Point]] = {}
         for seed in self.stated.seeds:

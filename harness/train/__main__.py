@@ -7,6 +7,7 @@ ends with the exit code that is also in run.json.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import pickle
 import re
@@ -40,6 +41,8 @@ NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeErro
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
 NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
 LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
+UNCOLLECTED = 20_000
+"""New objects before cycles are looked for among them: a tabular step's conversations have none."""
 
 
 def main() -> int:
@@ -145,6 +148,8 @@ def _train(session: Session) -> None:
     if session.config.policy.kind == "tabular":
         from harness.train import tabular
 
+        gc.freeze()  # what was imported stays to the end: nothing to look for in it again and again
+        gc.set_threshold(UNCOLLECTED)
         tabular.train(session)
     else:
         from harness.policy import fetch

@@ -7,7 +7,6 @@ and where the curriculum stands, and a resumed run cannot differ.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,9 +47,6 @@ from harness.train.tabular_speaker import Acts, TabularSpeaker, gathered
 from harness.train.tabular_update import Batch, Update, log_p_of_acts, update
 from harness.train.treatment import Treatment
 
-UNCOLLECTED = 20_000
-"""New objects before cycles are looked for among them: a step's conversations have none."""
-
 
 def train(session: Session) -> None:
     """Run every step that is left."""
@@ -59,8 +55,6 @@ def train(session: Session) -> None:
     policy = _load(saved) if saved else TabularPolicy.start()
     at = Standing(policy, curriculum.begin(config, saved), treatment.begin(config, saved))
     watch = RemedyWatch(session)
-    gc.freeze()  # what was imported stays to the end: nothing to look for in it, again and again
-    gc.set_threshold(UNCOLLECTED)
     session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
         at = _step(session, at, step, watch)

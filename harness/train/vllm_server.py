@@ -16,8 +16,9 @@ from harness.train.vllm_address import NO_ANSWER, answer, lost, reach
 
 AT_ONCE = 256
 """Requests that are under way; the server makes one batch of them."""
-TOLD_BY_CLIENT = (OSError, RuntimeError)
-"""Of a connection and of NCCL; a status that is not 200 it tells by a bare Exception."""
+TOLD_BY_CLIENT = (OSError, RuntimeError, KeyError)
+"""Of a connection, of NCCL, of an answer that is none of vLLM's; a status that is not 200 it tells
+by a bare Exception."""
 
 
 class Completions:
@@ -89,11 +90,19 @@ class Served:
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
-        """For what TRL's client does; what else goes wrong in it is a fault of the program."""
-        try:
-            with in_time(self._deadline_s, self._hung):
-                yield
-        except Exception as error:
-            if isinstance(error, TOLD_BY_CLIENT) or type(error) is Exception:
-                raise lost(self._url, error) from error
-            raise
+        with told_by_client(self._url), in_time(self._deadline_s, self._hung):
+            yield
+
+
+@contextlib.contextmanager
+def told_by_client(url: str) -> Iterator[None]:
+    """Raises StoppedError for what TRL's client raises within: a server that is lost.
+
+    What else goes wrong is a fault of the program.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, TOLD_BY_CLIENT) or type(error) is Exception:
+            raise lost(url, error) from error
+        raise

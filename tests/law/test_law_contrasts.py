@@ -37,7 +37,7 @@ def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> Non
         "ceiling",
         "onset",
         "gain",
-        "entropy_fall",
+        "fall",
     ]
     assert set(ceiling) >= {"with", "quantity", "difference", "low", "high", "p_holm", "decision"}
 
@@ -61,27 +61,6 @@ def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
     assert a["decision"] == "differs"
     assert a["low"] < 0.2 < a["high"]
     assert a["margin"] == pytest.approx(0.2 * 0.3, rel=0.1)
-
-
-def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_path: Path) -> None:
-    def probed(log: Log) -> list[dict[str, Any]]:
-        return [{**line, "entropy/probe": line["entropy"]} for line in rows(log)]
-
-    def elsewhere(log: Log) -> list[dict[str, Any]]:
-        return [{**line, "entropy/probe": 1.0 + 0.001 * (line["step"] % 7)} for line in rows(log)]
-
-    logs = {"easy": law_with(0.3, 1.1, end=0.5), "hard": law_with(0.3, 1.1, end=0.05)}
-    found = {
-        lines: contrast(
-            analyse([levels(tmp_path / lines.__name__, logs, lines=lines)]), "entropy_fall"
-        )
-        for lines in (probed, elsewhere)
-    }
-    for fall in found.values():
-        assert (fall["decision"], fall["on"], fall["margin"]) == ("differs", None, 0.10)
-        assert fall["low"] < 0.42 < fall["high"]  # the last tenth is on its way down still
-    assert found[probed]["why"] is None
-    assert found[elsewhere]["why"] == "contexts, not policy: not found on entropy/probe"
 
 
 def bent(end: float) -> Callable[[int], Log]:

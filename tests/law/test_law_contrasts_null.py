@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -92,23 +91,6 @@ def test_a_difference_that_the_null_controls_have_too_is_none_net_of_them(tmp_pa
     net = gain["net_of_null"]
     assert net["low"] < 0 < net["high"]
     assert net["high"] - net["low"] < 0.2
-
-
-def test_a_fall_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Path) -> None:
-    for place, (level, own) in enumerate({"easy": 0.1, "hard": 0.4}.items()):
-        for seed, null in itertools.product(SEEDS, (False, True)):
-            u, draw = np.arange(N) / N, np.random.default_rng((place, seed, null))
-            h = 1 - (own if null else own + 0.2) * u + 0.01 * draw.normal(size=N)
-            lines = [
-                {"step": s, "entropy": e, "reward": 0.5 + 0.01 * (s % 7)}
-                for s, e in enumerate(h.tolist(), 1)
-            ]
-            where = tmp_path / f"{level}-{seed}-{null}"
-            synthetic.write_run(where, lines, seed=seed, level=level, null_control=null)
-    fall = of_levels(analyse([tmp_path]), "entropy_fall")
-    assert fall["low"] < SEEN * 0.3 < fall["high"]
-    assert fall["decision"] == "differs"
-    assert fall["net_of_null"]["low"] < 0 < fall["net_of_null"]["high"]
 
 
 def test_the_interval_net_of_the_null_holds_the_truth() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.law.results import Analysis, GroupResult, Pooled
+from harness.law.results import Analysis, Pooled
 from harness.report import canvas, figure_forest, figures, sketches, table_contrasts
 from harness.report.canvas import Drawing
 from harness.report.tables import print_analysis
@@ -34,7 +34,7 @@ def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) ->
     seeds = [
         {
             "run": run, "seed": seed, "a": made.around(0.3, 0.02), "gain": None,
-            "entropy_fall": made.around(0.5 + 0.1 * order, 0.05),
+            "fall": made.around(0.5 + 0.1 * order, 0.05),
             "ceiling": made.around(0.8 - 0.1 * order + 0.01 * seed, 0.02), "onset": onset,
             "reached": 1.0,
         }
@@ -45,7 +45,7 @@ def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) ->
     onset = Pooled(None, None, None, 0, onsets.count(None))
     return {
         "order": order, "on": "eval/medium/reward", "shared_range": True, "seeds": seeds,
-        "a": a, "ceiling": mean, "gain": mean, "entropy_fall": mean,
+        "a": a, "ceiling": mean, "gain": mean, "fall": mean,
         "onset": onset,
     }  # fmt: skip
 
@@ -244,9 +244,7 @@ def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:
 def test_many_groups_are_cut_and_said_to_be() -> None:
     analysis = study()
     one = analysis.groups[1]
-    groups: list[GroupResult] = [
-        dataclasses.replace(one, key={"difficulty": f"level{i}"}) for i in range(50)
-    ]
+    groups = [dataclasses.replace(one, key={"difficulty": f"level{i}"}) for i in range(50)]
     drawing = forest(dataclasses.replace(analysis, groups=tuple(groups)))
     assert "40 of 50 groups" in drawing.figure.get_suptitle()
     assert len({row["group"] for row in drawing.rows}) == 50

@@ -225,6 +225,14 @@ def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatc
         assert mpl.rcParams["font.size"] == 30
 
 
+def test_a_figure_is_laid_out_once_for_all_its_images() -> None:
+    figure = drawn(made.ladder(levels=1, seeds=1))["entropy_law"].figure
+    canvas.image(figure, "png")
+    places = [axes.get_position().bounds for axes in figure.axes]
+    canvas.image(figure, "svg")
+    assert [axes.get_position().bounds for axes in figure.axes] == places
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) -> None:

@@ -19,6 +19,13 @@ def planned(*words: str) -> Planned:
     return arms.plan("mine", file.read("mine"), words)
 
 
+def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    runs = [(point.config.seed, arm) for arm, point in planned().distinct().values()]
+    assert runs == [(1, "medium"), (1, "hard"), (2, "medium"), (2, "hard")]
+
+
 @pytest.mark.slow
 def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -26,7 +33,7 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeyp
     first = planned()
     root = folder.default(first)
     assert folder.settle(first, root).changed == []
-    names = ["0-medium-seed1", "1-medium-seed2", "2-hard-seed1", "3-hard-seed2"]
+    names = ["0-medium-seed1", "1-hard-seed1", "2-medium-seed2", "3-hard-seed2"]
     assert [row.name for row in ledger.read(root).runs] == names
     assert folder.settle(planned(), root).changed == []
 
@@ -43,7 +50,7 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeyp
     assert again.stated["links"]["hard gains less"]["direction"] == "less"
     assert [row.name for row in ledger.read(root).runs][:4] == names
     assert len(ledger.read(root).runs) == 9
-    assert again.arms["hard"] == {"1": names[2], "2": names[3], "3": "5-hard-seed3"}
+    assert again.arms["hard"] == {"1": names[1], "2": names[3], "3": "7-hard-seed3"}
 
     written(tmp_path)
     assert folder.settle(planned(), root).changed == again.changed  # it stays said

@@ -20,7 +20,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.train.engine import Ask, in_time
 from harness.train.vllm_address import reach
-from harness.train.vllm_server import Completions
+from harness.train.vllm_server import Completions, told_by_client
 
 ASK = Ask([[5, 6], [7]], [11, 12], 4, 3, 1.5)
 
@@ -109,3 +109,21 @@ def test_a_server_that_hangs_is_given_up_on() -> None:
         with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, told.append):
             complete(ASK)
     assert told == ["after 0.08 s of waiting for vLLM (trainer.engine_deadline_s)"]
+
+
+@pytest.mark.parametrize(
+    "error", [ConnectionError("refused"), RuntimeError("NCCL"), KeyError("world_size"),
+              Exception("Request failed: 500, no")],
+)  # fmt: skip
+def test_what_the_client_of_the_weights_tells_is_a_lost_server(error: Exception) -> None:
+    with (
+        pytest.raises(StoppedError, match=r"^trainer\.engine_url: "),
+        told_by_client("http://here"),
+    ):
+        raise error
+
+
+@pytest.mark.parametrize("error", [TypeError("ours"), AttributeError("ours"), ValueError("ours")])
+def test_a_fault_of_the_program_is_not_put_down_to_the_server(error: Exception) -> None:
+    with pytest.raises(type(error), match=r"^ours$"), told_by_client("http://here"):
+        raise error

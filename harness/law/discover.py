@@ -15,6 +15,7 @@ from harness.records.folder import RunFolder
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
+STUDY_RESULTS = "result.json"
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class _Walk:
         inner = [folder / n for n in sorted(names, key=_counted) if names[n] and _entered(n)]
         if is_run:
             yield _folder_run(folder)
-        elif depth == 1 and not in_run and not any(names.values()):
+        elif depth == 1 and not in_run and not any(names.values()) and STUDY_RESULTS not in names:
             message = f"{folder}: a run holds run.json or metrics.jsonl; this folder holds neither"
             yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
         for path in inner:

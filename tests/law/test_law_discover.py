@@ -50,6 +50,13 @@ def test_folders_that_are_never_entered(tmp_path: Path, inner: str) -> None:
     assert names(discover([tmp_path]), tmp_path) == ["run"]
 
 
+def test_the_results_of_a_study_beside_its_runs_are_no_run(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "run", ROWS)
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "result.json").write_text("{}")
+    assert names(discover([tmp_path]), tmp_path) == ["run"]
+
+
 def test_a_folder_of_results_is_not_entered_and_a_run_in_it_is_said(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path / "run", ROWS)
     for name in ("law", "kept"):

@@ -20,11 +20,11 @@ class _Rung:
 
 
 MEASURED = {
-    "tabular": _Rung(start=2.5, conversation=1.2e-3, evaluation=0.15),
+    "tabular": _Rung(start=1.0, conversation=0.75e-3, evaluation=0.1),
     "tiny": _Rung(start=8.0, conversation=33e-3, evaluation=5.0),
 }
-"""By policy, on 2026-11-21: 8 runs of 20 steps, 64 and 256 conversations, easy (the dearer) and
-hard; for tiny 3 runs of 2 and 8 steps, medium.
+"""By policy: on 2026-11-22 8 runs of 20 steps, 64 and 256 conversations, evaluated twice and at
+every step, easy (the dearer) and hard; for tiny on 2026-11-21 3 runs of 2 and 8 steps, medium.
 """
 
 

@@ -112,10 +112,10 @@ def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
 def test_the_cost_is_that_of_all_runs_or_not_known():
     trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
     tabular = PolicyConfig(name="tabular", kind="tabular")
-    a_run = 2.5 + 31 * 0.15 + 300 * 8 * 1.2e-3
+    a_run = 1.0 + 31 * 0.1 + 300 * 8 * 0.75e-3
     configs = [RunConfig(policy=tabular, trainer=trainer)] * 4
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
-    assert "(1.2 ms a conversation and 0.15 s an evaluation" in cost.sentence(configs)
+    assert "(0.75 ms a conversation and 0.1 s an evaluation" in cost.sentence(configs)
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
     said = "not known, since policy=mine, simulator=scripted was never measured"
     assert said in cost.sentence(other)

@@ -13,7 +13,7 @@ from harness.law.quantities import Footing, Values
 from harness.law.random_effects import FEWEST_SEEDS, Sample
 from harness.law.results import Interval, Pooled
 
-WEIGHED = ("a", "ceiling", "gain", "fall")
+OWN_ERROR = ("a", "ceiling", "gain", "fall")
 """Numbers that have an error of their own, in the order of a seed's values."""
 
 
@@ -43,8 +43,8 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
                 _onset(side.members, onsets[order] if onsets else None), side.seeds
             ),
             **{
-                name: groups.over_seeds(groups.weighed(list(given)), side.seeds)
-                for name, given in zip(WEIGHED, values, strict=True)
+                name: groups.over_seeds(_mean(name, given), side.seeds)
+                for name, given in zip(OWN_ERROR, values, strict=True)
             },
         }
         for order, (side, *values) in enumerate(
@@ -76,10 +76,18 @@ def _seed(member: Member, *values: Interval | None) -> dict[str, Any]:
     return {
         "run": member.result.run,
         "seed": member.identity.seed,
-        **dict(zip(WEIGHED, values, strict=True)),
+        **dict(zip(OWN_ERROR, values, strict=True)),
         "onset": quantities.onset_share(member),
         "reached": quantities.reached(member),
     }
+
+
+def _mean(quantity: str, given: Sequence[Interval | None]) -> Pooled:
+    """As quantities.samples() takes them."""
+    if quantity != "fall":
+        return groups.weighed(given)
+    known = [value.value for value in given if value is not None]
+    return groups.pooled(known, censored=len(given) - len(known))
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:

@@ -156,7 +156,7 @@ def _samples(
     values = quantities.VALUES[quantity](sides, footing)
     if values is None:
         return None
-    later, baseline = quantities.samples(values)
+    later, baseline = quantities.samples(quantity, values)
     return later, baseline
 
 
@@ -203,7 +203,7 @@ def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | No
     values = quantities.net_of_null(quantity, pair.sides, Footing(column))
     if any(value is None for of_group in values for value in of_group):
         return None
-    later, baseline = quantities.samples(values)
+    later, baseline = quantities.samples(quantity, values)
     return random_effects.difference(later, baseline)
 
 

@@ -124,9 +124,15 @@ def _shared_until(member: Member) -> float:
     return min(r.last_step for r in (member.replicate, *member.nulls))
 
 
-def samples(values: Values) -> list[Sample]:
-    """Of each group, the runs that have a value."""
-    return [sample([v for v in of_group if v is not None]) for of_group in values]
+def samples(quantity: str, values: Values) -> list[Sample]:
+    """Of each group, the runs that have a value.
+
+    Falls count alike: at the ends of a short run their own errors are too rough to weigh by.
+    """
+    known = [[v for v in of_group if v is not None] for of_group in values]
+    if quantity == "fall":
+        return [unweighted([v.value for v in of_group]) for of_group in known]
+    return [sample(of_group) for of_group in known]
 
 
 def onsets(groups: Sequence[Side], footing: Footing) -> list[Sample] | None:

@@ -19,7 +19,8 @@ from harness.report.wording import plural
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 METHOD = (
-    "differences are paired by seed, mean and 95% t interval; p by Holm over the links that decide"
+    "differences are paired by seed, mean and 95% t interval; p, of no difference, "
+    "by Holm over the links that decide"
 )
 
 
@@ -54,7 +55,8 @@ def notes(outcome: Outcome) -> Iterator[str]:
             yield f"{judged.link.name}: {judged.why}{_open(judged)}"
         if judged.censored and judged.why != NO_ONSET:
             runs = plural(judged.censored, "run")
-            yield f"{judged.link.name}: {runs} without an onset count with the whole of the run"
+            lacking = "a fall for good" if judged.link.quantity == "lead" else "an onset"
+            yield f"{judged.link.name}: {runs} without {lacking} count with the whole of the run"
     for arm, counts in outcome.counts.items():
         left_out = [
             f"{count} of {plural(counts.planned, 'run')} {what}"

@@ -171,7 +171,7 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
         f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
-        "share of the run, runs without one count whole"
+        "share of the run, runs without one count whole; fall of H on the states visited"
     )
     return "; ".join(part for part in (how if tested else "", on) if part)
 

@@ -24,7 +24,8 @@ def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_pa
         return [{**line, "entropy/probe": line["entropy"]} for line in rows(log)]
 
     def elsewhere(log: Log) -> list[dict[str, Any]]:
-        return [{**line, "entropy/probe": 1.0 + 0.001 * (line["step"] % 7)} for line in rows(log)]
+        draw = np.random.default_rng(int(1e9 * log.entropy[0]))
+        return [{**line, "entropy/probe": 1 + 0.01 * draw.normal()} for line in rows(log)]
 
     found = {
         lines: contrast(analyse([levels(tmp_path / lines.__name__, LOGS, lines=lines)]), "fall")
@@ -32,7 +33,8 @@ def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_pa
     }
     for fall in found.values():
         assert (fall["decision"], fall["on"], fall["margin"]) == ("differs", None, 0.10)
-        assert fall["low"] < 0.42 < fall["high"]  # the last tenth is on its way down still
+        truth = 0.45 * (0.967 - 0.023)  # of exp(-4 u), first 2% and last 10%
+        assert fall["difference"] == pytest.approx(truth, abs=0.03)
     assert found[probed]["why"] is None
     assert found[elsewhere]["why"] == "contexts, not policy: not found on entropy/probe"
 
@@ -76,7 +78,7 @@ def test_a_fall_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Pa
             where = tmp_path / f"{level}-{seed}-{null}"
             synthetic.write_run(where, lines, seed=seed, level=level, null_control=null)
     fall = of_levels(analyse([tmp_path]))
-    assert fall["low"] < 0.9 * 0.3 < fall["high"]
+    assert fall["difference"] == pytest.approx(0.94 * 0.3, abs=0.02)
     assert fall["decision"] == "differs"
     assert fall["net_of_null"]["low"] < 0 < fall["net_of_null"]["high"]
 

@@ -9,12 +9,16 @@ from harness import keys, launch
 from harness.errors import ConfigError
 from harness.grammar import parse
 from harness.keys import Word
+from harness.law.regime import FEWEST_POINTS
 from harness.plans import Plan, Point
 from harness.records import config_file
 from harness.records.study import Stated
+from harness.study import cost
 from harness.study.file import StudyFile
 
 SEED = "seed"
+WITHOUT_EVALUATIONS = {"starved_share", "solving"}
+"""Quantities that every step tells."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,22 @@ class Planned:
             for arm, points in self.points.items():
                 found.setdefault(who(points[seed]), (arm, points[seed]))
         return found
+
+
+def undecidable(planned: Planned) -> str | None:
+    """What says, before the first run, that some link will be decided by none of them."""
+    stated = planned.stated
+    asked = {link.quantity for link in (*stated.links, *stated.checks)} - WITHOUT_EVALUATIONS
+    configs = [point.config for _, point in planned.distinct().values()]
+    least = min(configs, key=cost.evaluations)
+    if not asked or cost.evaluations(least) >= FEWEST_POINTS:
+        return None
+    steps, every = least.trainer.steps, least.trainer.eval_every
+    return (
+        f"trainer.steps: no link on {', '.join(sorted(asked))} will be decided, since that takes "
+        f"{FEWEST_POINTS} evaluations, got {cost.evaluations(least)} in {steps} steps evaluated "
+        f"every {every}"
+    )
 
 
 def who(point: Point) -> tuple[str, int]:

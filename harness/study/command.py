@@ -42,6 +42,7 @@ def study(wanted: Wanted) -> int:
     configs = [point.config for _, point in planned.distinct().values()]
     if wanted.dry_run:
         _show(planned, root, cost.sentence(configs), wanted.as_json)
+        _warn(planned)
         return 0
     folder.known(planned, root)
     if launch.is_local(planned.launcher):
@@ -49,6 +50,7 @@ def study(wanted: Wanted) -> int:
     needs.check(configs)
     room.check(configs, root)
     said.say(cost.sentence(configs))
+    _warn(planned)
     record = folder.settle(planned, root)
     for sentence in record.changed:
         said.say(f"changed since the first runs were planned: {sentence}")
@@ -61,6 +63,12 @@ def study(wanted: Wanted) -> int:
     judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)
     _tell(judged, ledger, code, wanted.as_json)
     return code
+
+
+def _warn(planned: Planned) -> None:
+    sentence = arms.undecidable(planned)
+    if sentence is not None:
+        said.say(sentence)
 
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:

@@ -54,9 +54,13 @@ def _cpu_s(config: RunConfig) -> float | None:
     if rung is None or config.simulator.kind != "scripted" or config.trainer.gpus:
         return None
     trainer = config.trainer
-    evaluations = math.ceil((trainer.steps - 1) / trainer.eval_every) + 1
-    spent = rung.start + evaluations * rung.evaluation
+    spent = rung.start + evaluations(config) * rung.evaluation
     return spent + trainer.steps * trainer.conversations * rung.conversation
+
+
+def evaluations(config: RunConfig) -> int:
+    """Of a whole run: at its first step, every trainer.eval_every after it, and at its last."""
+    return math.ceil((config.trainer.steps - 1) / config.trainer.eval_every) + 1
 
 
 def _shown(hours: float) -> str:

@@ -26,6 +26,16 @@ def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(tmp_p
     assert runs == [(1, "medium"), (1, "hard"), (2, "medium"), (2, "hard")]
 
 
+def test_links_that_no_run_could_decide_are_named_before_the_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    assert arms.undecidable(planned()) == (
+        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 2 in "
+        "3 steps evaluated every 10"
+    )
+    assert arms.undecidable(planned("trainer.steps=16", "trainer.eval_every=1")) is None
+
+
 @pytest.mark.slow
 def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

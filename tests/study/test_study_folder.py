@@ -88,10 +88,10 @@ def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
     root = tmp_path / "here"
     folder.settle(planned(), root)
     (root / "sweep.json").unlink()
-    (root / "2-hard-seed1" / "run.json").unlink()
+    (root / "1-hard-seed1" / "run.json").unlink()
     assert folder.settle(planned(), root).changed == []
     assert [row.status for row in ledger.read(root).runs] == ["planned"] * 4
-    assert (root / "2-hard-seed1" / "run.json").is_file()
+    assert (root / "1-hard-seed1" / "run.json").is_file()
 
 
 @pytest.mark.slow

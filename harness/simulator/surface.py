@@ -13,28 +13,23 @@ import re
 from collections import Counter
 from functools import lru_cache
 
+from harness.simulator.endings import may_be_verb, unfinished
 from harness.simulator.neighbours import english
 from harness.simulator.pairs import wrong_pair
 from harness.simulator.recognise import stock_kinds
 from harness.simulator.word_classes import (
-    ADJECTIVES,
-    BE,
-    CAN_NOT_END,
     FINITE,
     INVERTED,
     JOINTS,
-    MORE_VERBS,
     NEED_SUBJECT,
     QUESTIONS,
     SUBJECTS,
-    VERBS,
 )
 from harness.simulator.words import (
     FUNCTION_WORDS,
     begins_as_question,
     clauses,
     sentences,
-    stem,
     words,
 )
 
@@ -71,7 +66,6 @@ _SPEAKER = re.compile(
     r"|(?:^|[.!?])\s*\w+\s?:",
     re.IGNORECASE | re.MULTILINE,
 )
-_VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
 _JOINING = JOINTS | frozenset(
     """that so while like as until since before after though although what who which where why how
     whatever unless at""".split()  # noqa: SIM905
@@ -138,7 +132,7 @@ def _sentence(sentence: str) -> str | None:
     return (
         _vocabulary(found, sum(len(part) == 1 for part in parts))
         or _verbless(parts)
-        or _ending(found, sentence)
+        or _ending(parts, sentence)
         or next((w for c in parts if (w := _doubled(c))), None)
         or _neighbours(parts, asked)
         or ("a string of stock phrases" if any(map(_stuffed, parts)) else None)
@@ -194,39 +188,15 @@ def _odd(word: str) -> bool:
 
 
 def _verbless(parts: list[list[str]]) -> str | None:
-    verb = max(map(len, parts)) <= VERBLESS or any(_verb(w) for part in parts for w in part)
+    verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
     return None if verb else "no verb"
 
 
-def _verb(word: str) -> bool:
-    return word.endswith(("ed", "ing")) or stem(word) in _VERB_STEMS
-
-
-def _ending(found: list[str], sentence: str) -> str | None:
-    last, earlier = found[-1], found[:-1]
+def _ending(parts: list[list[str]], sentence: str) -> str | None:
+    found = [w for part in parts for w in part]
     if sentence[-1] in ".!" and len(found) > 2 and found[0] not in INVERTED and _asks(found):
         return "a question without its mark"
-    needs_more = last in CAN_NOT_END and last not in SUBJECTS
-    if needs_more and QUESTIONS.isdisjoint(earlier) and not _ends_after_all(last, earlier):
-        return "a sentence without its end"
-    if last in ADJECTIVES and earlier[-1:] == ["that"] and not set(earlier[-2:]) & (BE | VERBS):
-        return "a sentence without its end"
-    if last in QUESTIONS and len(found) > 3 and not _may_ask(earlier[-1]):
-        return "a sentence without its end"
-    return None
-
-
-def _ends_after_all(last: str, earlier: list[str]) -> bool:
-    """`for a while`, `closer than you feel`, `as long as you like`."""
-    before = earlier[-1] if earlier else ""
-    if last == "like":
-        return before in SUBJECTS or before in ("you", "do", "not", "would")
-    return (last == "while" and before == "a") or (last == "feel" and "than" in earlier)
-
-
-def _may_ask(word: str) -> bool:
-    """`without knowing why`, `I wonder how`."""
-    return word in FUNCTION_WORDS or word.endswith("ing") or word in VERBS
+    return "a sentence without its end" if unfinished(parts, sentence[-1] in ".!") else None
 
 
 def _asks(found: list[str]) -> bool:

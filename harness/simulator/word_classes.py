@@ -96,12 +96,6 @@ LICENCES = JOINTS | QUESTIONS | CLAUSE_TAKERS | FINITE | _set(
     by about for to with this these those even just only still too it do have"""
 )  # fmt: skip
 """Words after which a new clause may begin with its subject."""
-CAN_NOT_END = ARTICLES | SUBJECTS | _set(
-    """and but or because if when than very quite feel seem sounds while although from during
-    like"""
-)  # fmt: skip
-"""Words no sentence ends with, unless a question word comes before: `how you feel`."""
-
 _BREAKS = _set("of and but or because if")
 _RULES: tuple[tuple[frozenset[str], frozenset[str]], ...] = (
     (ARTICLES, ARTICLES | PRONOUNS | PREPOSITIONS | JOINTS | QUESTIONS | BASES),

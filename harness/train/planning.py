@@ -10,7 +10,9 @@ beginning of a sentence. Other wordings count as execution.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -74,12 +76,13 @@ class Planning:
 
     def _in_openings(self, ids: Sequence[int]) -> list[bool]:
         pieces = [self._piece(token) for token in ids]
-        spans = [match.span(1) for match in OPENING.finditer("".join(pieces))]
-        ends = np.cumsum([len(piece) for piece in pieces])
-        return [
-            any(start < end and end - len(piece) < stop for start, stop in spans)
-            for piece, end in zip(pieces, ends.tolist(), strict=True)
-        ]
+        ends = list(accumulate(map(len, pieces)))
+        found = [False] * len(pieces)
+        for match in OPENING.finditer("".join(pieces)):
+            start, stop = match.span(1)
+            touched = slice(bisect_right(ends, start), bisect_left(ends, stop) + 1)
+            found[touched] = [True] * len(found[touched])
+        return found
 
     def _piece(self, token: int) -> str:
         if token not in self._pieces:

@@ -54,7 +54,18 @@ def read(root: Path) -> Sweep:
 
 def refresh(known: Sweep) -> Sweep:
     """The same sweep as it stands now, written to sweep.json if that says otherwise."""
-    now = replace(known, runs=[_as_it_stands(row) for row in known.runs])
+    return _changed(known, [_as_it_stands(row) for row in known.runs])
+
+
+def follow(known: Sweep) -> Sweep:
+    """`refresh` for every second: what is done is not read again."""
+    return _changed(
+        known, [row if row.status == "done" else _as_it_stands(row) for row in known.runs]
+    )
+
+
+def _changed(known: Sweep, rows: list[LedgerRow]) -> Sweep:
+    now = replace(known, runs=rows)
     if now != known:
         sweep.write(Path(str(now.dir)), now)
     return now

@@ -88,9 +88,15 @@ class RunWatcher:
         self._read_bytes = 0
         self._row: dict[str, Any] = {}
         self._pace: deque[tuple[float, int]] = deque()
+        self._done: RunView | None = None
 
     def look(self) -> RunView:
         """The run now. A folder that is missing or half made is a planned run."""
+        view = self._done or self._view()
+        self._done = view if view.status == "done" else None  # nothing follows that
+        return view
+
+    def _view(self) -> RunView:
         status = self._status()
         self._read_new_rows()
         step = int(_number(self._row, "step") or 0)

@@ -138,7 +138,7 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
 def _keep_ledger(known: Sweep, over: threading.Event) -> None:
     while not over.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError):  # the last writing of it reports what is wrong
-            known = ledger.refresh(known)
+            known = ledger.follow(known)
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:

@@ -107,6 +107,19 @@ def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
     assert watcher.look().step == 2
 
 
+def test_a_run_that_is_done_is_shown_as_it_ended_and_not_read_again(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    status(run, "running")
+    train(run, 1, 9)
+    watcher = RunWatcher(run, "run", 9)
+    assert watcher.look().status == "running"
+    status(run, "done")
+    ended = watcher.look()
+    assert (ended.status, ended.step) == ("done", 9)
+    RunFolder(run).status.unlink()
+    assert watcher.look() is ended
+
+
 def test_a_line_is_due_at_start_at_tenths_and_at_the_end() -> None:
     def at(step: int, word: str = "running", attempt: int = 1) -> RunView:
         return RunView("r", 50, word, None, attempt, step)

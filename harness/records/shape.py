@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -22,14 +23,14 @@ NAMES = {
 }
 
 
-def problem(cls: type[Any], values: Any, key: str = "") -> str | None:
+def problem(cls: type, values: Any, key: str = "") -> str | None:
     """The first key of dataclass `cls` that is missing or of another type, None if all fit.
 
     `values` stands at the dotted `key`; keys that `cls` does not have are not looked at.
     """
     if not isinstance(values, dict):
         return f"{key or 'it'} must be a mapping of names to values, got {reprlib.repr(values)}"
-    kinds = get_type_hints(cls)
+    kinds = _kinds(cls)
     for part in dataclasses.fields(cls):
         where, kind = dotted(key, part.name), kinds[part.name]
         if part.name not in values:
@@ -38,6 +39,12 @@ def problem(cls: type[Any], values: Any, key: str = "") -> str | None:
             given = reprlib.repr(values[part.name])
             return f"{where} must be {described(kind)}, got {given}"
     return None
+
+
+@cache
+def _kinds(cls: type) -> dict[str, Any]:
+    """Evaluated once: a sweep reads the status of all its runs every second."""
+    return get_type_hints(cls)
 
 
 def dotted(key: str, name: str) -> str:

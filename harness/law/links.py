@@ -20,7 +20,8 @@ from harness.records.study import Link
 SUPPORTED, CONTRADICTED, UNDECIDED = VERDICTS = ("supported", "contradicted", "undecided")
 SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}
 NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
-NO_SPREAD = "the pairs do not differ, so that their spread is not known"
+NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
+THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
 NO_ONSET = "no run collapses"
 
 
@@ -189,10 +190,14 @@ def _seeds_needed(link: Link, estimate: Estimate, pairs: int, comparisons: int) 
 def _open(test: _Test) -> Judged:
     seen = test.seen
     by_seed = seen.differences if seen.net is None else seen.net
-    why = NO_SPREAD if len(by_seed) >= FEWEST_SEEDS else NO_PAIRS.format(pairs=len(by_seed))
+    pairs = len(by_seed)
     if seen.censored and seen.censored == seen.runs:
         why = NO_ONSET
-    pairs = len(by_seed)
+    elif pairs < FEWEST_SEEDS:
+        why = NO_PAIRS.format(pairs=pairs)
+    else:
+        same = next(iter((seen.differences if test.plain is None else by_seed).values()))
+        why = NO_SPREAD.format(same=same) if same else THE_SAME
     return Judged(
         seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored
     )  # fmt: skip

@@ -85,8 +85,14 @@ def test_pairs_that_cannot_be_told_apart_decide_nothing():
     )
     assert links.judge([seen(LESS, [0.1])], ["less"])[0].verdict == "undecided"
     alike = links.judge([seen(LESS, [0.1, 0.1, 0.1])], ["less"])[0]
-    assert (alike.verdict, alike.why) == ("undecided", links.NO_SPREAD)
-    assert alike.judged is None
+    assert (alike.verdict, alike.judged) == ("undecided", None)
+    assert alike.why == "every pair differs by 0.1, so that the spread is not known"
+
+
+def test_arms_that_do_the_same_are_named_as_such():
+    same = links.judge([seen(LESS, [0.0, 0.0, 0.0])], ["less"])[0]
+    assert (same.verdict, same.judged) == ("undecided", None)
+    assert same.why == "both did the same in every pair: what tells them apart changes nothing here"
 
 
 def test_the_seeds_it_asks_for_would_decide():

@@ -49,6 +49,11 @@ def p_short(given: Estimate, sign: int, margin: float) -> float:
     return min(1.0, 2 * numbers.t_tail((margin - sign * given.value) / given.error, given.df))
 
 
+def p_text(p: float) -> str:
+    """As it is told: three decimals, and no p of 0."""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def minimum_detectable(given: Estimate, comparisons: int) -> float:
     """The difference found with probability POWER at this spread, as one of `comparisons`."""
     return given.error * _reach(given.df, comparisons)

@@ -171,7 +171,7 @@ def _why(word: str, link: Link, q: float) -> str | None:
     if word == SUPPORTED:
         return "smaller than the margin" if q < claims.LEVEL else None
     if word == CONTRADICTED:
-        return f"{link.direction} by {link.margin:g} is ruled out"
+        return f"{link.direction} by {link.margin:g} is ruled out, p {claims.p_text(q)} by Holm"
     return f"neither shown, nor {link.direction} by {link.margin:g} ruled out"
 
 

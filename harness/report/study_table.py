@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.law import claims
 from harness.law.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.quantity_names import QUANTITIES
 from harness.law.study_outcome import Outcome
@@ -110,7 +111,7 @@ def _cells(judged: Judged) -> Sequence[str]:
     return (
         "-" if found is None else wording.interval(found),
         str(judged.pairs),
-        "-" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}",
+        "-" if p is None else claims.p_text(p),
         judged.verdict,
     )
 

@@ -31,8 +31,9 @@ def drawn(mean: float, spread: float, pairs: int, seed: int = 1) -> list[float]:
     [
         (-0.2, 0.05, "supported", None),
         (-0.02, 0.01, "supported", "smaller than the margin"),
-        (0.0, 0.02, "contradicted", "less by 0.05 is ruled out"),
-        (0.2, 0.05, "contradicted", "less by 0.05 is ruled out"),
+        (0.0, 0.02, "contradicted", "less by 0.05 is ruled out, p <0.001 by Holm"),
+        (-0.03, 0.02, "supported", "smaller than the margin"),
+        (0.0, 0.06, "contradicted", "less by 0.05 is ruled out, p 0.027 by Holm"),
         (-0.05, 0.2, "undecided", "neither shown, nor less by 0.05 ruled out"),
     ],
 )

@@ -13,7 +13,7 @@ from harness.law.regime import FEWEST_POINTS
 from harness.plans import Plan, Point
 from harness.records import config_file
 from harness.records.study import Stated
-from harness.study import cost
+from harness.study import cost, times
 from harness.study.file import StudyFile
 
 SEED = "seed"
@@ -77,7 +77,7 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     points = {}
     for arm, own in file.arms.items():
         points[arm] = _points(
-            f"{file.path}: arms.{arm}", [*words, *own, *_texts(launcher), seeds.text]
+            f"{file.path}: arms.{arm}", [*words, *own], [*_texts(launcher), seeds.text]
         )
     stated = Stated(
         question=file.question,
@@ -104,7 +104,9 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
     words = parse(overrides)
     keys.check(words)
     taken = {
-        key for arm, own in file.arms.items() for key in _by_key(f"{file.path}: arms.{arm}", own)
+        key
+        for arm, own in file.arms.items()
+        for key in _by_key(f"{file.path}: arms.{arm}", times.plain(own))
     }
     for word in words:
         if word.swept and word.key != SEED:
@@ -127,10 +129,10 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
     return {word.key: word for word in words}
 
 
-def _points(where: str, words: Sequence[str]) -> dict[int, Point]:
+def _points(where: str, words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
     """The runs of one arm by seed."""
     try:
-        plan: Plan = launch.plan(words)
+        plan: Plan = launch.plan([*times.resolved(words), *beside])
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     others = [key for key in plan.axes if key != SEED]

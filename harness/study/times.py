@@ -1,4 +1,4 @@
-"""`KEY=*3` among an arm's words: three times what the arm has without it, whatever the rung says."""
+"""`KEY=*3` among an arm's words: three times what it has without it, whatever the rung says."""
 
 from __future__ import annotations
 

@@ -30,16 +30,22 @@ def test_words_without_a_factor_stay_as_they_are() -> None:
     assert times.resolved(["policy=tabular", f"{RATE}=2"]) == ["policy=tabular", f"{RATE}=2"]
 
 
+NUMBER = "behind * must stand a number, as in *3 or *1/3, got"
+
+
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        (f"{RATE}=*fast", f"{RATE}=*fast: behind * must stand a number, as in *3 or *1/3, got 'fast'"),
-        (f"{RATE}=*1/0", f"{RATE}=*1/0: behind * must stand a number, as in *3 or *1/3, got '1/0'"),
-        ("algorithm.null_control=*2", "algorithm.null_control=*2: *N is of a number alone, and "
-         "algorithm.null_control is False"),
+        (f"{RATE}=*fast", f"{RATE}=*fast: {NUMBER} 'fast'"),
+        (f"{RATE}=*1/0", f"{RATE}=*1/0: {NUMBER} '1/0'"),
+        (
+            "algorithm.null_control=*2",
+            "algorithm.null_control=*2: *N is of a number alone, and "
+            "algorithm.null_control is False",
+        ),
         ("algorithm.learnin_rate=*2", "algorithm.learnin_rate=1: "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_multiplied_is_said(word: str, sentence: str) -> None:
     with pytest.raises(ConfigError) as told:
         times.resolved(["policy=tabular", word])

@@ -24,6 +24,8 @@ STATED = "#e3eef5"
 """Behind the side of 0 that the link states."""
 MEAN_AT, SEEDS_AT = 0.3, 0.0
 AIR = 0.15
+TICKS = 5
+"""Most steps on the axis: labels of three decimals would touch."""
 
 
 def draw(outcome: Outcome) -> Drawing:
@@ -71,6 +73,7 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         axes.text(0.5, 0.5, "no pair gives one", transform=axes.transAxes, ha="center")
     axes.set(xlim=(low, high), ylim=(0.5, -0.3))
     axes.set_yticks([])
+    axes.locator_params(axis="x", nbins=TICKS)
     axes.set_xlabel(_what(judged))
 
 

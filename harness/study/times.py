@@ -35,14 +35,15 @@ def resolved(words: Sequence[str]) -> list[str]:
     return kept + [f"{key}={_product(config, key, times)!r}" for key, times in factors.items()]
 
 
-def _product(config: Any, key: str, times: str) -> float:
+def _product(config: Any, key: str, times: str) -> int | float:
     value = config
     for name in key.split("."):
         value = getattr(value, name, None)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ConfigError(f"{key}=*{times}: *N is of a number alone, and {key} is {value!r}")
     try:
-        return float(value * Fraction(times))
+        product = Fraction(times) * Fraction(value)
     except (ValueError, ZeroDivisionError) as error:
         rule = "behind * must stand a number, as in *3 or *1/3"
         raise ConfigError(f"{key}=*{times}: {rule}, got {times!r}") from error
+    return int(product) if isinstance(value, int) and product.denominator == 1 else float(product)

@@ -30,6 +30,11 @@ def test_words_without_a_factor_stay_as_they_are() -> None:
     assert times.resolved(["policy=tabular", f"{RATE}=2"]) == ["policy=tabular", f"{RATE}=2"]
 
 
+def test_a_count_stays_a_whole_number() -> None:
+    words = ["policy=tabular", "trainer.steps=100", "trainer.steps=*3/2"]
+    assert times.resolved(words) == ["policy=tabular", "trainer.steps=150"]
+
+
 NUMBER = "behind * must stand a number, as in *3 or *1/3, got"
 
 

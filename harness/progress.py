@@ -93,7 +93,8 @@ class RunWatcher:
     def look(self) -> RunView:
         """The run now. A folder that is missing or half made is a planned run."""
         view = self._done or self._view()
-        self._done = view if view.status == "done" else None  # nothing follows that
+        over = view.status == "done" and view.step >= view.steps
+        self._done = view if over else None  # nothing follows that
         return view
 
     def _view(self) -> RunView:

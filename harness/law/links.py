@@ -22,6 +22,7 @@ SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}
 NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
 NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
 THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
+ROUNDING = 1e-12
 NO_ONSET = "no run collapses"
 
 
@@ -111,7 +112,7 @@ def paired(differences: Sequence[float]) -> Estimate | None:
     if len(values) < FEWEST_SEEDS:
         return None
     error = float(values.std(ddof=1)) / len(values) ** 0.5
-    alike = error <= 1e-12 * max(1.0, float(np.abs(values).max()))
+    alike = error <= ROUNDING * max(1.0, float(np.abs(values).max()))
     return None if alike else Estimate(float(values.mean()), error, len(values) - 1)
 
 
@@ -196,11 +197,16 @@ def _open(test: _Test) -> Judged:
     elif pairs < FEWEST_SEEDS:
         why = NO_PAIRS.format(pairs=pairs)
     else:
-        same = next(iter((seen.differences if test.plain is None else by_seed).values()))
-        why = NO_SPREAD.format(same=same) if same else THE_SAME
+        why = _alike(seen.differences if test.plain is None else by_seed)
     return Judged(
         seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored
     )  # fmt: skip
+
+
+def _alike(differences: Mapping[int, float]) -> str:
+    """What pairs without a spread say: sums in another order differ in the last digit."""
+    same = max(differences.values(), key=abs)
+    return THE_SAME if abs(same) <= ROUNDING else NO_SPREAD.format(same=same)
 
 
 def _held_back(link: Judged, words: Mapping[str, str]) -> Judged:

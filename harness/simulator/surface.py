@@ -13,10 +13,10 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from harness.simulator.endings import may_be_verb, unfinished
 from harness.simulator.neighbours import english
 from harness.simulator.pairs import wrong_pair
 from harness.simulator.recognise import stock_kinds
+from harness.simulator.sentence_ends import may_be_verb, unfinished
 from harness.simulator.word_classes import (
     FINITE,
     INVERTED,

@@ -11,7 +11,8 @@ from harness import keys, launch
 from harness.errors import ConfigError
 from harness.grammar import parse
 
-TIMES = re.compile(r"([a-z_.]+)=\*(.*)")
+TIMES = re.compile(r"([a-z_0-9.]+)=\*(.*)")
+RULE = "behind * must stand a number, as in *3 or *1/3"
 
 
 def plain(words: Sequence[str]) -> list[str]:
@@ -25,25 +26,29 @@ def resolved(words: Sequence[str]) -> list[str]:
     A factor stands for its key's word too, so that `policy=tiny algorithm.learning_rate=2e-3`
     moves the arms that are about the rate along with the others.
     """
-    factors = {found[1]: found[2] for word in words if (found := TIMES.fullmatch(word))}
+    found = [(match[1], match[2]) for word in words if (match := TIMES.fullmatch(word))]
     base = plain(words)
-    if not factors:
+    if not found:
         return base
-    keys.check(parse([f"{key}=1" for key in factors]))
-    config = launch.point(base).config
+    factors = dict(found)
+    if len(factors) < len(found):
+        raise ConfigError(f"{found[-1][0]}=*{found[-1][1]}: a key takes one factor, got two")
+    config = launch.plan(base).points[0].config  # of several the caller says that they are
     kept = [word for word in base if word.split("=")[0] not in factors]
-    return kept + [f"{key}={_product(config, key, times)!r}" for key, times in factors.items()]
+    return kept + [f"{key}={_product(config, key, times)!r}" for key, times in found]
 
 
 def _product(config: Any, key: str, times: str) -> int | float:
     value = config
     for name in key.split("."):
         value = getattr(value, name, None)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ConfigError(f"{key}=*{times}: *N is of a number alone, and {key} is {value!r}")
+    if key == "seed" or isinstance(value, bool) or not isinstance(value, int | float):
+        keys.check(parse([f"{key}={times}"]))  # a key that is no key is told as ever
+        rule = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
+        raise ConfigError(f"{key}=*{times}: {rule}")
     try:
         product = Fraction(times) * Fraction(value)
-    except (ValueError, ZeroDivisionError) as error:
-        rule = "behind * must stand a number, as in *3 or *1/3"
-        raise ConfigError(f"{key}=*{times}: {rule}, got {times!r}") from error
-    return int(product) if isinstance(value, int) and product.denominator == 1 else float(product)
+        whole = isinstance(value, int) and product.denominator == 1
+        return int(product) if whole else float(product)
+    except (ValueError, ArithmeticError) as error:
+        raise ConfigError(f"{key}=*{times}: {RULE}, got {times!r}") from error

@@ -35,23 +35,30 @@ def test_a_count_stays_a_whole_number() -> None:
     assert times.resolved(words) == ["policy=tabular", "trainer.steps=150"]
 
 
-NUMBER = "behind * must stand a number, as in *3 or *1/3, got"
+ONLY = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
 
 
 @pytest.mark.parametrize(
     ("word", "sentence"),
     [
-        (f"{RATE}=*fast", f"{RATE}=*fast: {NUMBER} 'fast'"),
-        (f"{RATE}=*1/0", f"{RATE}=*1/0: {NUMBER} '1/0'"),
+        (f"{RATE}=*fast", f"{RATE}=*fast: {times.RULE}, got 'fast'"),
+        (f"{RATE}=*1/0", f"{RATE}=*1/0: {times.RULE}, got '1/0'"),
+        (f"{RATE}=*1e400", f"{RATE}=*1e400: {times.RULE}, got '1e400'"),
+        ("algorithm.null_control=*2", f"algorithm.null_control=*2: {ONLY}"),
+        ("seed=*2", f"seed=*2: {ONLY}"),
         (
-            "algorithm.null_control=*2",
-            "algorithm.null_control=*2: *N is of a number alone, and "
-            "algorithm.null_control is False",
+            "remedy.methods.entropy_bonus.coefficient=*2",
+            f"remedy.methods.entropy_bonus.coefficient=*2: {ONLY}",
         ),
-        ("algorithm.learnin_rate=*2", "algorithm.learnin_rate=1: "),
+        ("algorithm.learnin_rate=*2", "algorithm.learnin_rate=2: "),
     ],
 )
 def test_what_cannot_be_multiplied_is_said(word: str, sentence: str) -> None:
     with pytest.raises(ConfigError) as told:
         times.resolved(["policy=tabular", word])
     assert str(told.value).startswith(sentence)
+
+
+def test_a_key_takes_one_factor() -> None:
+    with pytest.raises(ConfigError, match="a key takes one factor, got two"):
+        times.resolved(["policy=tabular", f"{RATE}=*2", f"{RATE}=*3"])

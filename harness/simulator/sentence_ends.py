@@ -1,0 +1,136 @@
+"""Does a sentence reach its end? By its last words; one broken off in the middle has not.
+
+Closed lists say which words need more after them, and after what they do not: `in spite of` would
+against `taken care of`. Most of what is broken off stands on a word that sentences do end on
+(`it hurts that you have`) and is not found; a whole sentence called broken is the worse mistake.
+"""
+
+from __future__ import annotations
+
+from harness.simulator.word_classes import (
+    ADJECTIVES,
+    ARTICLES,
+    BE,
+    CLAUSE_TAKERS,
+    MORE_VERBS,
+    QUESTIONS,
+    SUBJECTS,
+    VERBS,
+)
+from harness.simulator.words import FUNCTION_WORDS, stem
+
+NEEDS_MORE = ARTICLES | frozenset(["and", "or", "because", "if", "than", "as", "whether", "unless"])
+"""Words hardly any sentence ends with, whatever came before."""
+MAY_NEED_MORE = frozenset(
+    "but very quite feel seem sounds while although during like".split()  # noqa: SIM905
+)
+"""Words a sentence ends with after a question word (`how you feel`) or what ENDS_AFTER says."""
+ENDS_AFTER = {
+    "like": SUBJECTS | {"you", "do", "not", "would"},
+    "while": ARTICLES | {"little", "long", "short"},
+    "but": {"anything", "nothing"},
+    "very": {"not"},
+    "quite": {"not"},
+}
+"""`as long as you like`, `all the while`, `not quite`: last word -> the word before it."""
+_COMPARED = frozenset(["feel", "seem", "sounds"])
+_COMPARING = frozenset(["than", "as", "way", "whatever", "however"])
+"""`harder than it sounds`, `the way you feel`."""
+_OF = frozenset(["out", "part", "lot", "bit", "because", "instead", "front", "spite"])
+_TO = frozenset(["common", "painful", "heavy", "helps", "courage", "sorry"])
+"""`It is common to`, unlike `if you want to`, `I am glad to` and `nobody to talk to`."""
+_THAT = ADJECTIVES | {"now", "it", "hurts", "sorry"}
+"""`so hard that`, `now that`: after these `that` is no object."""
+_SIZES = frozenset(["long", "big", "small", "new", "great", "quiet", "large", "good", "bad"])
+_QUALITIES = ADJECTIVES | _SIZES | {"old", "little", "best", "closest"}
+_MAY_ASK = VERBS | FUNCTION_WORDS | {"idea", "reason", "clue", "sure", "exactly"}
+SUBORDINATORS = frozenset(["that", "because", "when", "if", "while", "although", "how", "whether"])
+_ALONE = SUBJECTS | {"you", "it"}
+_TIMES = frozenset(
+    """day night week month year time times morning evening moment way whole long much many same
+    first last next other only best most""".split()  # noqa: SIM905
+)
+"""`I did that the other day`, `we can do that your way`: `that` was the object."""
+_TAKE_THAT = (
+    CLAUSE_TAKERS | ADJECTIVES | {"hurts", "now", "so", "known", "you", "it", "saying", "fault"}
+) - {"like"}
+_COPULAS = BE | {"be", "been", "being"}
+_OPENERS = (["in", "other", "words"], ["in", "fact"])
+_VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
+
+
+def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
+    """Whether a sentence, as the words of its clauses, stops before its end.
+
+    `stopped` by a full stop: without one `what hurts most` may be a question.
+    """
+    *earlier, last = [w for clause in clauses for w in clause]
+    before = earlier[-1] if earlier else ""
+    if last in QUESTIONS:
+        return len(earlier) > 2 and before not in _MAY_ASK and not before.endswith("ing")
+    return (
+        last in NEEDS_MORE
+        or (last in SUBJECTS and before in SUBORDINATORS)
+        or (last == "it" and before in ("what", "how"))
+        or _lacks_object(last, before, frozenset(earlier))
+        or _lacks_verb(clauses[-1])
+        or (last in _SIZES and before in ("a", "an"))
+        or (stopped and len(clauses) == 1 and _lacks_main_clause(clauses[0]))
+    )
+
+
+def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:
+    if last == "that":
+        return before in _THAT
+    if last == "with":
+        return before in ("as", "here")
+    if not QUESTIONS.isdisjoint(earlier):  # `how you feel`, `what it is like`
+        return False
+    if last in ("of", "to"):
+        return before in (_OF if last == "of" else _TO)
+    if last in _COMPARED and not _COMPARING.isdisjoint(earlier):
+        return False
+    return last in MAY_NEED_MORE and before not in ENDS_AFTER.get(last, ())
+
+
+def _lacks_verb(clause: list[str]) -> bool:
+    """`that your father`, `because she`, `how heavy it`: a subject, and the sentence is over.
+
+    Of two words after a pronoun the second may be any verb, listed or not: `when it rains`.
+    """
+    at = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
+    if at < 0:
+        return clause[0] == "so" and _subject_alone(clause[1:])
+    before, rest = clause[at - 1] if at > 0 else "", clause[at + 1 :]
+    if clause[at] == "how":
+        return len(rest) == 2 and rest[0] in ADJECTIVES and rest[1] in _ALONE
+    if clause[at] == "that" and rest and rest[0] in ADJECTIVES:  # `that sad`, but `is that hard`
+        return len(rest) == 1 and before not in _COPULAS | VERBS
+    return (clause[at] != "that" or before in _TAKE_THAT) and _subject_alone(rest)
+
+
+def _subject_alone(words: list[str]) -> bool:
+    """`she`, `your father`, `your old friends`: the noun may be any word."""
+    if len(words) == 1:
+        return words[0] in _ALONE
+    bare = words[:1] + words[2:] if len(words) == 3 and words[1] in _QUALITIES else words
+    return len(bare) == 2 and bare[0] in ARTICLES and bare[1] not in _TIMES
+
+
+def _lacks_main_clause(clause: list[str]) -> bool:
+    """`What hurts most`, `what I hear is`: all that was said is what opens.
+
+    Not an exclamation, `what strength you have`: there a noun comes second.
+    """
+    if clause in _OPENERS:
+        return True
+    first, second, *more = *clause, "", ""
+    if first != "what" or not (second in _ALONE or may_be_verb(second)):
+        return False
+    ends_on_be = clause[-1] in BE and QUESTIONS.isdisjoint(more)
+    return ends_on_be or sum(map(may_be_verb, clause)) == 1
+
+
+def may_be_verb(word: str) -> bool:
+    """By its stem or its ending."""
+    return word.endswith(("ed", "ing")) or stem(word) in _VERB_STEMS

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from harness.records.study import StudyRecord
 from harness.records.sweep import LedgerRow, Sweep
 from harness.study.arms import Planned, who
 
-LONGEST = 60
+LONGEST = 100
 """Characters of a value in a sentence about a change."""
 
 
@@ -74,17 +74,20 @@ def known(planned: Planned, root: Path) -> StudyRecord | None:
     return None
 
 
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
     """What of the one is stated otherwise in the other, a sentence each."""
-    old, new = dict(_flat(before)), dict(_flat(now))
-    said = []
-    for key in dict.fromkeys([*new, *old]):
-        if key not in old:
-            said.append(f"{key}: added, {_shown(new[key])}")
-        elif key not in new:
-            said.append(f"{key}: taken away, was {_shown(old[key])}")
-        elif old[key] != new[key]:
-            said.append(f"{key}: {_shown(old[key])} became {_shown(new[key])}")
+    said: list[str] = []
+    for key in dict.fromkeys([*now, *before]):
+        path = f"{above}.{key}" if above else key
+        old, new = before.get(key), now.get(key)
+        if key not in before:
+            said.append(f"{path}: added, {_shown(new)}")
+        elif key not in now:
+            said.append(f"{path}: taken away, was {_shown(old)}")
+        elif isinstance(old, dict) and isinstance(new, dict):
+            said += changes(old, new, path)
+        elif old != new:
+            said.append(f"{path}: {_shown(old)} became {_shown(new)}")
     return said
 
 
@@ -129,16 +132,9 @@ def _unknown(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
     return {name: row for name, row in rows.items() if name not in there}
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        path = f"{above}.{key}" if above else key
-        if isinstance(value, dict):
-            yield from _flat(value, path)
-        else:
-            yield path, value
-
-
 def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        value = ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         value = " ".join(map(str, value)) or "nothing"
     text = "none" if value is None else str(value)

@@ -129,3 +129,12 @@ def test_the_cost_is_that_of_all_runs_or_not_known():
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
     said = "not known, since policy=mine, simulator=scripted was never measured"
     assert said in cost.sentence(other)
+
+
+def test_a_link_that_is_added_or_taken_away_is_one_sentence():
+    link = {"quantity": "gain", "arm": "hard", "margin": 0.05, "given": None}
+    before, now = {"links": {"old": link}}, {"links": {"new": {**link, "arm": "medium"}}}
+    assert folder.changes(before, now) == [
+        "links.new: added, quantity gain, arm medium, margin 0.05, given none",
+        "links.old: taken away, was quantity gain, arm hard, margin 0.05, given none",
+    ]

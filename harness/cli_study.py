@@ -11,7 +11,7 @@ from harness.options import AsJson, DryRun, Overrides
 
 
 def study(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of sweeps/studies/NAME.yaml.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of sweeps/studies/NAME.yaml.")] = "",
     overrides: Overrides = None,
     folder: Annotated[
         Path | None, typer.Option("--dir", help="Default runs/study-NAME-HASH; made if need be.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness import ledger, resume
 from harness.errors import HarnessError, StoppedError
-from harness.records import folder
+from harness.records import folder, study
 from harness.records.folder import RunFolder
 from harness.records.sweep import Sweep
 
@@ -33,6 +33,8 @@ def closing(known: Sweep, code: int) -> Iterator[str]:
         yield f"stopped; continue with `harness resume {known.dir}`"
     elif done < len(known.runs):
         yield f"try the others again with `harness resume {known.dir}`"
+    elif (Path(str(known.dir)) / study.FILE).is_file():
+        yield "next: the `harness study` command that these runs are of; it judges them as they are"
     else:
         yield f"next: `harness fit-entropy-law {known.dir}`"
 

@@ -119,12 +119,12 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
 
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
-    """`: 1 of 3 pairs differ`; nothing where there are no pairs."""
+    """`: 1 of 3 pairs found to differ`; nothing where there are no pairs."""
     decisions = [c["decision"] for g in groups for c in g.contrasts if c["quantity"] == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
         return ": not comparable"
-    return f": {tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
+    return f": {tested.count('differs')} of {len(tested)} pairs found to differ" if tested else ""
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:

@@ -48,6 +48,19 @@ def measured(link: Link) -> str:
     return f"{QUANTITIES[link.quantity]}{on}"
 
 
+def seeds(judged: Sequence[int]) -> str:
+    """`seeds 1 to 10`, or each of them."""
+    first, last = judged[0], judged[-1]
+    whole = len(judged) > 2 and list(judged) == list(range(first, last + 1))
+    return f"seeds {f'{first} to {last}' if whole else ', '.join(map(str, judged))}"
+
+
+def stated(link: Link) -> str:
+    """The statement with all that it hangs on."""
+    given = f", if {link.given!r} holds" if link.given else ""
+    return f"{statement(link)}; {link.margin:g} matters{given}"
+
+
 def notes(outcome: Outcome) -> Iterator[str]:
     """What the table leaves unsaid."""
     yield METHOD
@@ -76,7 +89,8 @@ def notes(outcome: Outcome) -> Iterator[str]:
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
     for sentence in outcome.changed:
-        yield f"changed since the first runs were planned: {sentence}"
+        yield f"changed at some time since the first runs were planned: {sentence}"
+    yield f"judged on {seeds(outcome.stated.seeds)}"
 
 
 def closing(outcome: Outcome) -> str:

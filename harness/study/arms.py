@@ -9,6 +9,7 @@ from harness import keys, launch
 from harness.errors import ConfigError
 from harness.grammar import parse
 from harness.keys import Word
+from harness.law.random_effects import FEWEST_SEEDS
 from harness.law.regime import FEWEST_POINTS
 from harness.plans import Plan, Point
 from harness.records import config_file
@@ -49,6 +50,9 @@ class Planned:
 def undecidable(planned: Planned) -> str | None:
     """What says, before the first run, that some link will be decided by none of them."""
     stated = planned.stated
+    if len(stated.seeds) < FEWEST_SEEDS:
+        rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
+        return f"seed: {rule}, got {len(stated.seeds)}"
     asked = {link.quantity for link in (*stated.links, *stated.checks)} - WITHOUT_EVALUATIONS
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)

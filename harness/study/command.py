@@ -108,11 +108,12 @@ def _lines(planned: Planned) -> Sequence[str]:
         *(f"  {arm:{width}}  {' '.join(own)}" for arm, own in stated.arms.items()),
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
+        *(f"  {name}  the best of {', '.join(of)}" for name, of in stated.best.items()),
         *(
-            f"{_kind(link.name, stated)}, {link.name}: {study_table.statement(link)}"
+            f"{_kind(link.name, stated)}, {link.name}: {study_table.stated(link)}"
             for link in stated.links
         ),
-        *(f"check, {check.name}: {study_table.statement(check)}" for check in stated.checks),
+        *(f"check, {check.name}: {study_table.stated(check)}" for check in stated.checks),
     ]
 
 

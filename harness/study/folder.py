@@ -22,7 +22,7 @@ from harness.records.study import StudyRecord
 from harness.records.sweep import LedgerRow, Sweep
 from harness.study.arms import Planned, who
 
-LONGEST = 100
+LONGEST = 400
 """Characters of a value in a sentence about a change."""
 
 
@@ -91,6 +91,12 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
     return said
 
 
+def own(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Without `deciding` where that is but all the links: these tell themselves."""
+    implied = list(stated["deciding"]) == list(stated["links"])
+    return {key: value for key, value in stated.items() if key != "deciding" or not implied}
+
+
 def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
     now = study.to_plain(planned.stated)
     runs: dict[str, Any] = dict(before.runs) if before else {}
@@ -104,7 +110,7 @@ def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
         for arm, points in planned.points.items()
     }
     first = before.stated if before else now
-    changed = [*before.changed, *changes(first, now)] if before else []
+    changed = [*before.changed, *changes(own(first), own(now))] if before else []
     return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs)
 
 
@@ -136,6 +142,7 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         value = ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        value = " ".join(map(str, value)) or "nothing"
+        between = ", " if any(" " in str(one) for one in value) else " "
+        value = between.join(map(str, value)) or "nothing"
     text = "none" if value is None else str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

@@ -187,7 +187,7 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
         "difficulty=hard",
     ]
     assert ceiling.get_title(loc="left").replace("\n", " ") == (
-        "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
+        "ceiling b - a on eval/medium/reward: 1 of 1 pairs found to differ"
     )
     seeds = [row for row in drawing.rows if row["kind"] == "seed"]
     assert len(seeds) == 4 * 6  # no run has a gain

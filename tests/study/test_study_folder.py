@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger
+from harness import ledger, listing
 from harness.config import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.records import study
+from harness.records.sweep import Sweep
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
 from tests.study.test_study_command import SMALL, written
@@ -138,3 +139,31 @@ def test_a_link_that_is_added_or_taken_away_is_one_sentence():
         "links.new: added, quantity gain, arm medium, margin 0.05, given none",
         "links.old: taken away, was quantity gain, arm hard, margin 0.05, given none",
     ]
+
+
+def test_one_seed_decides_nothing_and_a_study_says_so_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    assert arms.undecidable(planned("seed=1")) == (
+        "seed: a seed is the replicate, and no link is decided below 2 of them, got 1"
+    )
+
+
+def test_the_links_that_decide_are_told_of_only_where_they_are_named():
+    link = {"quantity": "gain"}
+    both = {"links": {"a b": link, "c": link}, "deciding": ["a b", "c"]}
+    assert folder.own({"links": {"c": link}, "deciding": ["c"]}) == {"links": {"c": link}}
+    assert "deciding" not in folder.own(both)
+    named = {**both, "deciding": ["c"]}
+    assert folder.changes(folder.own(named), folder.own({**named, "deciding": ["c", "a b"]})) == [
+        "deciding: c became c, a b"
+    ]
+
+
+def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path):
+    done = Sweep(str(tmp_path), {}, [], ())
+    assert list(listing.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
+    (tmp_path / study.FILE).touch()
+    assert list(listing.closing(done, 0))[-1] == (
+        "next: the `harness study` command that these runs are of; it judges them as they are"
+    )

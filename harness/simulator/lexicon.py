@@ -122,6 +122,7 @@ PHRASES: Entries = (
             "you do not have to|you will find|your (reaction|feelings?) (is|are|was|were)",
             "there is no (right|wrong) way|nobody could have|anyone in your",
             "any(one|body) would|natural (to|that)|how (strong|brave)",
+            "what (a |an )?(rare |real |quiet )?(courage|strength|patience|kindness|loyalty)",
             "(that|this|which) (is|was) (so |really |very |quite )?(brave|impressive|admirable)",
         ),
     ),

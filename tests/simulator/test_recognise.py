@@ -21,6 +21,8 @@ ORDINARY = (
     ("When my own father was ill, I felt the same mix of guilt and anger.", "disclose"),
     ("It's not your fault that he left.", "affirm"),
     ("You handled that meeting with so much grace.", "affirm"),
+    ("What strength you have!", "affirm"),
+    ("What strength do you have?", "question"),
     ("I'd suggest calling the bank first thing tomorrow.", "suggest"),
     ("Maybe you could write him a short note.", "suggest"),
     ("Many people find that grief comes in waves.", "inform"),

@@ -88,6 +88,14 @@ def hold_back(links: Sequence[Judged], checks: Sequence[Judged]) -> tuple[Judged
     return tuple(_held_back(link, words) for link in links)
 
 
+def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
+    """The same for checks, each of which may hang on one before it."""
+    held: tuple[Judged, ...] = ()
+    for check in checks:
+        held += hold_back([check], held)
+    return held
+
+
 def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
     """Of the study: all of the deciding links must hold, and one that fails is enough."""
     words = {link.verdict for link in links if link.link.name in deciding}

@@ -76,7 +76,7 @@ def judge(study: str, stated: Stated, where: str, found: Arms, changed: Sequence
     """Checks first: a link that is `given` one that does not hold is undecided."""
     seen = [study_arms.observed(link, found) for link in stated.links]
     asked = [study_arms.observed(check, found) for check in stated.checks]
-    held = links.judge(asked, [])
+    held = links.hold_back_checks(links.judge(asked, []))
     judged = links.hold_back(links.judge(seen, stated.deciding), held)
     return Outcome(study, stated, where, judged, held, found.counts, found.chosen, changed)
 

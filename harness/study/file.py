@@ -180,6 +180,12 @@ def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
 
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
+    """A link may hang on any check, a check on one before it."""
+    known = [check.name for check in asked]
     for link in (*links, *asked):
         if link.given is not None:
-            checks.one_of(f"{path}: {link.name}.given", link.given, [c.name for c in asked])
+            checks.one_of(f"{path}: {link.name}.given", link.given, known)
+    for place, check in enumerate(asked):
+        if check.given in known[place:]:
+            rule = "must be a check that stands before it"
+            raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

@@ -175,3 +175,16 @@ def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers():
     assert links.seeds_needed([held], ["less"]) is None
     fine = links.judge([seen(check, drawn(-0.3, 0.05, 8))], [])
     assert links.hold_back(judged, fine) == judged
+
+
+def test_a_check_may_hang_on_one_before_it():
+    names = ("first", "second", "third")
+    chain = [
+        dataclasses.replace(LESS, name=name, given=before)
+        for name, before in zip(names, (None, *names), strict=False)
+    ]
+    numbers = (drawn(0.3, 0.05, 8), drawn(-0.3, 0.05, 8), drawn(-0.3, 0.05, 8))
+    judged = links.judge([seen(c, n) for c, n in zip(chain, numbers, strict=True)], [])
+    held = links.hold_back_checks(judged)
+    assert [c.verdict for c in held] == ["contradicted", "undecided", "undecided"]
+    assert held[2].why == "its check, second, is undecided"

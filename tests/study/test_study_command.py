@@ -118,6 +118,7 @@ def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case, tmp_path):
     refused(tmp_path, ["mine", *words], said)
 
 
+CHECK = "quantity: gain, arm: hard, direction: less, margin: 1"
 FILES = {
     "unknown key": (("question:", "questoin:"), "a key must be one of question"),
     "no question": (("Do hard users teach less?", "''"), "question must be text, got ''"),
@@ -128,6 +129,10 @@ FILES = {
     "margin 0": (("margin: 0.05", "margin: 0"), "margin must be a finite number above 0, got 0"),
     "margin text": (("margin: 0.05", "margin: x"), "margin must be a number, got 'x'"),
     "earlier gain": (("direction: less", "direction: earlier"), "less or more but of an onset"),
+    "a check on itself": (
+        ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
+        "c.given must be a check that stands before it, got 'c'",
+    ),
     "no such check": (("margin: 0.05", "margin: 0.05, given: nothing"), "given must be one of"),
     "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),

@@ -113,7 +113,7 @@ def _launch(begin: Callable[[], object], obey: Callable[[], object] | None) -> N
     except HarnessError:
         raise
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        said.say(f"the launcher failed: {error}")
+        said.say(f"the launcher failed: {type(error).__name__}: {error}")
 
 
 @contextlib.contextmanager

@@ -158,11 +158,7 @@ def _difference(given: Mapping[str, Any]) -> str:
 
 
 def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    if value < 0.001:
-        return "p < 0.001"
-    return f"p {value:.2g}" if value < 0.1 else f"p {value:.2f}"
+    return "-" if value is None else f"p {claims.p_text(value)}"
 
 
 def _method(contrasts: Sequence[Contrast]) -> str:

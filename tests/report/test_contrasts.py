@@ -80,7 +80,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
     text = printed(study(), width=120)
     assert "difficulty: hard minus easy" in text
     line = next(line for line in text.splitlines() if line.startswith("ceiling"))
-    assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.0031", "differs"]
+    assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.003", "differs"]
     assert "p by Holm over 1" in text
     assert "rewards on eval/medium/reward" in text
 

@@ -48,19 +48,19 @@ def read(root: Path) -> Sweep:
     """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
     root = root.resolve()
     found = sweep.read(root)
-    rows = [_as_it_stands(replace(row, dir=str(root / row.name))) for row in found.runs]
+    rows = [as_it_stands(replace(row, dir=str(root / row.name))) for row in found.runs]
     return replace(found, dir=str(root), runs=rows)
 
 
 def refresh(known: Sweep) -> Sweep:
     """The same sweep as it stands now, written to sweep.json if that says otherwise."""
-    return _changed(known, [_as_it_stands(row) for row in known.runs])
+    return _changed(known, [as_it_stands(row) for row in known.runs])
 
 
 def follow(known: Sweep) -> Sweep:
     """`refresh` for every second: what is done is not read again."""
     return _changed(
-        known, [row if row.status == "done" else _as_it_stands(row) for row in known.runs]
+        known, [row if row.status == "done" else as_it_stands(row) for row in known.runs]
     )
 
 
@@ -96,7 +96,8 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     return now
 
 
-def _as_it_stands(row: LedgerRow) -> LedgerRow:
+def as_it_stands(row: LedgerRow) -> LedgerRow:
+    """The row by its run folder, which is the truth."""
     run = RunFolder(Path(str(row.dir)))
     if not run.is_run():
         return _without_status(row, run)

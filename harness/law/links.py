@@ -8,7 +8,7 @@ point the same way. Tests that decide together are adjusted by Holm.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -38,6 +38,8 @@ class Observed:
     """Runs without an onset, of both arms; None but of an onset."""
     runs: int = 0
     """Runs with a number, of both arms."""
+    own: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """What was subtracted: of each of the two arms its numbers over the same seeds."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,16 @@ class Judged:
     minimum_detectable: float | None
     seeds_needed: int | None
     censored: int | None
+    own: Mapping[str, Interval | None]
+    """Mean of each of the two arms, plain; None where its spread is not known."""
+
+    @property
+    def little_gained(self) -> bool:
+        """Neither arm is shown to gain the margin: alike they may be for want of learning."""
+        gained = self.link.quantity == "gain" and self.own
+        return bool(gained) and all(
+            i is None or i.low <= self.link.margin for i in self.own.values()
+        )
 
 
 @dataclass(frozen=True)
@@ -173,7 +185,13 @@ def _judged(test: _Test, p: float, q: float, comparisons: int) -> Judged:
         minimum_detectable=claims.minimum_detectable(estimate, comparisons),
         seeds_needed=needed if word == UNDECIDED else None,
         censored=seen.censored,
+        own=_own(seen),
     )
+
+
+def _own(seen: Observed) -> dict[str, Interval | None]:
+    means = {arm: paired(numbers) for arm, numbers in seen.own.items()}
+    return {arm: mean.interval() if mean else None for arm, mean in means.items()}
 
 
 def _why(word: str, link: Link, q: float) -> str | None:
@@ -207,7 +225,8 @@ def _open(test: _Test) -> Judged:
     else:
         why = _alike(seen.differences if test.plain is None else by_seed)
     return Judged(
-        seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored
+        seen.link, UNDECIDED, why, None, None, None, pairs, by_seed, None, None, seen.censored,
+        _own(seen),
     )  # fmt: skip
 
 

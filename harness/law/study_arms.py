@@ -86,13 +86,21 @@ def observed(link: Link, found: Arms) -> Observed:
     other = found.runs[link.against] if link.against else None
     net = _differences(link, own, other, link_values.net_of_null) if link.net_of_null else None
     counted = [m for runs in (own, other or {}) for m in runs.values() if _told(m, link)]
+    plain = _differences(link, own, other, link_values.number)
     return Observed(
         link,
-        _differences(link, own, other, link_values.number),
+        plain,
         net,
         _censored(counted, link.quantity) if link.quantity in ("onset", "lead") else None,
         len(counted),
-    )
+        {arm: _numbers(link, found.runs[arm], list(plain)) for arm in (link.arm, link.against)
+         if arm and link.against},
+    )  # fmt: skip
+
+
+def _numbers(link: Link, runs: Runs, seeds: Sequence[int]) -> list[float]:
+    known = [link_values.number(runs[seed], link.quantity, link.evaluation) for seed in seeds]
+    return [value for value in known if value is not None]
 
 
 def _censored(members: Sequence[Member], quantity: str) -> int:

@@ -98,6 +98,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "plain": _interval(judged.plain) if link.net_of_null else None,
         "p_holm": judged.p_holm,
         "pairs": judged.pairs,
+        "own": {arm: _of_arm(mean) for arm, mean in judged.own.items()},
         "by_seed": {str(seed): value for seed, value in judged.by_seed.items()},
         "censored": judged.censored,
         "minimum_detectable": judged.minimum_detectable,
@@ -110,3 +111,9 @@ def _interval(given: Interval | None) -> dict[str, float | None]:
     if given is None:
         return {"difference": None, "low": None, "high": None}
     return {"difference": given.value, "low": given.low, "high": given.high}
+
+
+def _of_arm(given: Interval | None) -> dict[str, float | None]:
+    if given is None:
+        return {"mean": None, "low": None, "high": None}
+    return {"mean": given.value, "low": given.low, "high": given.high}

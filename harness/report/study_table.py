@@ -65,12 +65,8 @@ def notes(outcome: Outcome) -> Iterator[str]:
     """What the table leaves unsaid."""
     yield METHOD
     for judged in (*outcome.checks, *outcome.links):
-        if judged.why:
-            yield f"{judged.link.name}: {judged.why}{_open(judged)}"
-        if judged.censored and judged.why != NO_ONSET:
-            runs = plural(judged.censored, "run")
-            lacking = "a fall for good" if judged.link.quantity == "lead" else "an onset"
-            yield f"{judged.link.name}: {runs} without {lacking} count with the whole of the run"
+        if said := list(_of_link(judged)):
+            yield f"{judged.link.name}: {'; '.join(said)}"
     for arm, counts in outcome.counts.items():
         left_out = [
             f"{count} of {plural(counts.planned, 'run')} {what}"
@@ -128,6 +124,21 @@ def _cells(judged: Judged) -> Sequence[str]:
         "-" if p is None else claims.p_text(p),
         judged.verdict,
     )
+
+
+def _of_link(judged: Judged) -> Iterator[str]:
+    """What its row leaves unsaid."""
+    if judged.own:
+        means = judged.own.items()
+        yield ", ".join(f"{arm} {wording.interval(mean) if mean else '-'}" for arm, mean in means)
+    if judged.little_gained:
+        yield f"neither is shown to gain {judged.link.margin:g} itself"
+    if judged.why:
+        yield f"{judged.why}{_open(judged)}"
+    if judged.censored and judged.why != NO_ONSET:
+        runs = plural(judged.censored, "run")
+        lacking = "a fall for good" if judged.link.quantity == "lead" else "an onset"
+        yield f"{runs} without {lacking} count with the whole of the run"
 
 
 def _open(judged: Judged) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness import keys, launch
@@ -47,23 +47,32 @@ class Planned:
         return found
 
 
-def undecidable(planned: Planned) -> str | None:
-    """What says, before the first run, that some link will be decided by none of them."""
+def doubts(planned: Planned) -> Iterator[str]:
+    """What says, before the first run, that links will be decided by none of them."""
     stated = planned.stated
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
-        return f"seed: {rule}, got {len(stated.seeds)}"
+        yield f"seed: {rule}, got {len(stated.seeds)}"
     asked = {link.quantity for link in (*stated.links, *stated.checks)} - WITHOUT_EVALUATIONS
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
-    if not asked or cost.evaluations(least) >= FEWEST_POINTS:
-        return None
-    steps, every = least.trainer.steps, least.trainer.eval_every
-    return (
-        f"trainer.steps: no link on {', '.join(sorted(asked))} will be decided, since that takes "
-        f"{FEWEST_POINTS} evaluations, got {cost.evaluations(least)} in {steps} steps evaluated "
-        f"every {every}"
-    )
+    if asked and cost.evaluations(least) < FEWEST_POINTS:
+        steps, every = least.trainer.steps, least.trainer.eval_every
+        yield (
+            f"trainer.steps: no link on {', '.join(sorted(asked))} will be decided, since that "
+            f"takes {FEWEST_POINTS} evaluations, got {cost.evaluations(least)} in {steps} steps "
+            f"evaluated every {every}"
+        )
+    for same in _equal(planned):
+        yield f"arms: {' and '.join(same)} are the same runs, and nothing will tell them apart"
+
+
+def _equal(planned: Planned) -> list[list[str]]:
+    """Arms that share all of their runs."""
+    by_runs: dict[frozenset[tuple[str, int]], list[str]] = {}
+    for arm, points in planned.points.items():
+        by_runs.setdefault(frozenset(map(who, points.values())), []).append(arm)
+    return [names for names in by_runs.values() if len(names) > 1]
 
 
 def who(point: Point) -> tuple[str, int]:

@@ -66,8 +66,7 @@ def study(wanted: Wanted) -> int:
 
 
 def _warn(planned: Planned) -> None:
-    sentence = arms.undecidable(planned)
-    if sentence is not None:
+    for sentence in arms.doubts(planned):
         said.say(sentence)
 
 
@@ -85,13 +84,15 @@ def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
     """What would be run and judged; nothing is created."""
+    done = folder.done(planned, root)
     if as_json:
         value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
+        value["done"] = done
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
     for line in _lines(planned):
         print(line)
-    print(f"{spent}, in {root}")
+    print(f"{spent}, in {root}{f'; done already: {done}' if done else ''}")
 
 
 def _counted(planned: Planned) -> dict[str, object]:

@@ -74,6 +74,15 @@ def known(planned: Planned, root: Path) -> StudyRecord | None:
     return None
 
 
+def done(planned: Planned, root: Path) -> int:
+    """How many of the planned runs are there and done."""
+    before, asked = known(planned, root), planned.distinct()
+    runs = before.runs.items() if before else ()
+    names = [name for name, (config, seed) in runs if (config, seed) in asked]
+    rows = [ledger.as_it_stands(LedgerRow(name, str(root / name), ())) for name in names]
+    return sum(row.status == "done" for row in rows)
+
+
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
     """What of the one is stated otherwise in the other, a sentence each."""
     said: list[str] = []

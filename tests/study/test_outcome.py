@@ -8,6 +8,7 @@ import json
 import pytest
 
 from harness.records.study import Link
+from harness.report import study_table
 from tests.study.made import Course, config, study_of
 
 GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
@@ -147,3 +148,19 @@ def test_the_result_has_the_promised_keys_first_and_is_strict_json(tmp_path):
         assert list(link)[:5] == ["name", "verdict", "difference", "low", "high"]
     assert value["links"][1]["difference"] is None
     json.dumps(value, allow_nan=False)
+
+
+def test_arms_that_learnt_little_are_alike_and_the_table_says_so(tmp_path):
+    idle = [Course(gain=0.002 * n) for n in (-2, -1, 0, 1, 2)]
+    arms = {"medium": (MEDIUM, idle), "hard": (HARD, idle)}
+    found = study_of(tmp_path / "idle", arms, [GAIN])
+    own = found.to_json()["links"][0]["own"]
+    assert list(own) == ["hard", "medium"]
+    assert own["hard"]["low"] < 0 < own["hard"]["high"]
+    (said,) = [line for line in study_table.notes(found) if line.startswith(GAIN.name)]
+    assert "; neither is shown to gain 0.05 itself; less by 0.05 is ruled out" in said
+
+    learnt = study_of(tmp_path / "learnt", {**arms, "medium": (MEDIUM, STEADY)}, [GAIN, LEAD])
+    assert learnt.links[0].own["medium"].value == pytest.approx(0.29, abs=0.03)
+    assert not learnt.links[0].little_gained
+    assert learnt.links[1].own == {}

@@ -30,11 +30,11 @@ def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(tmp_p
 def test_links_that_no_run_could_decide_are_named_before_the_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    assert arms.undecidable(planned()) == (
+    assert list(arms.doubts(planned())) == [
         "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 2 in "
         "3 steps evaluated every 10"
-    )
-    assert arms.undecidable(planned("trainer.steps=16", "trainer.eval_every=1")) is None
+    ]
+    assert list(arms.doubts(planned("trainer.steps=16", "trainer.eval_every=1"))) == []
 
 
 @pytest.mark.slow
@@ -144,9 +144,17 @@ def test_a_link_that_is_added_or_taken_away_is_one_sentence():
 def test_one_seed_decides_nothing_and_a_study_says_so_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    assert arms.undecidable(planned("seed=1")) == (
+    assert next(arms.doubts(planned("seed=1"))) == (
         "seed: a seed is the replicate, and no link is decided below 2 of them, got 1"
     )
+
+
+def test_arms_that_are_the_same_runs_are_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, SMALL.replace("links:", "  easier: [difficulty=medium]\nlinks:"))
+    enough = planned("trainer.steps=16", "trainer.eval_every=1")
+    said = "arms: medium and easier are the same runs, and nothing will tell them apart"
+    assert list(arms.doubts(enough)) == [said]
 
 
 def test_the_links_that_decide_are_told_of_only_where_they_are_named():

@@ -122,10 +122,17 @@ class Grid:
         return position % self.columns == 0
 
 
-def grid(heading: str, titles: Sequence[str], rows_each: int, row_height: float) -> Grid:
+def grid(
+    heading: str,
+    titles: Sequence[str],
+    rows_each: int,
+    row_height: float,
+    names: Sequence[str] = (),
+) -> Grid:
     """One panel of `rows_each` axes a title, at most MOST_COLUMNS side by side; more go below.
 
-    `row_height` in inches. The figure grows by what headings and titles take, the axes do not.
+    `row_height` in inches. The figure grows by what headings, titles and `names` take, which stand
+    left of the leftmost panels; the axes do not.
     """
     blocks = math.ceil(len(titles) / MOST_COLUMNS)
     columns = math.ceil(len(titles) / blocks)
@@ -134,7 +141,9 @@ def grid(heading: str, titles: Sequence[str], rows_each: int, row_height: float)
     above = wrapped(heading, int(columns * width * CHARACTERS_AN_INCH * 0.8))
     lines = blocks * max(t.count("\n") + 1 for t in wrapped_titles) + 1.4 * (above.count("\n") + 1)
     height = blocks * (rows_each * row_height + 0.45) + lines * LINE_HEIGHT
-    figure = Figure(figsize=(columns * width, height), layout="constrained")
+    longest = max((len(line) for name in names for line in name.split("\n")), default=0)
+    across = columns * width + longest / CHARACTERS_AN_INCH
+    figure = Figure(figsize=(across, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
     figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK)

@@ -66,7 +66,8 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     shown = min(len(groups), MOST_GROUPS)
     titles = [_title(groups, quantity) for quantity in PANELS]
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
-    grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND)
+    ticks = [line.tick for line in lines["a"][:shown]]
+    grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
     slots = _slots(lines["onset"])
     for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
         _panel(axes, lines[quantity][:shown], slots)
@@ -161,10 +162,21 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
         xlim=(-0.03, 1.03) if quantity == "onset" else _limits(lines),
         ylim=(len(lines) - 0.4, -0.5),
     )
+    _arrows(axes, lines)
     axes.set_yticks(range(len(lines)), [line.tick if leftmost else "" for line in lines])
     axes.set_xlabel(UNITS.get(quantity, "reward"))
     if not any(line.marks for line in lines):
         axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
+
+
+def _arrows(axes: Axes, lines: Sequence[_Line]) -> None:
+    """Where an interval runs off the panel."""
+    left, right = axes.get_xlim()
+    for row, line in enumerate(lines):
+        ends = (line.low, left, "<", -1), (line.high, right, ">", 1)
+        for end, edge, head, side in ends:
+            if end is not None and side * (end - edge) > 0:
+                axes.plot([edge], [row + BELOW], head, color=canvas.INK, ms=6, clip_on=False)
 
 
 def _limits(lines: Sequence[_Line]) -> Limits:

@@ -204,8 +204,16 @@ def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     analysis = study()
     wide = dict(analysis.groups[0].compared or {}, ceiling=Pooled(0.8, -40.0, 41.6, 2, 1))
     groups = (dataclasses.replace(analysis.groups[0], compared=wide), analysis.groups[1])
-    low, high = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1].get_xlim()
+    ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
+    low, high = ceiling.get_xlim()
     assert high - low < 0.5
+    arrows = {line.get_marker(): line.get_xdata()[0] for line in ceiling.lines}
+    assert (arrows["<"], arrows[">"]) == (low, high)  # where the wide one runs off
+
+
+def test_an_interval_that_fits_has_no_arrow() -> None:
+    gain = forest(study()).figure.axes[2]
+    assert {line.get_marker() for line in gain.lines}.isdisjoint("<>")
 
 
 def test_the_forest_is_one_of_the_figures() -> None:

@@ -92,6 +92,6 @@ def test_a_lack_is_told_from_a_bug(tmp_path: Path, error: Exception, code: int |
 
 @pytest.mark.slow
 def test_a_run_without_memory_is_71_and_says_what_to_lower(tmp_path: Path) -> None:
-    found = train(tiny(tmp_path / "run"), "RLIMIT_AS", 1_500_000 * 1024)
+    found = train(tiny(tmp_path / "run"), "RLIMIT_AS", 1_400_000 * 1024)
     assert found.returncode == 71, found.stderr
     assert "out of memory; lower trainer.conversations or policy.max_turn_tokens" in found.stderr

@@ -20,7 +20,7 @@ from harness import devices, stops
 from harness.config import RunConfig
 from harness.devices import Lease
 from harness.errors import HarnessError, StoppedError
-from harness.records import folder, held
+from harness.records import atomic, folder, held
 from harness.records.folder import RunFolder, RunStatus
 
 POLL_S = 0.2
@@ -71,7 +71,8 @@ def _supervise(
 ) -> int:
     """The exit code of the child; -N if signal N ended it."""
     words = command(run.path, ["--die-with-parent", str(os.getpid())])
-    with run.log.open("ab") as log:
+    folder.refuse_links(run)  # of which the log is one
+    with os.fdopen(atomic.open_to_append(run.log), "ab") as log:
         child = subprocess.Popen(
             words,
             env=environment(config, lease.visible),

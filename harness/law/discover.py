@@ -15,7 +15,8 @@ from harness.records.folder import RunFolder
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
-STUDY_RESULTS = "result.json"
+OF_NO_RUN = {RESULTS, "result.json"}
+"""Beside these a folder is not expected to hold a run."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,13 @@ class _Walk:
             yield Found(str(folder), None, None, ReadProblem("unreadable", message))
             return
         is_run = "run.json" in names or "metrics.jsonl" in names
-        if RESULTS in names and depth > 0:
-            if is_run:
-                self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
+        if is_run and RESULTS in names and depth > 0:
+            self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
             return
         inner = [folder / n for n in sorted(names, key=_counted) if names[n] and _entered(n)]
         if is_run:
             yield _folder_run(folder)
-        elif depth == 1 and not in_run and not any(names.values()) and STUDY_RESULTS not in names:
+        elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
             message = f"{folder}: a run holds run.json or metrics.jsonl; this folder holds neither"
             yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
         for path in inner:

@@ -232,9 +232,7 @@ def refuse_links(folder: RunFolder) -> None:
     """Raise DataError for a link among what a run writes: others' files may be behind it."""
     written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
     for path in (*written, folder.simulator, folder.trackers, folder.log):
-        if path.is_symlink():
-            rule = "a run writes to files and folders of its own only"
-            raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")
+        plain_file.refuse_link(path)
 
 
 def _names(path: Path) -> list[str]:

@@ -17,15 +17,9 @@ def holder(run: RunFolder) -> str | None:
     path = run.path / ".holder"
     if not path.exists():
         return None
-    try:
-        descriptor = lock.acquire(run.path, make=False)
-    except OSError:  # a folder that we may only read
-        return None
-    if descriptor is None:
-        with contextlib.suppress(DataError):
+    with contextlib.suppress(OSError, DataError):  # a folder that we may only read
+        if lock.is_taken(run.path):
             return plain_file.text(path).strip()
-        return None
-    os.close(descriptor)
     return None
 
 

@@ -6,6 +6,7 @@ own process. Nothing waits for a dead holder, and no lock file ever has to be re
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -15,26 +16,43 @@ from pathlib import Path
 NAME = ".lock"
 POLL_S = 0.01
 HELD = (errno.EAGAIN, errno.EACCES)
+FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def acquire(folder: Path, wait_s: float = 0.0, make: bool = True) -> int | None:
-    """Descriptor of the folder's lock, None while another process has it.
+def acquire(folder: Path, wait_s: float) -> int | None:
+    """Descriptor of the folder's lock, None if another process has it for so long.
 
-    `make`: whether a lock file may be made. Raises OSError, also where the file is a link.
+    Raises OSError, also where the file is a link.
     """
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | (os.O_CREAT if make else 0)
-    descriptor = os.open(folder / NAME, flags, 0o600)
+    descriptor = os.open(folder / NAME, FLAGS | os.O_CREAT, 0o600)
     deadline = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return descriptor
-        except OSError as error:
-            late = time.monotonic() >= deadline
-            if error.errno not in HELD or late:
-                os.close(descriptor)
-            if error.errno not in HELD:
-                raise
-            if late:
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(os.close, descriptor)
+        while not _locks(descriptor, fcntl.LOCK_EX):
+            if time.monotonic() >= deadline:
                 return None
-        time.sleep(POLL_S)
+            time.sleep(POLL_S)
+        on_failure.pop_all()
+    return descriptor
+
+
+def is_taken(folder: Path) -> bool:
+    """Whether a process has it. Raises OSError, also where there is no lock file.
+
+    A shared lock asks: of two who ask at once, neither takes the other for a holder.
+    """
+    descriptor = os.open(folder / NAME, FLAGS)
+    try:
+        return not _locks(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _locks(descriptor: int, how: int) -> bool:
+    try:
+        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in HELD:
+            raise
+        return False
+    return True

@@ -41,6 +41,13 @@ def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
         raise DataError(f"{path}: cannot be read: {why}") from error
 
 
+def refuse_link(path: Path) -> None:
+    """Raise DataError if what a run is about to write is a link: others' files may be behind it."""
+    if path.is_symlink():
+        rule = "a run writes to files and folders of its own only"
+        raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")
+
+
 def opener(path: str, flags: int) -> int:
     """For `open`: waits for nobody. Raises OSError for what is no regular file."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)

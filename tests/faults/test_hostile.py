@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from harness import devices, launch, progress, trying
+from harness import run as run_process
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.records import checkpoints, folder, held, lock
 from harness.records.folder import RunFolder
@@ -52,6 +53,19 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(tmp_path: Path, nam
     with pytest.raises(DataError, match=rf"{name}: a run writes to files .* got a link to {mine}"):
         opened(run)
     assert list(mine.iterdir()) == [] if mine.is_dir() else mine.read_text() == "years of work"
+
+
+def test_a_link_in_the_place_of_a_log_is_refused_before_the_log_is_begun(tmp_path: Path) -> None:
+    """The log is opened by the sweep, the rest by the run."""
+    run, mine = make_run(tmp_path / "run", quick()), tmp_path / "mine"
+    mine.write_text("years of work")
+    run.log.symlink_to(mine)
+    outcome = run_process.execute(run.path)
+    assert (outcome.status, outcome.exit_code) == ("failed", 65)
+    assert f"a run writes to files and folders of its own only, got a link to {mine}" in str(
+        outcome.reason
+    )
+    assert mine.read_text() == "years of work"
 
 
 @pytest.mark.parametrize("name", [".lock", ".holder"])

@@ -57,7 +57,7 @@ def test_the_results_of_a_study_beside_its_runs_are_no_run(tmp_path: Path) -> No
     assert names(discover([tmp_path]), tmp_path) == ["run"]
 
 
-def test_a_folder_of_results_is_not_entered_and_a_run_in_it_is_said(tmp_path: Path) -> None:
+def test_a_folder_of_results_is_no_run_and_a_run_that_is_one_too_is_said(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path / "run", ROWS)
     for name in ("law", "kept"):
         (tmp_path / name).mkdir()
@@ -66,6 +66,12 @@ def test_a_folder_of_results_is_not_entered_and_a_run_in_it_is_said(tmp_path: Pa
     found = discover([tmp_path])
     assert names(found, tmp_path) == ["run"]
     assert found.skipped == ({"path": str(tmp_path / "kept"), "reason": "holds law.json"},)
+
+
+def test_runs_below_a_folder_that_holds_results_too_are_found(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "sweep" / "run", ROWS)
+    (tmp_path / "sweep" / "law.json").write_text("{}")
+    assert names(discover([tmp_path]), tmp_path) == ["sweep/run"]
 
 
 def test_a_named_folder_is_entered_even_with_results_in_it(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The run folder: when it is a run, who holds it, and what is read back."""
 
+import fcntl
 import json
 import os
+import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,7 +16,7 @@ import yaml
 
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import folder
+from harness.records import folder, held, lock
 from harness.records.config_file import config_hash, to_dict
 from harness.records.folder import RunFolder, RunStatus
 from tests.records.bombs import alias_bomb
@@ -194,7 +196,7 @@ def test_a_later_versions_extra_keys_are_passed_over(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.records import folder
+from harness.records import folder, held, lock
 with folder.hold(folder.RunFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)
@@ -214,11 +216,23 @@ def test_one_holder_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
             folder.hold(run),
         ):
             pytest.fail("held twice")
+        assert held.holder(run) == f"{other.pid} on {platform.node()}"
     finally:
         other.kill()
         other.communicate()
+    assert (tmp_path / ".holder").exists()
+    assert held.holder(run) is None
     with folder.hold(run):
         pass
+
+
+def test_who_asks_at_the_same_time_takes_nobody_for_a_holder(tmp_path: Path) -> None:
+    with folder.hold(RunFolder(tmp_path)):
+        pass
+    asking = os.open(tmp_path / ".lock", os.O_RDWR)
+    fcntl.flock(asking, fcntl.LOCK_SH)  # as lock.is_taken does
+    assert not lock.is_taken(tmp_path)
+    os.close(asking)
 
 
 def test_status_survives_a_round_trip(tmp_path: Path) -> None:

@@ -52,6 +52,16 @@ def test_a_torn_last_line_is_asked_again(endpoint, tmp_path):
     assert a_talk(endpoint, tmp_path) == (first, 0)
 
 
+@pytest.mark.parametrize("name", [OPENINGS, "step-00001.jsonl"])
+def test_a_link_in_its_place_is_refused(endpoint, tmp_path, name):
+    mine = tmp_path / "mine"
+    mine.write_text("")
+    (tmp_path / name).symlink_to(mine)
+    with pytest.raises(DataError, match=f"{name}: a run writes to files .* got a link to {mine}"):
+        a_talk(endpoint, tmp_path)
+    assert mine.read_text() == ""
+
+
 def test_a_damaged_line_is_named(endpoint, tmp_path):
     a_talk(endpoint, tmp_path)
     journal = tmp_path / "step-00001.jsonl"

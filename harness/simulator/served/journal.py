@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.records import atomic
+from harness.records import atomic, plain_file
 from harness.simulator.served.requests import Request
 
 Entry = dict[str, Any]
@@ -69,7 +69,7 @@ class Journal:
             assert self._folder is not None
             lines = [json.dumps(entry) + "\n" for at, entry in self._unwritten if at == name]
             path = self._folder / name
-            with atomic.storage(path), path.open("ab") as file:
+            with atomic.storage(path), os.fdopen(atomic.open_to_append(path), "ab") as file:
                 file.write("".join(lines).encode())
                 file.flush()
                 os.fsync(file.fileno())
@@ -78,6 +78,7 @@ class Journal:
 
 def _read(path: Path) -> Iterator[tuple[str, Entry]]:
     """Entries by id; a torn last line, the mark of a kill, is cut off the file."""
+    plain_file.refuse_link(path)
     if not path.exists():
         return
     with atomic.storage(path):

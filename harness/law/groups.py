@@ -90,7 +90,7 @@ def _telling(axes: Sequence[Axes]) -> list[str]:
 
 
 def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
-    onsets = [run.onset.step for run in runs if run.onset is not None]
+    onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
     seeds = [run.seed for run in runs]
     onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
     return GroupResult(

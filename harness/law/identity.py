@@ -132,3 +132,15 @@ def _json(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if isinstance(value, str | int | None) else str(value)
+
+
+def share_of_run(config: Mapping[str, Any] | None, first: float, last: float, step: float) -> float:
+    """Where in its run a step lies: of the planned steps, or of those seen, `first` to `last`,
+    where the config does not fit the log.
+    """
+    trainer = (config or {}).get("trainer")
+    planned = trainer.get("steps") if isinstance(trainer, dict) else None
+    if isinstance(planned, int) and planned >= last:
+        return step / planned
+    before = first - 1
+    return (step - before) / (last - before)

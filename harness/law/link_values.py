@@ -9,7 +9,7 @@ import numpy as np
 from harness.law import landmarks, numbers, onset, regime
 from harness.law.clean import Points
 from harness.law.groups import Member
-from harness.law.quantities import COLLAPSES
+from harness.law.quantities import share
 from harness.law.replicates import Replicate
 from harness.law.results import Floats
 
@@ -99,7 +99,7 @@ def _lead(member: Member, column: str) -> float | None:
 def _onset_step(member: Member) -> float | None:
     course = member.replicate.probe_course
     found = course.onset if course else None
-    return found.step if found is not None and found.kind in COLLAPSES else None
+    return found.step if found is not None and found.is_collapse else None
 
 
 def _fall_step(member: Member) -> float | None:
@@ -107,11 +107,11 @@ def _fall_step(member: Member) -> float | None:
     probed = member.replicate.probe_course
     course = probed.course if probed else None
     found = onset.find(course, NO_REWARDS) if course is not None else None
-    return found.step if found is not None and found.kind in COLLAPSES else None
+    return found.step if found is not None and found.is_collapse else None
 
 
 def _share(member: Member, step: float | None) -> float:
-    return CENSORED if step is None else min(step / member.replicate.last_step, CENSORED)
+    return CENSORED if step is None else min(share(member, step), CENSORED)
 
 
 def _end(values: Floats) -> float | None:

@@ -9,13 +9,13 @@ from harness.law import null_control, regime, shared_range
 from harness.law.beside import NOT_HELD, Trace
 from harness.law.clean import Points
 from harness.law.groups import Member
+from harness.law.identity import share_of_run
 from harness.law.interval import Spread
 from harness.law.pairs import Side
 from harness.law.random_effects import Sample, sample, unweighted
 from harness.law.results import Interval, Onset
 
 QUANTITIES = ("a", "ceiling", "onset", "gain", "fall")
-COLLAPSES = ("terminal_fall", "budget_spent")
 
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
@@ -52,7 +52,7 @@ class Footing:
         """The onset of collapse; an explosion is none."""
         course = member.replicate.probe_course
         found = (course.onset if course else None) if self.probe else member.result.onset
-        return found if found is not None and found.kind in COLLAPSES else None
+        return found if found is not None and found.is_collapse else None
 
 
 def slopes(
@@ -159,22 +159,17 @@ def onset_share(member: Member) -> float | None:
 
 def reached(member: Member) -> float:
     """The share of its planned steps that a run has done."""
-    return _share(member, member.replicate.last_step)
+    return share(member, member.replicate.last_step)
 
 
 def _share_of(member: Member, found: Onset | None) -> float | None:
-    return None if found is None else _share(member, found.step)
+    return None if found is None else share(member, found.step)
 
 
-def _share(member: Member, step: float) -> float:
-    """Of the planned steps, or of those seen where the config does not fit the log."""
-    replicate = member.replicate
-    trainer = (member.identity.config or {}).get("trainer")
-    planned = trainer.get("steps") if isinstance(trainer, dict) else None
-    if isinstance(planned, int) and planned >= replicate.last_step:
-        return step / planned
-    before = replicate.first_step - 1
-    return (step - before) / (replicate.last_step - before)
+def share(member: Member, step: float) -> float:
+    """Where in its run a step lies."""
+    run = member.replicate
+    return share_of_run(member.identity.config, run.first_step, run.last_step, step)
 
 
 VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {

@@ -50,10 +50,15 @@ class Onset:
     low: float
     high: float
 
+    @property
+    def is_collapse(self) -> bool:
+        """An explosion of H begins somewhere too, and is none."""
+        return self.kind != "explosion"
+
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/design.md section 11); of a failed one, None after `dropped`."""
+    """One run of law.json (docs/law.md); of a failed one, None after `dropped`."""
 
     run: str
     status: str

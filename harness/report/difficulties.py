@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.law.identity import share_of_run
 from harness.law.results import Analysis, RunResult
 from harness.report import naming
 
@@ -20,7 +21,7 @@ class Mark:
     difficulty: Mapping[str, Mapping[str, float]]
     """By measure of the difficulty card, {value, low, high}."""
     onset: float | None
-    """Share of the run; None where there is none in it."""
+    """Of collapse, as a share of the run; None where there is none in it."""
     low: float | None
     high: float | None
 
@@ -35,10 +36,12 @@ def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
 
 
 def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
-    steps = analysis.series[run.run].course_steps
-    first, length = float(steps[0]), float(steps[-1] - steps[0]) or 1.0
-    ends = (run.onset.step, run.onset.low, run.onset.high) if run.onset else (None, None, None)
-    share = [None if end is None else (end - first) / length for end in ends]
+    steps, onset = analysis.series[run.run].course_steps, run.onset
+    first, last = float(steps[0]), float(steps[-1])
+    share: list[float | None] = [None] * 3
+    if onset is not None and onset.is_collapse:
+        ends = (onset.step, onset.low, onset.high)
+        share = [share_of_run(run.config, first, last, end) for end in ends]
     assert run.difficulty is not None
     return Mark(name, run.level or "", _null(run), run.difficulty, *share)
 

@@ -79,6 +79,17 @@ def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
     assert dict(group.key) == {}
 
 
+def test_an_explosion_is_no_onset_of_collapse_in_any_mean(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
+    synthetic.write_run(tmp_path / "2", synthetic.rows(synthetic.explode(1, 300, LOW)), seed=2)
+    found = analyse([tmp_path])
+    collapse, explosion = (run.onset for run in found.runs)
+    assert explosion.kind == "explosion"
+    (group,) = found.groups
+    assert (group.onset.mean, group.onset.censored) == (collapse.step, 1)
+    assert group.compared["onset"].censored == 1
+
+
 def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path / "real", lawful_rows(1))
     synthetic.write_run(tmp_path / "null", lawful_rows(2), null_control=True)

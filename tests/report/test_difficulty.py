@@ -1,6 +1,7 @@
 """Onsets beside measured difficulty: whose card counts, and what is drawn."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,22 @@ def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
     assert (hard["difficulty"], hard["null_control"]) == (0.5, False)
     assert next(r for r in rows if r["level"] == "easy")["onset_share"] is None
     assert len(rows) == 3 * 2
+
+
+def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep):
+    config = sweep / "1-hard-seed1" / "config.yaml"
+    config.write_text(config.read_text() + "trainer: {steps: 400}\n")
+    found = analysis.analyse([sweep])
+    hard = next(m for m in difficulties.marks(found, found.runs) if m.level == "hard")
+    assert hard.onset == pytest.approx(0.3, abs=0.03)
+
+
+def test_an_explosion_stands_with_the_runs_without_an_onset(sweep):
+    found = analysis.analyse([sweep])
+    hard = next(run for run in found.runs if run.level == "hard")
+    exploded = replace(hard, onset=replace(hard.onset, kind="explosion"))
+    runs = [exploded if run is hard else run for run in found.runs]
+    assert difficulties.marks(found, runs) == ()
 
 
 def test_no_onset_anywhere_is_no_picture(sweep):

@@ -58,9 +58,9 @@ class CurriculumConfig:
     kind: str = "none"
     """none, staged, adaptive, mixed (levels drawn for each group) or reverse (late starts)."""
     medium_from: int | None = None
-    """staged: first step at medium; null: after a third of the run."""
+    """staged: first step at medium; null: after a third of the run, or of what is before hard, half."""
     hard_from: int | None = None
-    """staged: first step at hard; null: after two thirds."""
+    """staged: first step at hard; null: after two thirds, or half of what is behind medium."""
     target: float = 0.5
     """adaptive: the mean final emotion as reported / 100 that difficulty is steered to."""
     sensitivity: float = 2.0

@@ -39,7 +39,9 @@ class Outcome:
     @property
     def starved(self) -> tuple[int, int]:
         """Runs that are starved, and runs that count, of the arms of the deciding links."""
-        inside = {arm for link in self.stated.links for arm in (link.arm, link.against) if arm}
+        deciding = [link for link in self.stated.links if link.name in self.stated.deciding]
+        named = {arm for link in deciding for arm in (link.arm, link.against)}
+        inside = {self.chosen.get(arm or "", arm) for arm in named}  # of `best`, which one it is
         counts = [self.counts[arm] for arm in self.stated.arms if arm in inside]
         return sum(c.starved for c in counts), sum(
             c.planned - c.failed - c.inactive for c in counts

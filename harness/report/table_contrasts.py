@@ -17,7 +17,7 @@ from harness.report.wording import plural
 COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
     "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
-    "probe_difference", "probe_low", "probe_high", "failed", "failed_with",
+    "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
     "net_of_null_difference", "net_of_null_low", "net_of_null_high",
 )  # fmt: skip
 PLAIN = (

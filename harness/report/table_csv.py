@@ -26,9 +26,12 @@ def cell(value: Any) -> str:
 
 
 def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    """A header and one line a row; a row without a column leaves its cell empty."""
+    """A header and one line a row; a row without a column leaves its cell empty.
+
+    Raises ValueError for a row with a value that no column is for: it would be lost.
+    """
     file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([cell(name) for name in columns])
-    writer.writerows([cell(row.get(name)) for name in columns] for row in rows)
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
     return file.getvalue()

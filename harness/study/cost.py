@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.config import RunConfig
+from harness.config import PolicyConfig, RunConfig
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ MEASURED = {
 """By policy: on 2026-11-22 8 runs of 20 steps, 64 and 256 conversations, evaluated twice and at
 every step, easy (the dearer) and hard; for tiny on 2026-11-21 3 runs of 2 and 8 steps, medium.
 """
+SHAPE = (
+    "hidden_size", "layers", "attention_heads", "key_value_heads", "head_size",
+    "feed_forward_size", "vocabulary", "max_turn_tokens",
+)  # fmt: skip
+"""A language model costs what it was measured to only if these are as they were."""
 
 
 def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
@@ -43,14 +48,26 @@ def sentence(configs: list[RunConfig]) -> str:
     if hours is None:
         first = next(config for config in configs if _cpu_s(config) is None)
         what = f"policy={first.policy.name}, simulator={first.simulator.name}"
-        return f"{runs}: CPU hours not known, since {what} was never measured"
-    rung = MEASURED[configs[0].policy.name]
+        here = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
+        return f"{runs}: CPU hours not known, since {what}{here} was never measured"
+    names = dict.fromkeys(config.policy.name for config in configs)
+    how = "; ".join(_told(name, len(names) > 1) for name in names)
+    return f"{runs}: about {_shown(hours)} CPU hours ({how}, measured on one core)"
+
+
+def _told(name: str, named: bool) -> str:
+    rung = MEASURED[name]
     how = f"{rung.conversation * 1000:.2g} ms a conversation and {rung.evaluation:.2g} s"
-    return f"{runs}: about {_shown(hours)} CPU hours ({how} an evaluation, measured on one core)"
+    return f"{f'{name}: ' if named else ''}{how} an evaluation"
+
+
+def _rung(policy: PolicyConfig) -> _Rung | None:
+    as_measured = all(getattr(policy, key) == getattr(PolicyConfig(), key) for key in SHAPE)
+    return MEASURED.get(policy.name) if as_measured or policy.kind == "tabular" else None
 
 
 def _cpu_s(config: RunConfig) -> float | None:
-    rung = MEASURED.get(config.policy.name)
+    rung = _rung(config.policy)
     if rung is None or config.simulator.kind != "scripted" or config.trainer.gpus:
         return None
     trainer = config.trainer

@@ -122,10 +122,12 @@ def _rung(course: Course, step: int, group: int) -> int:
 
 
 def stages(given: CurriculumConfig, steps: int) -> tuple[int, int]:
-    """First step at medium and at hard: by default after a third and two thirds of the run."""
-    medium = steps // 3 + 1 if given.medium_from is None else given.medium_from
-    hard = 2 * steps // 3 + 1 if given.hard_from is None else given.hard_from
-    return medium, max(medium, hard)
+    """First step at medium and at hard: thirds of the run. Where one is given, the other halves
+    what lies before or behind it.
+    """
+    medium = given.medium_from or ((given.hard_from or 2 * steps // 3 + 1) + 1) // 2
+    hard = given.hard_from or medium + max(0, steps + 1 - medium) // 2
+    return medium, hard
 
 
 def _reverse(course: Course, step: int, group: int) -> Lesson:

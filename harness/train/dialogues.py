@@ -51,7 +51,7 @@ def generate(count: int) -> list[list[str]]:
     held: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
-        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count))]
+        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(held)))]
         speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
         held.extend(hold(users, speaker, keys))
     draws = np.random.default_rng(SEED)

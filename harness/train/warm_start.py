@@ -24,6 +24,7 @@ from harness import process, simulator
 from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError
 from harness.records import atomic, cache
+from harness.train import dialogues
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
@@ -75,11 +76,14 @@ def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     root = Path(simulator.__file__).parent.parent
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
-    digest = hashlib.sha256(json.dumps([own, STRATEGIES, INTENTIONS]).encode())
+    users = [
+        dataclasses.asdict(level) for level in dialogues.USERS
+    ]  # with the defaults of config.py
+    digest = hashlib.sha256(json.dumps([own, users, STRATEGIES, INTENTIONS]).encode())
     digest.update(json.dumps({name: version(name) for name in LIBRARIES}).encode())
-    users = [p for p in sorted((root / "simulator").rglob("*")) if p.suffix in (".py", ".tsv")]
-    users = [p for p in users if "served" not in p.parts]
-    for path in [*(root / name for name in SOURCES), *users]:
+    played = [p for p in sorted((root / "simulator").rglob("*")) if p.suffix in (".py", ".tsv")]
+    played = [p for p in played if "served" not in p.parts]
+    for path in [*(root / name for name in SOURCES), *played]:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -100,7 +104,6 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     """Generate, train, measure, and only then take the place in the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
-    from harness.train import dialogues
     from harness.train.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)

@@ -117,6 +117,26 @@ def test_starved_runs_are_the_rival_explanation(tmp_path):
     assert found.to_json()["rival"] == {"regime": "starved", "runs": 5, "of": 10}
 
 
+def test_starvation_is_counted_in_the_arms_that_decide(tmp_path):
+    """Whichever arm a `best` is, and not in those of a link beside."""
+    starved = [Course(gain=0.0, end=1.85, silent=0.8) for _ in range(2)]
+    slow = dataclasses.replace(HARD, algorithm=dataclasses.replace(HARD.algorithm, learning_rate=1))
+    arms = {
+        "medium": (MEDIUM, STEADY[:2]),
+        "hard": (HARD, starved),
+        "hard_slow": (slow, STEADY[:2]),
+        "easy": (config("easy", 1, False), starved),
+    }
+    links = [
+        dataclasses.replace(GAIN, arm="hard_best"),
+        dataclasses.replace(GAIN, name="beside", arm="easy"),
+    ]
+    best = {"hard_best": ["hard", "hard_slow"]}
+    found = study_of(tmp_path, arms, links, best=best, deciding=[GAIN.name], rival="starved")
+    assert found.chosen == {"hard_best": "hard_slow"}
+    assert found.starved == (0, 4)
+
+
 @pytest.mark.slow
 def test_each_level_at_its_own_best_rate(tmp_path):
     """hard is better at the slow rate; held against that, medium's lead is nothing."""

@@ -130,6 +130,11 @@ def test_the_cost_is_that_of_all_runs_or_not_known():
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
     said = "not known, since policy=mine, simulator=scripted was never measured"
     assert said in cost.sentence(other)
+    tiny = RunConfig(policy=PolicyConfig())
+    assert "tabular: 0.75 ms a conversation" in cost.sentence([*configs, tiny])
+    for wider in (PolicyConfig(hidden_size=1024), PolicyConfig(max_turn_tokens=256)):
+        said = "policy=tiny, simulator=scripted in this shape, or on a GPU, was never measured"
+        assert said in cost.sentence([tiny, RunConfig(policy=wider)])
 
 
 def test_a_link_that_is_added_or_taken_away_is_one_sentence():

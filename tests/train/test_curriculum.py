@@ -55,7 +55,12 @@ def freeze(lesson: curriculum.Lesson) -> Any:
 
 @pytest.mark.parametrize(
     ("values", "wanted"),
-    [({}, [10, 10, 10]), ({"medium_from": 5, "hard_from": 21}, [4, 16, 10])],
+    [
+        ({}, [10, 10, 10]),
+        ({"medium_from": 5, "hard_from": 21}, [4, 16, 10]),
+        ({"hard_from": 9}, [4, 4, 22]),
+        ({"medium_from": 25}, [24, 3, 3]),
+    ],
 )
 def test_stages_come_at_their_steps(values: dict[str, int], wanted: list[int]) -> None:
     course = curriculum.begin(config("staged", **values), None)

@@ -74,6 +74,15 @@ def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
         assert warm_start.key(replace(QUICK, **change)) != name
 
 
+def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their levels are code, but for the defaults of config.py."""
+    name = warm_start.key(QUICK)
+    shorter = tuple(replace(level, turn_cap=level.turn_cap - 1) for level in dialogues.USERS)
+    monkeypatch.setattr(dialogues, "USERS", shorter)
+    assert warm_start.key(QUICK) != name
+    assert [len(dialogues.generate(n)) for n in (3, 101)] == [3, 101]
+
+
 @pytest.mark.slow
 def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
     said = dialogues.generate(64)

@@ -58,7 +58,7 @@ class CurriculumConfig:
     kind: str = "none"
     """none, staged, adaptive, mixed (levels drawn for each group) or reverse (late starts)."""
     medium_from: int | None = None
-    """staged: first step at medium; null: after a third of the run, or of what is before hard, half."""
+    """staged: first step at medium; null: after a third, or half of what is before hard."""
     hard_from: int | None = None
     """staged: first step at hard; null: after two thirds, or half of what is behind medium."""
     target: float = 0.5

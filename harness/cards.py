@@ -22,8 +22,8 @@ from filelock import FileLock
 
 from harness import places, process, run, said, stops
 from harness.config import SCHEMA, RunConfig
-from harness.errors import HarnessError
-from harness.records import atomic, cache, folder, sweep
+from harness.errors import DataError, HarnessError
+from harness.records import atomic, cache, folder, plain_file, sweep
 from harness.records.folder import RunFolder
 
 FILE = "cards.json"
@@ -39,7 +39,7 @@ def made_beside(root: Path) -> Iterator[None]:
 
     A sweep without its cards is a sweep: what goes wrong with them is said, and no more.
     """
-    if (root / FILE).exists():
+    if _complete(root):
         yield
         return
     command = [sys.executable, "-P", "-m", "harness.cards", str(root), str(os.getpid())]
@@ -69,15 +69,42 @@ def key(config: RunConfig) -> str:
 
 
 def make(root: Path) -> None:
-    """Write cards.json of the sweep in `root`. Raises StorageError, DataError."""
-    configs = {
-        row.name: folder.read_config(RunFolder(root / row.name)) for row in sweep.read(root).runs
-    }
+    """Write cards.json of the sweep in `root`; what is in it stays. Raises StorageError, DataError.
+
+    A study is given more seeds, and by then the simulator may be another.
+    """
+    known = _known(root)
+    lacking = _lacking(root, known)
+    configs = {name: folder.read_config(RunFolder(root / name)) for name in lacking}
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)
     cards = [_entry(k, names, configs[names[0]]) for k, names in levels.items()]
-    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": cards})
+    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*known, *cards]})
+
+
+def _complete(root: Path) -> bool:
+    with contextlib.suppress(DataError):  # which the process that makes them tells
+        return not _lacking(root, _known(root))
+    return False
+
+
+def _known(root: Path) -> list[Any]:
+    path = root / FILE
+    if not path.exists():
+        return []
+    try:
+        entries = list(json.loads(plain_file.text(path))["cards"])
+        [entry["runs"] for entry in entries]
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise DataError(f"{path}: must hold the cards of a sweep, got another shape") from error
+    return entries
+
+
+def _lacking(root: Path, known: Sequence[Any]) -> list[str]:
+    """The runs that no card is for."""
+    listed = {name for entry in known for name in entry["runs"]}
+    return [row.name for row in sweep.read(root).runs if row.name not in listed]
 
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ import pytest
 
 from harness import cards, launch
 from harness.config import LEVELS, RunConfig
+from harness.errors import DataError
 from harness.plans import Point
 from harness.records import folder, sweep
 from harness.records.folder import RunFolder
@@ -37,6 +38,37 @@ def test_a_sweep_of_shipped_levels_takes_their_cards(configs, tmp_path, monkeypa
     assert acceptance == sorted(acceptance, reverse=True)
     assert found["cards"][0]["difficulty"]["disclosure"] == "free"
     assert not list((tmp_path / "cache").glob("*.json"))
+
+
+def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
+    configs, tmp_path, monkeypatch
+):
+    """As a study is given more seeds, by then perhaps with another simulator."""
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    names = list(configs)
+    root = made(tmp_path / "sweep", {name: configs[name] for name in names[:2]})
+    cards.make(root)
+    before = json.loads((root / cards.FILE).read_text())["cards"]
+    before[0]["card"]["acceptance"]["value"] = 0.123
+    (root / cards.FILE).write_text(json.dumps({"schema": 1, "cards": before}))
+    with cards.made_beside(root):  # nothing to do
+        pass
+    assert json.loads((root / cards.FILE).read_text())["cards"] == before
+    made(root, {name: configs[name] for name in names[2:]})
+    rows = [LedgerRow(name, str(root / name), []) for name in names]
+    sweep.write(root, Sweep(str(root), {}, rows))
+    with cards.made_beside(root):
+        pass
+    after = json.loads((root / cards.FILE).read_text())["cards"]
+    assert after[: len(before)] == before
+    assert sorted(name for entry in after for name in entry["runs"]) == sorted(names)
+
+
+def test_a_damaged_file_of_cards_is_named_and_left(configs, tmp_path):
+    root = made(tmp_path / "sweep", dict(list(configs.items())[:1]))
+    (root / cards.FILE).write_text("[]")
+    with pytest.raises(DataError, match="must hold the cards of a sweep, got another shape"):
+        cards.make(root)
 
 
 def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(configs):

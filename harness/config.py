@@ -146,6 +146,9 @@ class AlgorithmConfig:
         if self.std_floor is not None:
             in_range("algorithm.std_floor", self.std_floor, 0, 10)
         one_of("algorithm.std_over", self.std_over, ("group", "batch"))
+        if self.std_floor is None and self.std_over != "group":
+            rule = "must be group where algorithm.std_floor is null, since nothing is divided by it"
+            raise ConfigError(f"algorithm.std_over: {rule}, got {self.std_over}")
         one_of("algorithm.denominator", self.denominator, ("tokens", "constant"))
         in_range("algorithm.clip_low", self.clip_low, 0, 1)
         in_range("algorithm.clip_high", self.clip_high, 0, 100)

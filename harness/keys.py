@@ -24,8 +24,8 @@ from harness.errors import ConfigError
 MOST_RUNS = 1000
 METHODS = "remedy.methods."
 """Below it stand the keys of methods, which their own files know."""
-HYDRA_GROUPS = ("hydra/launcher", "hydra/sweeper")
-HYDRA_PREFIXES = ("hydra.launcher.", "hydra.sweeper.")
+LAUNCHER = "hydra/launcher"
+OF_LAUNCHER = "hydra.launcher."
 LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
 """A colon is a resolver's, and one key inside another may bring one."""
@@ -156,18 +156,14 @@ def _check_values(word: Word) -> None:
 
 
 def _check_hydra(word: Word) -> None:
-    allowed = word.key in HYDRA_GROUPS or word.key.startswith(HYDRA_PREFIXES)
-    if not allowed or "_target_" in word.text:
-        raise ConfigError(
-            f"{word.text}: of hydra's own keys only hydra/launcher, hydra.launcher.*, "
-            "hydra/sweeper and hydra.sweeper.* may be set"
-        )
-    if word.key == "hydra/sweeper":
-        checks.one_of(word.key, str(word.values[0]), ("basic",))  # the product of the axes is ours
-    if word.swept:
-        raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
     if word.key.startswith("hydra.sweeper.params"):
         raise ConfigError(f"{word.text}: write the axis itself, KEY=a,b, or put it in a sweep file")
+    allowed = word.key == LAUNCHER or word.key.startswith(OF_LAUNCHER)
+    if not allowed or "_target_" in word.text:
+        rule = f"of hydra's own keys only {LAUNCHER} and {OF_LAUNCHER}* may be set"
+        raise ConfigError(f"{word.text}: {rule}")
+    if word.swept:
+        raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
 
 
 def _check_sweeps(word: Word) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness import idle
 from harness.config import RunConfig
 from harness.errors import ConfigError
 from harness.records import config_file
@@ -37,12 +38,15 @@ class Plan:
     """The folder name of each point: N-LEVEL-seedS and what else is swept."""
 
 
-def build(points: Sequence[Point], swept: Iterable[str]) -> Plan:
-    """Raises ConfigError for no point, for two alike, or for a level that cannot name a folder."""
+def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
+    """Raises ConfigError for no point, for two alike, for an axis that changes nothing, or for a
+    level that cannot name a folder.
+    """
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_repeats(points)
     _check_remedies(points)
+    idle.refuse([point.config for point in points], swept)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 

@@ -103,12 +103,11 @@ MISTAKES = {
     "hydra.launcher.n_jobs=many": "hydra.launcher.n_jobs",
     "hydra.launcher.n_jobs=0": "hydra.launcher.n_jobs must not be 0, got 0",
     "hydra.launcher.batch_size=0": "hydra.launcher.batch_size must be at least 1, got 0",
-    "hydra.sweeper.max_batch_size=0": "hydra.sweeper.max_batch_size must be at least 1, got 0",
+    "hydra.sweeper.max_batch_size=1": OWN_KEYS,
     "hydra.launcher.n_jobs=1,2": "must be one value, since it is for the sweep as a whole",
     "hydra/launcher=basic,local": "must be one value, since it is for the sweep as a whole",
-    "hydra.sweeper.max_batch_size=x": "hydra.sweeper.max_batch_size: Value 'x' of type 'str'",
     "difficulty=choice(easy,hard),medium": "a sweep must not stand inside another",
-    "hydra/sweeper=optuna": "hydra/sweeper must be one of basic",
+    "hydra/sweeper=optuna": OWN_KEYS,
     "difficulty.name=../../x": "since it names the run's folder, got '../../x'",
     "difficulty.name=/etc/x": "since it names the run's folder, got '/etc/x'",
     "difficulty.name=-rf": "since it names the run's folder, got '-rf'",
@@ -134,6 +133,21 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        (
+            ["policy=tabular", "algorithm.max_grad_norm=0.1,1"],
+            "algorithm.max_grad_norm: must not be swept where it changes no run: policy=tabular "
+            "has no use for it",
+        ),
+        (
+            ["algorithm.clip_high=0.2,0.3"],
+            "algorithm.clip_high: must not be swept where it changes no run: with "
+            "trainer.updates_per_batch=1 every ratio is 1, and nothing is clipped",
+        ),
+        (
+            ["algorithm.std_over=batch", "algorithm.std_floor=null"],
+            "algorithm.std_over: must be group where algorithm.std_floor is null, since nothing is "
+            "divided by it, got batch",
+        ),
         (["seed=1", "seed=2"], "seed=2: seed is set twice, first by seed=1"),
         (["seed=1,2", "++seed=3"], "++seed=3: seed is set twice, first by seed=1,2"),
         (["+sweeps=seeds", "+sweeps=smoke"], "sweeps is set twice"),

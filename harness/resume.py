@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from harness import foreground, needs, process
-from harness.errors import DataError
+from harness.errors import DataError, StoppedError
 from harness.records import folder, held, sweep, whole
 from harness.records.folder import RunFolder
 from harness.records.sweep import Sweep
 
-STATUS_OF_EXIT = {0: "done", 75: "stopped"}
+STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
 
 def resume(path: Path, events: str | None) -> tuple[Sweep, int]:

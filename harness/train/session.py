@@ -172,15 +172,15 @@ class Session:
     def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
         """The step took too long: leave without a checkpoint. What is on disk is resumable."""
         grace_s = self.config.trainer.grace_s
-        self._leave(75, f"{grace_s:g} s after a stop request (trainer.grace_s)")
+        self._leave(StoppedError.exit_code, f"{grace_s:g} s after a stop request (trainer.grace_s)")
 
     def _on_deadline(self) -> None:
         deadline_s = self.config.trainer.deadline_s
-        self._leave(75, f"after {deadline_s:g} s in it (trainer.deadline_s)")
+        self._leave(StoppedError.exit_code, f"after {deadline_s:g} s in it (trainer.deadline_s)")
 
     def end_hung(self, why: str) -> None:
         """For a thread that looks on, where something takes too long: end now, to be resumed."""
-        self._leave(75, why)
+        self._leave(StoppedError.exit_code, why)
 
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""

@@ -21,7 +21,7 @@ from rich.text import Text
 from harness.errors import DataError
 from harness.records import folder, plain_file
 from harness.records.folder import RunFolder, RunStatus
-from harness.report.terminal import text
+from harness.terminal import text
 from harness.visible import shortened
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.terminal import text
 from harness.report.wording import plain
 from harness.simulator.dynamics import FIT_WEIGHT, rise_probability
 from harness.simulator.protocol import UserTurn
+from harness.terminal import text
 
 FAILED = "failed"
 """How a talk ends whose user could not be asked."""

@@ -15,8 +15,8 @@ from harness.law.quantity_names import QUANTITIES
 from harness.law.study_outcome import Outcome
 from harness.records.study import Link
 from harness.report import wording
-from harness.report.terminal import text
 from harness.report.wording import plural
+from harness.terminal import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 METHOD = (

@@ -11,8 +11,8 @@ from harness.law import claims
 from harness.law.identity import Identity
 from harness.law.results import Analysis, GroupResult
 from harness.report import table_csv, wording
-from harness.report.terminal import text
 from harness.report.wording import plural
+from harness.terminal import text
 
 COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",

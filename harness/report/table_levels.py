@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.report.terminal import text
+from harness.terminal import text
 
 Rows = Iterator[tuple[str, list[str]]]
 POINTS, SHARES = 1, 2

@@ -14,7 +14,7 @@ from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
 from harness.report import alternatives, beside_law, naming, sentences, table_contrasts, wording
 from harness.report import explain as explanations
-from harness.report.terminal import text
+from harness.terminal import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""

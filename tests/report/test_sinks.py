@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report import figure_text, table_csv, terminal
+from harness import terminal
+from harness.report import figure_text, table_csv
 from harness.visible import shortened, visible
 from tests.report.made import PAYLOADS
 

@@ -81,12 +81,12 @@ def clean(table: Table, entropy: str, reward: str) -> Cleaned:
     every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
     reasons = _reasons(table, entropy, reward)
     valid = reasons == 0
-    paired = _last_of_each_step(every, valid)
+    paired = last_of_each_step(every, valid)
     points = Points(every[paired], h[paired], r[paired])
     measured, steps, course = paired, points.steps, points.entropy
     unevaluated = reasons == REASONS.index(NO_EVALUATION)
     if unevaluated.any():
-        measured = _last_of_each_step(every, valid | unevaluated)
+        measured = last_of_each_step(every, valid | unevaluated)
         steps, course = every[measured], h[measured]
     repeated = valid.copy()
     repeated[paired] = False
@@ -115,7 +115,7 @@ def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
             reasons[faults == code] = REASONS.index(absent if fault == "null" else fault)
 
 
-def _last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
+def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     """Row indices in order of their steps; of the valid rows of one step, the last."""
     rows = np.flatnonzero(valid)
     found = steps[rows]

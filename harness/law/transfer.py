@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.config import LEVELS
+from harness.law import clean
 from harness.law.table import Table
 
 Transfer = dict[str, dict[str, float]]
@@ -13,7 +14,7 @@ Transfer = dict[str, dict[str, float]]
 def of(table: Table) -> Transfer | None:
     """Level -> eval/LEVEL/reward at its first evaluation (start) and at its last (end).
 
-    None where no level was evaluated twice.
+    Of rows with the same step the last counts. None where no level was evaluated twice.
     """
     found = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
     return {level: ends for level, ends in found.items() if ends} or None
@@ -23,8 +24,7 @@ def _ends(table: Table, column: str) -> dict[str, float] | None:
     if column not in table.names:
         return None
     steps, values = table.columns["step"], table.columns[column]
-    known = np.flatnonzero(np.isfinite(steps) & np.isfinite(values))
+    known = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
     if len(known) < 2:
         return None
-    first, last = known[steps[known].argmin()], known[steps[known].argmax()]
-    return {"start": float(values[first]), "end": float(values[last])}
+    return {"start": float(values[known[0]]), "end": float(values[known[-1]])}

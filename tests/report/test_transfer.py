@@ -54,6 +54,20 @@ def test_each_group_is_worth_its_last_evaluations(sweep: Path) -> None:
     assert (easy["medium"], easy["medium_gain"], easy["runs"]) == ("", "", "2")
 
 
+def test_of_rows_with_the_same_step_the_last_counts(tmp_path: Path) -> None:
+    lines = log(0.2, {"easy": 0.9, "hard": 0.9})
+    again = [{**line, "eval/hard/reward": None} for line in lines[STEPS // 2 :]]
+    again[-1]["eval/easy/reward"] = 0.5
+    once = [line for line in lines if line["step"] == 1]
+    synthetic.write_run(tmp_path / "resumed", [*lines, *again], seed=1, level="easy")
+    synthetic.write_run(tmp_path / "one-step", [*once, *once], seed=1, level="hard")
+    one, resumed = analysis.analyse([tmp_path]).runs
+    assert resumed.transfer is not None
+    assert resumed.transfer["easy"] == {"start": 0.2, "end": 0.5}
+    assert resumed.transfer["hard"]["end"] == pytest.approx(0.9)
+    assert one.transfer is None
+
+
 def test_it_is_written_and_taken_away_with_the_analysis(sweep: Path, tmp_path: Path) -> None:
     out = tmp_path / "law"
     written = write_results(analysis.analyse([sweep]), out, "none")

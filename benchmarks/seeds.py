@@ -3,9 +3,11 @@
     python -m benchmarks.seeds [draws per cell]
 
 Estimates: seeds differ by `spread`, each is known to 0.005 to 0.03 as well as seven blocks of time
-tell. Onsets: a run reaches one at 0.5 (sd 0.05) or, with a given probability, never. Range of H:
-five runs a level on one bent curve R = 1 - 0.5 H^3, H falling to 5% in one level and to 50% in the
-other, a twentieth as many studies. Prints Markdown; benchmarks/seeds.md holds a dated result.
+tell. Groups that are unlike: the same, with other numbers of seeds or spreads in either. Seeds
+asked for: as many as `seeds_needed` names for a difference of 0.05. Onsets: a run reaches one at
+0.5 (sd 0.05) or, with a given probability, never. Range of H: five runs a level on one bent curve
+R = 1 - 0.5 H^3, H falling to 5% in one level and to 50% in the other, a twentieth as many studies.
+Prints Markdown; benchmarks/seeds.md holds a dated result.
 """
 
 from __future__ import annotations
@@ -26,6 +28,11 @@ from tests.law import synthetic
 FIRST_SEED = 4_000_000
 SEEDS = (3, 5)
 SPREADS = (0.0, 0.02, 0.05)
+UNLIKE = (
+    ((10, 3), (0.012, 0.045)), ((5, 3), (0.012, 0.045)), ((10, 3), (0.01, 0.1)),
+    ((3, 10), (0.01, 0.1)), ((3, 3), (0.0, 0.1)), ((5, 5), (0.0, 0.1)), ((10, 3), (0.02, 0.02)),
+)  # fmt: skip
+"""Seeds and spreads of either group; those of the first two rows are as real levels showed them."""
 CENSORED = (0.3, 0.5, 0.7)
 DIFFERENCE = 0.05
 STEPS = 300
@@ -43,6 +50,26 @@ def estimates(draws: int) -> Iterator[str]:
             right += _differ(Sample(one.values + DIFFERENCE, one.errors), other)
         shares = " | ".join(f"{100 * hits / draws:.1f}" for hits in (covered, wrong, right))
         yield f"| {seeds} | {spread} | {shares} |"
+
+
+def unlike(draws: int) -> Iterator[str]:
+    for seeds, spreads in UNLIKE:
+        rng, wrong = np.random.default_rng(FIRST_SEED), 0
+        for _ in range(draws):
+            wrong += _differ(*(_drawn(rng, n, s) for n, s in zip(seeds, spreads, strict=True)))
+        named = " | ".join(" and ".join(map(str, pair)) for pair in (seeds, spreads))
+        yield f"| {named} | {100 * wrong / draws:.1f} |"
+
+
+def asked_for(draws: int) -> Iterator[str]:
+    for spreads in ((0.02, 0.02), (0.05, 0.05), (0.012, 0.045)):
+        rng, right = np.random.default_rng(FIRST_SEED), 0
+        seeds = claims.seeds_needed(spreads, DIFFERENCE, comparisons=1) or 0
+        for _ in range(draws):
+            one, other = (rng.normal(0, spread, seeds) for spread in spreads)
+            values = (list(one + DIFFERENCE), list(other))
+            right += _differ(*map(random_effects.unweighted, values))
+        yield f"| {spreads[0]} and {spreads[1]} | {seeds} | {100 * right / draws:.1f} |"
 
 
 def _drawn(rng: Generator, seeds: int, spread: float) -> Sample:
@@ -105,6 +132,10 @@ def _slope(points: Points) -> Interval | None:
 def main(draws: int = 2000) -> None:
     print("| seeds a group | spread | mean covered % | null called different % | 0.05 found % |")
     print("|---|---|---|---|---|", *estimates(draws), sep="\n")
+    print("\n| seeds | spreads | null called different % |")
+    print("|---|---|---|", *unlike(draws), sep="\n")
+    print("\n| spreads | seeds asked for | 0.05 found % |")
+    print("|---|---|---|", *asked_for(draws), sep="\n")
     print("\n| seeds a group | never reached | null called different % |")
     print("|---|---|---|", *onsets(draws), sep="\n")
     print("\n| a by | called different % |")

@@ -6,7 +6,6 @@ quantities finds nothing by itself.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -59,13 +58,17 @@ def minimum_detectable(given: Estimate, comparisons: int) -> float:
     return given.error * _reach(given.df, comparisons)
 
 
-def seeds_needed(spread: float, margin: float, comparisons: int) -> int | None:
+def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: int) -> int | None:
     """Seeds a group with which a difference of `margin` is found with probability POWER.
 
-    `spread` is the standard deviation over seeds; None above MOST_SEEDS.
+    `spreads` are the standard deviations over seeds of both; None above MOST_SEEDS.
     """
+    one, other = (spread**2 for spread in spreads)
+    together = one + other
+    # degrees of freedom for each seed more: 2 where both spread alike, 1 where one does not at all
+    free = 1 / ((one / together) ** 2 + (other / together) ** 2) if together else 2.0
     for seeds in range(FEWEST_SEEDS, MOST_SEEDS + 1):
-        if spread * (2 / seeds) ** 0.5 * _reach(2 * seeds - 2, comparisons) <= margin:
+        if (together / seeds) ** 0.5 * _reach(free * (seeds - 1), comparisons) <= margin:
             return seeds
     return None
 
@@ -76,12 +79,6 @@ def pairs_needed(spread: float, margin: float, comparisons: int) -> int | None:
         if spread * pairs**-0.5 * _reach(pairs - 1, comparisons) <= margin:
             return pairs
     return None
-
-
-def spread_of(given: Estimate, seeds: tuple[int, int]) -> float:
-    """The standard deviation over seeds that gives a difference its error."""
-    first, second = seeds
-    return given.error / math.sqrt(1 / first + 1 / second)
 
 
 def _reach(df: float, comparisons: int) -> float:

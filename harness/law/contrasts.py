@@ -127,11 +127,11 @@ def _decided(row: _Row) -> tuple[str, str | None]:
 def _seeds_needed(found: Measured, comparisons: int) -> int | None:
     """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
     if found.estimate is not None:
-        spread = claims.spread_of(found.estimate, found.seeds)
-        return claims.seeds_needed(spread, found.margin, comparisons)
+        return claims.seeds_needed(found.estimate.spreads, found.margin, comparisons)
     if min(found.seeds) > 1:
         return None
-    needed = claims.seeds_needed(found.own_error, found.margin, comparisons)
+    own = (found.own_error, found.own_error)
+    needed = claims.seeds_needed(own, found.margin, comparisons)
     return None if needed is None else max(needed, FEWEST_TO_ASK_FOR)
 
 

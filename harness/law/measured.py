@@ -11,7 +11,7 @@ import numpy as np
 from harness.law import claims, gates, groups, quantities, random_effects, scales
 from harness.law.pairs import Pair, Side
 from harness.law.quantities import Footing
-from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate, Sample
+from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
 from harness.law.results import Interval
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
@@ -46,7 +46,7 @@ class Measured:
     """The reward column, where one is used."""
     seeds: tuple[int, int] = (0, 0)
     """With a value, of the later group and of the baseline."""
-    estimate: Estimate | None = None
+    estimate: Difference | None = None
     """The later group's minus the baseline's."""
     probe: Probe | None = None
     """The same with H on the frozen prefixes; None where that cannot be told, or is not asked

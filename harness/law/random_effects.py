@@ -50,6 +50,14 @@ class Estimate:
         return Interval(self.value, self.value - half, self.value + half)
 
 
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """One of two groups."""
+
+    spreads: tuple[float, float]
+    """The standard deviation over seeds of either group that gives its mean its error."""
+
+
 def sample(intervals: list[Interval]) -> Sample:
     """Of runs' own 95% intervals, read as normal ones: they are wider, and so are the errors."""
     values = np.array([i.value for i in intervals])
@@ -70,57 +78,46 @@ def mean(given: Sample) -> Estimate | None:
     if not given.weighable:
         spread = float(given.values.std(ddof=1))
         return Estimate(float(given.values.mean()), spread / len(given) ** 0.5, len(given) - 1)
-    (value,), error = _weighed([given])
+    value, error = _weighed(given)
     return Estimate(value, error, len(given) - 1)
 
 
-def difference(first: Sample, second: Sample) -> Estimate | None:
+def difference(first: Sample, second: Sample) -> Difference | None:
     """Of `first` minus `second`; None below two seeds in either, or without any spread.
 
-    Without errors to weigh by, Welch's.
+    Each group has a spread of its own: seeds of one level may differ four times as much as those
+    of another. Degrees of freedom: Satterthwaite 1946. Without errors to weigh by, Welch's.
     """
-    if min(len(first), len(second)) < FEWEST_SEEDS:
+    one, other = mean(first), mean(second)
+    if one is None or other is None:
         return None
-    if not (first.weighable and second.weighable):
-        return _welch(first.values, second.values)
-    (one, other), error = _weighed([first, second])
-    return Estimate(one - other, error, len(first) + len(second) - 2)
-
-
-def _weighed(samples: list[Sample]) -> tuple[list[float], float]:
-    """The mean of each sample under one variance between seeds; the error of their contrast."""
-    weights = _weights(samples, _between(samples))
-    means = _means(samples, weights)
-    left = sum(
-        float(w @ (s.values - m) ** 2) for s, w, m in zip(samples, weights, means, strict=True)
-    )
-    free = sum(map(len, samples)) - len(samples)
-    scale = max(1.0, left / free)
-    return means, float((scale * sum(1 / w.sum() for w in weights)) ** 0.5)
-
-
-def _weights(samples: list[Sample], between: float) -> list[Floats]:
-    return [1 / (s.errors**2 + between) for s in samples]
-
-
-def _means(samples: list[Sample], weights: list[Floats]) -> list[float]:
-    return [float(w @ s.values / w.sum()) for s, w in zip(samples, weights, strict=True)]
-
-
-def _between(samples: list[Sample]) -> float:
-    """Variance between seeds of one sample, in common, by the moments of the weighted residuals."""
-    weights = _weights(samples, 0.0)
-    means = _means(samples, weights)
-    q = sum(float(w @ (s.values - m) ** 2) for s, w, m in zip(samples, weights, means, strict=True))
-    free = sum(map(len, samples)) - len(samples)
-    c = sum(float(w.sum() - w @ w / w.sum()) for w in weights)
-    return max(0.0, (q - free) / c)
-
-
-def _welch(first: Floats, second: Floats) -> Estimate | None:
-    parts = [float(v.var(ddof=1)) / len(v) for v in (first, second)]
-    total = sum(parts)
+    total = one.error**2 + other.error**2
     if total <= 0:
         return None
-    df = total**2 / sum(p**2 / (len(v) - 1) for p, v in zip(parts, (first, second), strict=True))
-    return Estimate(float(first.mean() - second.mean()), total**0.5, df)
+    shares = (one.error**2 / total, other.error**2 / total)
+    df = 1 / (shares[0] ** 2 / one.df + shares[1] ** 2 / other.df)
+    spreads = (one.error * len(first) ** 0.5, other.error * len(second) ** 0.5)
+    return Difference(one.value - other.value, total**0.5, df, spreads)
+
+
+def _weighed(given: Sample) -> tuple[float, float]:
+    """Mean and error."""
+    weights = 1 / (given.errors**2 + _between(given))
+    left = _left(given, weights) / (len(given) - 1)
+    return _centre(given, weights), float((max(1.0, left) / weights.sum()) ** 0.5)
+
+
+def _centre(given: Sample, weights: Floats) -> float:
+    return float(weights @ given.values / weights.sum())
+
+
+def _left(given: Sample, weights: Floats) -> float:
+    """The weighted sum of squares around the mean."""
+    return float(weights @ (given.values - _centre(given, weights)) ** 2)
+
+
+def _between(given: Sample) -> float:
+    """Variance between seeds, by the moments of the weighted residuals."""
+    weights = 1 / given.errors**2
+    c = float(weights.sum() - weights @ weights / weights.sum())
+    return max(0.0, (_left(given, weights) - (len(given) - 1)) / c)

@@ -50,6 +50,16 @@ def test_no_difference_is_rarely_called_one(seeds: int, spread: float) -> None:
     assert share(sum(claims.p_differs(d) < 0.05 for d in found if d is not None)) <= 0.08
 
 
+@pytest.mark.parametrize("seeds", [(10, 3), (5, 3)])
+def test_a_group_of_few_seeds_that_differ_much_makes_no_difference(seeds: tuple[int, int]) -> None:
+    rng = np.random.default_rng(9)
+    found = [
+        random_effects.difference(drawn(rng, seeds[0], 0.012), drawn(rng, seeds[1], 0.045))
+        for _ in range(TRIALS)
+    ]
+    assert share(sum(claims.p_differs(d) < 0.05 for d in found if d is not None)) <= 0.08
+
+
 def test_errors_of_runs_alone_would_call_most_null_differences_real() -> None:
     """Why seeds are the replicates: the same draws, pooled as if only their own errors counted."""
     rng, wrong = np.random.default_rng(7), 0
@@ -170,15 +180,22 @@ def test_equivalence_is_two_one_sided_tests() -> None:
     assert claims.p_equivalent(Estimate(0.2, 0.01, 8), 0.05) > 0.99
 
 
-def test_as_many_seeds_as_are_asked_for_find_the_difference() -> None:
-    seeds = claims.seeds_needed(0.02, 0.05, comparisons=1)
-    assert seeds == 4
+@pytest.mark.parametrize(("spreads", "asked"), [((0.02, 0.02), 4), ((0.01, 0.05), 11)])
+def test_as_many_seeds_as_are_asked_for_find_the_difference(
+    spreads: tuple[float, float], asked: int
+) -> None:
+    seeds = claims.seeds_needed(spreads, 0.05, comparisons=1)
+    assert seeds == asked
     rng = np.random.default_rng(3)
-    one, other = rng.normal(0.05, 0.02, (TRIALS, seeds)), rng.normal(0, 0.02, (TRIALS, seeds))
-    found = stats.ttest_ind(one, other, axis=1).pvalue < 0.05
-    assert 0.80 <= found.mean() <= 0.97
-    assert claims.seeds_needed(0.02, 0.05, comparisons=12) > seeds
-    assert claims.seeds_needed(1.0, 0.001, comparisons=1) is None
+    one, other = (rng.normal(0, spread, (4 * TRIALS, seeds)) for spread in spreads)
+    found = stats.ttest_ind(one + 0.05, other, axis=1, equal_var=False).pvalue < 0.05
+    assert 0.77 <= found.mean() <= 0.90
+    assert (claims.seeds_needed(spreads, 0.05, comparisons=12) or 0) > seeds
+
+
+def test_no_seeds_are_asked_for_where_they_would_be_too_many_or_none_differs() -> None:
+    assert claims.seeds_needed((1.0, 1.0), 0.001, comparisons=1) is None
+    assert claims.seeds_needed((0.0, 0.0), 0.05, comparisons=1) == 2
 
 
 def test_the_minimum_detectable_difference_is_found_four_times_in_five() -> None:

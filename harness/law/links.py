@@ -53,6 +53,7 @@ class Judged:
     plain: Interval | None
     """Before the null controls were taken off; None where that is not asked."""
     p_holm: float | None
+    """Of what the link states, plain and net; 1 where either points away from it."""
     pairs: int
     by_seed: Mapping[int, float]
     minimum_detectable: float | None
@@ -152,7 +153,7 @@ def _test(seen: Observed) -> _Test:
 
 
 def _p_beyond(given: Estimate, sign: int) -> float:
-    """Two-sided, of no difference; 1 where it points the other way."""
+    """Two-sided, of no difference; set to 1 where it points away from what the link states."""
     return claims.p_differs(given) if sign * given.value > 0 else 1.0
 
 

@@ -20,8 +20,8 @@ from harness.terminal import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 METHOD = (
-    "differences are paired by seed, mean and 95% t interval; p, of no difference, "
-    "by Holm over the links that decide"
+    "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
+    "difference points away from it, by Holm over the links that decide, those beside, the checks"
 )
 
 

@@ -26,10 +26,20 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     said = shown.file.getvalue()
     assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
     assert "beside: [red]odd[/red]:" in said
-    assert "[red]odd[/red]: more by 0.05 is ruled out" in said
+    assert "; more by 0.05 is ruled out, p <0.001 by Holm" in said
     assert "hard: 1 of 5 runs failed or unfinished" in said
     assert "rival explanation, starvation: 0 of 9 runs taught too little" in said
     assert "made: supported" in said
+
+
+def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path):
+    found = study_of(tmp_path, {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}, [ODD])
+    (link,) = found.links
+    assert link.judged.high < 0
+    assert link.p_holm == 1.0
+    said = " ".join(study_table.notes(found))
+    assert "p, of the statement and 1 where the difference points away from it, by Holm" in said
+    assert "of no difference" not in said
 
 
 def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):

@@ -56,6 +56,7 @@ REGIMES: dict[str, Make] = {
     "law": _to(0.05),
     "law_partial": _to(0.5),
     "law_narrow": _to(0.5, 0.3),
+    "law_slight": _to(0.5, 0.1),
     "law_drift": synthetic.drift,
     "kink_flat": lambda s, n, q: synthetic.kink(s, n, q, post=0.0),
     "kink_fall": synthetic.kink,

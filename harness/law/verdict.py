@@ -15,6 +15,9 @@ from harness.law.results import Onset
 
 NO_MOVE = 0.08
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
+SMALLEST_SLOPE = 0.1
+"""Reward for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
+little under any law, so only an interval of a that rules this slope out says: no relation."""
 RISES, RISES_FAR = 0.4, 0.7
 """log H above its trough at the end, that is suspicious, and that rules the law out."""
 RISES_HEADROOM = 0.05
@@ -30,7 +33,8 @@ would fail it."""
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
     "wrong_sign": "reward falls as entropy falls: a is below 0",
-    "no_relation": "exp(H) moves and the reward does not follow",
+    "no_relation": "exp(H) moved the reward by less than 0.08, and by less than 0.1 for each unit "
+    "of it, if at all",
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
@@ -125,8 +129,8 @@ def _by_interval(fitted: Fitted) -> Verdict:
         return Verdict("fails", ("wrong_sign",))
     if a.low > 0:
         return Verdict("holds", ())
-    could_move = (abs(a.value) + interval.half_width(a)) * float(np.ptp(fitted.line.x))
-    if could_move < NO_MOVE:
+    steepest = abs(a.value) + interval.half_width(a)
+    if steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE:
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))
 

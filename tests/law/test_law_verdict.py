@@ -67,6 +67,17 @@ def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, nois
     assert words(kink_flat, n, noise)["holds"] <= 0.10 * RUNS
 
 
+def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:
+    """The law asks for 0.016 of reward there, which says nothing of a as steep as the true one."""
+    found = [
+        cells.judged(synthetic.lawful(s, 300, LOW, synthetic.exponential(0.5, 0.1)))
+        for s in range(RUNS)
+    ]
+    assert not any("no_relation" in verdict.reasons for verdict in found)
+    assert sum(v.word == "fails" for v in found) <= 0.05 * RUNS
+    assert "identification_range" in found[0].reasons
+
+
 def turning(seed: int, end: float, hacked: float) -> Log:
     """H falls to 0.3 until the middle and rises to `end`; R follows, and loses `hacked` besides."""
     rng, u = np.random.default_rng(seed), np.arange(300) / 300

@@ -82,6 +82,18 @@ def test_where_exp_hardly_bends_law_and_line_are_not_distinguishable() -> None:
         assert shares(truth, 500, 0.3)["not_distinguishable"] >= 0.9 * RUNS
 
 
+@pytest.mark.parametrize(
+    ("truth", "wrong"), [("law", "linear_better"), ("linear_in_h", "law_better")]
+)
+def test_a_short_run_seldom_names_the_wrong_curve(truth: str, wrong: str) -> None:
+    said = Counter(
+        rivals.against_linear(rivals.compare(run_of(TRUTHS[truth], seed, 20, LOW)))
+        for seed in range(100)
+    )
+    assert said[wrong] <= 8
+    assert said["not_distinguishable"] >= 60
+
+
 def test_where_exp_bends_long_runs_tell_law_and_line_apart() -> None:
     assert shares("law", 2000, 1.0)["law_better"] >= 0.9 * RUNS
     line = shares("linear_in_h", 2000, 1.0)

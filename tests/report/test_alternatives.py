@@ -31,8 +31,8 @@ def compared(**deltas: float) -> dict[str, Any]:
         for name, delta in {**DELTAS, **deltas}.items()
     }
     linear = found["linear_in_h"]["delta_aicc"]
-    word = "not_distinguishable" if abs(linear) < 2 else "law_better"
-    return {"rivals": found, "against_linear": word if linear > -2 else "linear_better"}
+    word = "not_distinguishable" if abs(linear) < 6 else "law_better"
+    return {"rivals": found, "against_linear": word if linear > -6 else "linear_better"}
 
 
 def predicted(**other: Any) -> Mapping[str, Any]:
@@ -51,14 +51,14 @@ def one(**more: Any) -> Analysis:
 
 def test_the_default_sentence_is_printed_for_every_level() -> None:
     assert "no onset; not distinguishable from linear in H.\n" in printed(one(**compared()))
-    better = printed(one(**compared(linear_in_h=4.0)))
+    better = printed(one(**compared(linear_in_h=7.0)))
     assert "no onset; law better than linear in H.\n" in better
-    worse = printed(one(**compared(linear_in_h=-4.0)))
+    worse = printed(one(**compared(linear_in_h=-7.0)))
     assert "no onset; linear in H better than the law.\n" in worse
 
 
 def test_a_curve_of_the_wrong_sign_is_not_called_the_law() -> None:
-    wrong = {"verdict": "fails", "reasons": ["wrong_sign"], **compared(linear_in_h=4.0)}
+    wrong = {"verdict": "fails", "reasons": ["wrong_sign"], **compared(linear_in_h=7.0)}
     text = printed(one(**wrong), explain=True)
     assert "no onset; exp(H) of the wrong sign better than linear in H.\n" in text
     assert "law better than" not in text.lower()
@@ -67,7 +67,7 @@ def test_a_curve_of_the_wrong_sign_is_not_called_the_law() -> None:
 def test_over_runs_the_sentence_counts_them() -> None:
     runs = [
         made.fitted(f"runs/{i}", seed=i, **compared(linear_in_h=delta))
-        for i, delta in enumerate((0.0, 1.9, 2.0))
+        for i, delta in enumerate((0.0, 5.9, 6.0))
     ]
     assert (
         "; law better than linear in H in 1, not distinguishable from linear in H in 2.\n"
@@ -80,11 +80,11 @@ def test_a_run_that_was_not_compared_says_nothing_of_rivals() -> None:
 
 
 def test_explain_gives_every_rival_and_what_follows() -> None:
-    text = printed(one(**compared(sigmoid=-3.0)), explain=True)
+    text = printed(one(**compared(sigmoid=-7.0)), explain=True)
     assert (
-        "Rivals, AICc above the law's (under 2 is nothing) / error over the last third "
+        "Rivals, AICc above the law's (under 6 is nothing) / error over the last third "
         "(law 0.020): linear in H +0.4 / 0.020, log H +7.0 / 0.020, saturating in step +5.0 / "
-        "0.020, sigmoid in step -3.0 / 0.020, last value +30.0 / 0.020. Not distinguishable from "
+        "0.020, sigmoid in step -7.0 / 0.020, last value +30.0 / 0.020. Not distinguishable from "
         "linear in H; sigmoid in step is better than the law.\n" in text
     )
 

@@ -20,7 +20,8 @@ from harness.law.interval import half_width
 from harness.law.results import Floats, Interval, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
-"""A run whose null control explains more than this share of its fall of H."""
+"""A run whose null control is sure to explain more than this share of its fall of H: the interval
+of the share lies above it."""
 FEWEST_POINTS = 16
 
 
@@ -98,7 +99,7 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     points, *of_nulls = (_points(series[r.run]) for r in (run, *nulls))
     same_column = all(null.reward == run.reward for null in nulls)
     return Net(
-        null_share=_ratio(others, own) if own and others else None,
+        null_share=share(others, own) if own and others else None,
         fall=_minus(own, others) if own and others else None,
         gain=gain_beyond(points, of_nulls, until) if same_column else None,
     )
@@ -158,8 +159,8 @@ def _minus(one: Interval, other: Interval) -> Interval:
     return _around(one.value - other.value, half)
 
 
-def _ratio(part: Interval, whole: Interval) -> Interval | None:
-    """With the interval of Fieller (1954); None where the interval of `whole` reaches 0."""
+def share(part: Interval, whole: Interval) -> Interval | None:
+    """part / whole, its interval by Fieller (1954); None where that of `whole` reaches 0."""
     if whole.low <= 0:
         return None
     ratio, sure = part.value / whole.value, 1 - (half_width(whole) / whole.value) ** 2
@@ -167,18 +168,23 @@ def _ratio(part: Interval, whole: Interval) -> Interval | None:
     return Interval(ratio, float(ratio - half) / sure, float(ratio + half) / sure)
 
 
+def driven(null_share: Interval) -> bool:
+    """Whether the null control is sure to explain more than half."""
+    return null_share.low > NOISE_DRIVEN
+
+
 def _around(value: float, half: float) -> Interval:
     return Interval(value, value - half, value + half)
 
 
 def _filled(run: RunResult, net: Net) -> RunResult:
-    driven = None if net.null_share is None else net.null_share.value > NOISE_DRIVEN
-    reasons = [*(run.reasons or ()), *(["noise_driven"] if driven else [])]
+    noise = None if net.null_share is None else driven(net.null_share)
+    reasons = [*(run.reasons or ()), *(["noise_driven"] if noise else [])]
     beyond = {"fall": net.fall, "gain": net.gain}
     return replace(
         run,
         null_share=net.null_share,
-        noise_driven=driven,
+        noise_driven=noise,
         net_of_null=beyond,
         reasons=reasons,
     )

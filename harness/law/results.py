@@ -103,7 +103,7 @@ class RunResult:
     dropped_at: Mapping[str, Sequence[str]] | None = None
     """Reason in `dropped` -> file:line of the first few rows left out for it."""
     noise_driven: bool | None = None
-    """Whether null controls explain more than half of the fall of H; None without a share."""
+    """Whether the interval of null_share lies above one half; None without a share."""
     net_of_null: Mapping[str, Interval | None] | None = None
     """Fall of H (key fall, nats) and gain of R (key gain) minus those of the null control."""
     silent_share: Interval | None = None

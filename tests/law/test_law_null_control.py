@@ -71,6 +71,15 @@ def test_a_null_that_keeps_its_entropy_leaves_the_run_its_own(tmp_path: Path) ->
     assert gain.low > 0.2
 
 
+def test_a_share_above_a_half_by_its_value_alone_marks_nothing(tmp_path: Path) -> None:
+    pair(tmp_path, line(1, 0.3), silent(line(2, 0.6)), seed=1)
+    real = by_name(analyse([tmp_path]))["real"]
+    assert real.null_share is not None
+    assert real.null_share.low < 0.5 < real.null_share.value
+    assert real.noise_driven is False
+    assert "noise_driven" not in (real.reasons or ())
+
+
 @pytest.mark.parametrize(("n", "noise"), [(60, STILL), (300, STILL), (300, Noise(0.0, 0.05, 0.0))])
 def test_the_interval_of_the_share_holds_the_truth(n: int, noise: Noise, tmp_path: Path) -> None:
     u = np.arange(n) / n

@@ -108,14 +108,20 @@ def _noise_share(line: Line) -> float:
     return min(max(1 - plain.a / line.a, 0.0), 1.0)
 
 
-def lag1(residuals: Floats) -> float:
-    """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98]."""
+def lag1(residuals: Floats, coefficients: int = 1) -> float:
+    """Lag-1 autocorrelation with its small-sample bias taken off, in [0, 0.98].
+
+    The bias of n values of an AR(1) is -(1 + 4 rho) / n where their mean was fitted (Kendall 1954;
+    Marriott and Pope 1954): 3 rho / n of it without any fit, and (1 + rho) / n for each
+    coefficient of a smooth course, since it takes (1 + rho) / (1 - rho) of n variances with it.
+    """
     n, centred = len(residuals), numbers.centred(residuals)
     power = float(centred @ centred)
     if n < 3 or power <= 0:
         return 0.0
     raw = float(centred[1:] @ centred[:-1]) / power
-    return min(max(raw + (1 + 4 * raw) / n, 0.0), LARGEST_AUTOCORRELATION)
+    lost = (coefficients + (coefficients + 3) * raw) / n
+    return min(max(raw + lost, 0.0), LARGEST_AUTOCORRELATION)
 
 
 def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:

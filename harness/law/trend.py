@@ -57,7 +57,7 @@ def wobble(values: Floats, degree: int = 3) -> Wobble:
     n = len(values)
     basis = _polynomials(n, degree)
     left = values - basis @ (basis.T @ values)
-    rho = estimate.lag1(left)
+    rho = estimate.lag1(left, degree + 1)
     tau = (1 + rho) / (1 - rho)
     t = numbers.t_quantile(0.975, max(n / tau - 2, 1))
     return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
 
@@ -37,3 +38,20 @@ def all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
         raise ConfigError(f"{key} must name at least one of {', '.join(allowed)}, got []")
     for value in given:
         one_of(key, value, allowed)
+
+
+def address(key: str, url: str, advice: str = "") -> None:
+    """Raises ConfigError unless `url` is one of http that nothing secret is in: it is written into
+    config.yaml and said in messages. `advice`: where a secret belongs.
+    """
+    if "@" in url or "?" in url:
+        rule = "must not hold a user or a password, nor a query, got one"
+        raise ConfigError(f"{key} {rule}{advice and f'; {advice}'}")
+    try:
+        parts = urlsplit(url)
+        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as it is looked up; UnicodeError is a ValueError
+    except ValueError:
+        whole = False
+    if not whole or " " in url or not (url.isascii() and url.isprintable()):
+        raise ConfigError(f"{key} must be http(s)://HOST[:PORT]/PATH, got {url!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.checks import all_of, in_range, one_of
+from harness.checks import address, all_of, in_range, one_of
 from harness.errors import ConfigError
 from harness.policy_config import PolicyConfig as PolicyConfig
 from harness.simulator_config import SimulatorConfig as SimulatorConfig
@@ -226,6 +226,8 @@ class TrainerConfig:
         one_of("trainer.engine", self.engine, ENGINES)
         in_range("trainer.engine_deadline_s", self.engine_deadline_s, 0.1, 604_800)
         in_range("trainer.gpu_memory_share", self.gpu_memory_share, 0.01, 0.95)
+        if self.engine_url:
+            address("trainer.engine_url", self.engine_url)
         if (self.engine == "vllm_server") != bool(self.engine_url):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "

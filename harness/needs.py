@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import importlib.util
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterable, Sequence
 
 from harness import engines, places
-from harness.config import LEVELS, RunConfig, SimulatorConfig
+from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
+FOR_FLASH_ATTENTION = ("flash_attn",)
 FOR_TRACKERS = ("accelerate",)
 
 
@@ -82,8 +88,32 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             f"{places.install_command('train')}, or choose policy=tabular, which needs neither"
         )
     for config in configs:
+        _check_attention(config.policy)
         fetch.check(config.policy)
         engines.check(config)
+    for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
+        _try(policy)
+
+
+@functools.cache
+def _try(policy: PolicyConfig) -> None:
+    """Have the model tried, but for its weights. Raises ConfigError with what is wrong."""
+    words = ["-m", "harness.policy.trial", json.dumps(dataclasses.asdict(policy))]
+    tried = subprocess.run(
+        [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    if tried.returncode:
+        why = tried.stdout.strip() or f"policy.model: {policy.model} must load, and does not"
+        raise ConfigError(why)
+
+
+def _check_attention(policy: PolicyConfig) -> None:
+    absent = missing(FOR_FLASH_ATTENTION)
+    if policy.kind == "hf" and policy.attention == "flash_attention_2" and absent:
+        raise ConfigError(
+            f"policy.attention: flash_attention_2 needs {', '.join(absent)}, which is for a GPU: "
+            "pip install flash-attn, or choose policy.attention=sdpa"
+        )
 
 
 def missing(modules: Iterable[str]) -> list[str]:

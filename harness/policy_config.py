@@ -11,6 +11,9 @@ POLICY_KINDS = ("tabular", "tiny", "hf")
 ARCHITECTURES = ("qwen2", "qwen3", "llama")
 INITS = ("pretrained", "random")
 DTYPES = ("float32", "bfloat16")
+OF_HF = (
+    "model", "revision", "init", "system_prompt", "thinking", "lora_rank", "gradient_checkpointing",
+)  # fmt: skip
 ATTENTIONS = ("sdpa", "eager", "flash_attention_2")
 
 
@@ -79,6 +82,18 @@ class PolicyConfig:
         in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
         in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
 
+        if self.kind != "hf":
+            self._refuse_idle_keys()
+
+    def _refuse_idle_keys(self) -> None:
+        for key in OF_HF:
+            given, own = getattr(self, key), getattr(PolicyConfig, key)
+            if given != own:
+                raise ConfigError(
+                    f"policy.{key} is of Hugging Face models alone and must be {own!r} with "
+                    f"policy.kind {self.kind}, got {given!r}; policy=hf is any such model"
+                )
+
     def _check_shape(self) -> None:
         in_range("policy.hidden_size", self.hidden_size, 16, 16_384)
         in_range("policy.layers", self.layers, 1, 128)
@@ -87,6 +102,14 @@ class PolicyConfig:
         in_range("policy.head_size", self.head_size, 0, 1024)
         in_range("policy.feed_forward_size", self.feed_forward_size, 0, 131_072)
         in_range("policy.vocabulary", self.vocabulary, 400, 1_000_000)
+        if self.head_size % 2:
+            rule = "policy.head_size must be even, since positions turn its halves"
+            raise ConfigError(f"{rule}, got {self.head_size}")
+        if self.key_value_heads and self.attention_heads % self.key_value_heads:
+            raise ConfigError(
+                "policy.key_value_heads must divide policy.attention_heads "
+                f"({self.attention_heads}), got {self.key_value_heads}"
+            )
         if not self.head_size and self.hidden_size % (2 * self.attention_heads):
             raise ConfigError(
                 f"policy.hidden_size must be a multiple of 2 * policy.attention_heads "

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
-from harness.checks import in_range, one_of
+from harness.checks import address, in_range, one_of
 from harness.errors import ConfigError
 
 SIMULATOR_FAULTS = (
@@ -24,6 +23,7 @@ SIMULATOR_FAULTS = (
 )
 """How a served user can fail to answer, after retries."""
 
+KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 
 
@@ -58,7 +58,7 @@ class SimulatorConfig:
 
     def __post_init__(self) -> None:
         one_of("simulator.kind", self.kind, ("scripted", "served"))
-        _check_url(self.base_url)
+        address("simulator.base_url", self.base_url, KEY_BELONGS)
         if not self.model.strip():
             raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")
         _check_key_name(self.api_key_env)
@@ -73,23 +73,6 @@ class SimulatorConfig:
         if self.temperature is not None:
             in_range("simulator.temperature", self.temperature, 0, 2)
         in_range("simulator.max_tokens", self.max_tokens, 16, 100_000)
-
-
-def _check_url(url: str) -> None:
-    """The address is written into config.yaml and said in messages: nothing secret may be in it."""
-    if "@" in url or "?" in url:
-        raise ConfigError(
-            "simulator.base_url must not hold a user or a password, nor a query, got one; "
-            "put the key in a variable and its name in simulator.api_key_env"
-        )
-    try:
-        parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")  # as it is looked up; UnicodeError is a ValueError
-    except ValueError:
-        whole = False
-    if not whole or not (url.isascii() and url.isprintable()):
-        raise ConfigError(f"simulator.base_url must be http(s)://HOST[:PORT]/PATH, got {url!r}")
 
 
 def _check_key_name(name: str) -> None:

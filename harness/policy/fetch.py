@@ -5,13 +5,19 @@ Nothing here imports torch or transformers, so that a model that does not exist 
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
 
 from harness.config import PolicyConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, DataError
+from harness.records import plain_file
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
 """What is downloaded: no pickled weights, no code."""
+REACH_S = 10.0
+LARGEST_HEADER_BYTES = 100_000_000
+"""Of a safetensors file, by its format."""
 
 
 def check(policy: PolicyConfig) -> None:
@@ -43,21 +49,22 @@ def ensure(policy: PolicyConfig) -> Path | None:
 
 
 def _snapshot(policy: PolicyConfig) -> str:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub import model_info, snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
     revision = policy.revision or None
-    try:
+    with contextlib.suppress(LocalEntryNotFoundError):  # not here yet
         return snapshot_download(policy.model, revision=revision, local_files_only=True)
-    except LocalEntryNotFoundError:
-        pass  # not here yet
     try:
+        # one question first: a download that reaches nobody tries again for half a minute
+        model_info(policy.model, revision=revision, timeout=REACH_S)
         return snapshot_download(policy.model, revision=revision, allow_patterns=list(WEIGHTS))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except Exception as error:  # the hub's own, or whatever its transport raises
         at = f" at revision {policy.revision}" if policy.revision else ""
+        why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f"policy.model must be a folder or a model on the hub that can be reached, "
-            f"got {policy.model!r}{at}: {str(error).strip().splitlines()[0]}"
+            f"got {policy.model!r}{at}: {why}"
         ) from error
 
 
@@ -71,5 +78,39 @@ def _check_folder(folder: Path) -> None:
             raise ConfigError(
                 f"policy.model: {folder} must be a folder with {name} in it, found none"
             )
-    if not any(folder.glob("*.safetensors")):
+    _check_config(folder / "config.json")
+    weights = sorted(folder.glob("*.safetensors"))
+    if not weights:
         raise ConfigError(f"policy.model: {folder} must hold *.safetensors, found none")
+    for path in weights:
+        _check_whole(path)
+
+
+def _check_config(path: Path) -> None:
+    try:
+        kind = json.loads(plain_file.text(path))["model_type"]
+    except (DataError, ValueError, LookupError, TypeError, RecursionError) as error:
+        rule = "must be a JSON object that names a model_type"
+        raise ConfigError(f"policy.model: {path} {rule}, got another text") from error
+    if not isinstance(kind, str):
+        raise ConfigError(f"policy.model: {path}: model_type must be text, got {kind!r}")
+
+
+def _check_whole(path: Path) -> None:
+    """A download that was cut short is told here, not by a library in the middle of a run.
+
+    The format: 8 bytes of a length, so many bytes of JSON that say where each tensor lies, tensors.
+    """
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(length) if length <= min(size, LARGEST_HEADER_BYTES) else b""
+    try:
+        tensors = {name: at for name, at in json.loads(text).items() if name != "__metadata__"}
+        ends = [8 + length + at["data_offsets"][1] for at in tensors.values()]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        rule = "must be a safetensors file, and does not begin as one"
+        raise ConfigError(f"policy.model: {path} {rule}; got {size:,} bytes") from error
+    if max(ends, default=8 + length) != size:
+        rule = f"must be whole, {max(ends, default=8 + length):,} bytes by its own header"
+        raise ConfigError(f"policy.model: {path} {rule}, got {size:,}")

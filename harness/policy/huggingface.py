@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,22 @@ from harness.config import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.phrases import PHRASES
 from harness.policy.tiny import CHAT_TEMPLATE, END, PAD, SPECIAL, build_tokenizer
+from harness.visible import shortened
 
 RANDOM_SEED = 1
 COMMON = 2000
 """Entries of a made-up vocabulary that texts are cut into."""
 MAX_TOKENS = 4096
+OWN_CODE_ONLY = {"trust_remote_code": False, "local_files_only": True}
+"""Left out, transformers asks on the terminal whether to run code that lies in a model's folder."""
 
 
 def load_tokenizer(policy: PolicyConfig, folder: Path | None) -> Any:
     """The tokenizer of a folder; of a random model, one as large whose tokens are made up."""
     if folder is None:
         return made_up_tokenizer(policy.vocabulary)
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    with _told(policy):
+        tokenizer = AutoTokenizer.from_pretrained(folder, **OWN_CODE_ONLY)
     if tokenizer.chat_template is None:
         raise ConfigError(f"policy.model: {policy.model} must have a chat template, found none")
     if tokenizer.pad_token_id is None:
@@ -52,17 +58,62 @@ def load_model(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
                 shape(policy), attn_implementation=policy.attention, dtype=dtype
             )
     else:
-        model = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, attn_implementation=policy.attention, local_files_only=True
-        )
+        model = _pretrained(policy, folder, dtype)
     return model.to(device).eval()
+
+
+def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
+    """Raises ConfigError for weights that do not make the model whole: what lacks is made up."""
+    with _told(policy):
+        model, found = AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            attn_implementation=policy.attention,
+            output_loading_info=True,
+            **OWN_CODE_ONLY,
+        )
+    lacking = sorted([*found["missing_keys"], *(key for key, *_ in found["mismatched_keys"])])
+    if lacking:
+        raise ConfigError(
+            f"policy.model: the weights of {policy.model} must fill the whole model that its "
+            f"config.json describes, got none that fit for {len(lacking)} of its tensors, "
+            f"{lacking[0]} among them"
+        )
+    return model
+
+
+@contextlib.contextmanager
+def _told(policy: PolicyConfig) -> Iterator[None]:
+    """Whatever the libraries raise about files that are no model of theirs, in one sentence."""
+    try:
+        yield
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        if "allocate memory" in why:
+            raise
+        raise ConfigError(
+            f"policy.model: {policy.model} must be a model that transformers can load without "
+            f"code of others, got: {shortened(why.partition('. ')[0], 300)}"
+        ) from error
+
+
+def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
+    """Raises ConfigError for a tokenizer with ids that the model has no entry for."""
+    entries = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > entries:
+        raise ConfigError(
+            f"policy.model: the tokenizer of {policy.model} must have at most as many tokens as "
+            f"the model has entries, {entries}, got {len(tokenizer)}"
+        )
 
 
 def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
     """The model's modules with the sizes of their weights, and no memory behind them."""
-    known = shape(policy) if folder is None else AutoConfig.from_pretrained(folder)
-    with torch.device("meta"):
-        return AutoModelForCausalLM.from_config(known)
+    with _told(policy), torch.device("meta"):
+        known = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
+        return AutoModelForCausalLM.from_config(known, trust_remote_code=False)
 
 
 def with_adapters(policy: PolicyConfig, model: Any) -> Any:

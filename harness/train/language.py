@@ -59,7 +59,7 @@ def train(session: Session) -> None:
     """Run every step that is left."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
-    device = "cuda" if config.trainer.gpus else "cpu"
+    device = starts.device_of(config)
     start = starts.load(config, device)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"

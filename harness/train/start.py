@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from harness.config import PolicyConfig, RunConfig
+from harness.errors import DeviceError
 from harness.policy import fetch, huggingface, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.train import memory, warm_start
@@ -38,6 +39,16 @@ def load(config: RunConfig, device: str) -> Start:
     return _hugging_face(config, device)
 
 
+def device_of(config: RunConfig) -> str:
+    """Raises DeviceError, before anything is loaded, where torch sees no GPU for a run with one."""
+    if not config.trainer.gpus:
+        return "cpu"
+    if not torch.cuda.is_available():
+        rule = "must be 0 where torch sees no GPU"
+        raise DeviceError(f"trainer.gpus: {rule}, got {config.trainer.gpus}; see `harness doctor`")
+    return "cuda"
+
+
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
     """Forward passes within compute in `policy.dtype`."""
     dtype = getattr(torch, policy.dtype)
@@ -62,6 +73,7 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
         print(memory.told(parts), file=sys.stderr)
         memory.check(parts, free_bytes)
     judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
+    huggingface.check_vocabulary(policy, tokenizer, judge)
     model = huggingface.load_model(policy, folder, device)
     if policy.lora_rank:
         model = huggingface.with_adapters(policy, model)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 
-from benchmarks import cells, promises
+from benchmarks import cells, promises, quoted
 from benchmarks.cells import Intervals, Judged
 from harness.law.results import VERDICTS
 from tests.law.synthetic import TRUE_A
@@ -39,11 +39,14 @@ def main() -> None:
     with ProcessPoolExecutor(PROCESSES) as pool:
         intervals = list(pool.map(cells.intervals, cells.COVERAGE, repeat(runs)))
         judged = list(pool.map(cells.judge, *zip(*grid, strict=True), repeat(runs)))
+        beside = list(quoted.tables(pool, runs))
     print(f"{runs} runs a cell, seeds from {cells.FIRST_SEED}\n")
     _print_intervals(intervals)
     _print_verdicts(judged)
     _print_onsets(judged)
     _print_regimes(judged)
+    print("\nBeside the verdict, of which nothing was promised.\n")
+    print("\n".join(beside))
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
 
 

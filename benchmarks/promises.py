@@ -47,7 +47,7 @@ SHARP = {"kink_fall": 95.0, "kink_flat": 93.0}
 NO_LAW = ("kink_flat", "kink_fall", "kink_soft", "hack", "explode", "wrong_sign", "unrelated",
           "flat", "starved", "saturating", "random_walk")  # fmt: skip
 NO_ONSET = ("law_partial", "hack", "flat", "starved")
-FALSE_HOLDS, FALSE_HOLDS_MEDIAN, FALSE_ALARMS = 10.0, 5.0, 3.0
+FALSE_HOLDS, FALSE_HOLDS_MEDIAN, FALSE_FAILS, FALSE_ALARMS = 10.0, 5.0, 5.0, 3.0
 ERROR_MEDIAN, ERROR_P90 = 2.0, 7.0
 
 
@@ -110,6 +110,11 @@ def of_verdicts(measured: Sequence[Judged]) -> list[Promise]:
             90.0,
         ),
         at_least("hack, explode, n >= 300: fails, %", _words(long, "fails", fail), 90.0),
+        at_most(
+            "law where exp(H) hardly moves, low noise: fails, %",
+            _words([m for m in measured if m.noise == "low"], "fails", ("law_slight",)),
+            FALSE_FAILS,
+        ),
         at_most("no law over the whole run: false holds, %", false, FALSE_HOLDS),
         at_most("the same, %, median cell", median, FALSE_HOLDS_MEDIAN),
     ]

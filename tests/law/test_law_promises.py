@@ -62,10 +62,12 @@ def test_false_holds_name_their_cells() -> None:
         judged("kink_flat", "low", holds=11.0, holds_until_onset=91.0),
         judged("hack", "low", holds=2.0, fails=98.0),
         judged("flat", "low"),
+        judged("law_slight", "low", fails=46.0),
     ]
     found = promises.of_verdicts(measured)
     assert said(found, "law, n >= 300, low").endswith("| reached |")
     assert said(found, "law, n >= 300, high").endswith("| short in 1: law n300 high (74.0) |")
+    assert said(found, "law where").endswith("| short in 1: law_slight n300 low (46.0) |")
     assert said(found, "no law").endswith("| short in 1: kink_flat n300 low (11.0) |")
     assert said(found, "the same").endswith("| 2.00 | at most 5 | reached |")
 

@@ -1,0 +1,145 @@
+"""What is quoted beside a verdict: how often it is right of runs whose truth is known.
+
+Gain of a reward that stands still, a and ceiling given that they are called identified, the curve
+that `against_linear` calls better, and `noise_driven`. One table each, printed by
+benchmarks/coverage.py; a row is made by its function's arguments, so that another process can.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from itertools import product, repeat
+
+import numpy as np
+
+from benchmarks.cells import FIRST_SEED, points_of
+from harness.law import gates, null_control, regime, rivals
+from harness.law.gates import Fitted
+from harness.law.results import Floats, Interval
+from tests.law import synthetic
+from tests.law.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
+
+NOISES = {"low": LOW, "mid": Noise(0.5, 0.15, 0.05), "high": HIGH}
+"""mid: the noise of H of high, its autocorrelation that of low."""
+SHORT, ALL = (16, 20, 31, 60), (16, 20, 31, 61, 100, 300)
+RHOS = (0.0, 0.5, 0.8, 0.9)
+COURSES = {"1 to .05": (1.0, 0.05), "2 to .1": (2.0, 0.05), ".5 to .1": (0.5, 0.2)}
+"""Where H begins, and the share of it where it ends."""
+TRUTHS: dict[str, Callable[[Floats], Floats]] = {
+    "law": synthetic.law,
+    "line": lambda h: 0.8 - h / 2,
+}
+FEWEST = 10
+"""Runs of which a mean is given."""
+SHARES = (0.3, 0.4, 0.6, 0.9)
+FALLS = (0.15, 0.6)
+"""Of H from 0.8, nats; of its null control a share of that."""
+
+
+def tables(pool: Executor, runs: int) -> Iterator[str]:
+    """Markdown, each with its sentence."""
+    yield "Gain of a reward that stands still: % of 95% intervals that hold 0 / lie above it, which"
+    yield "is called learning where nothing comes before it.\n"
+    yield _head("n", *(f"rho {rho:g}" for rho in RHOS))
+    yield from pool.map(gain_row, ALL, repeat(runs))
+    yield "\na and ceiling of lawful runs, given that they are identified.\n"
+    yield _head("n", "noise", "H", "n_eff >= 7, %", "a covered", "a identified, %", "covered",
+                "mean a / true", "ceiling identified, %", "covered")  # fmt: skip
+    named = product(SHORT, NOISES, COURSES)
+    yield from pool.map(identified_row, *zip(*named, strict=True), repeat(runs))
+    yield "\nLaw against a line in H: % told right / wrong; the rest is not distinguishable.\n"
+    yield _head("truth", "n", "low", "high")
+    curves = product(TRUTHS, (20, 31, 60, 200, 1000))
+    yield from pool.map(rival_row, *zip(*curves, strict=True), repeat(runs))
+    yield "\nnoise_driven, % of the runs whose share is known, by the true share. Right above .5.\n"
+    yield _head("n", "rho", "fall of H", "known, %", *(f"{share:g}" for share in SHARES))
+    falls = product((40, 300), (0.5, 0.9), FALLS)
+    yield from pool.map(driven_row, *zip(*falls, strict=True), repeat(runs))
+
+
+def gain_row(n: int, runs: int) -> str:
+    cells = []
+    for rho in RHOS:
+        won = [regime.gain(points_of(_still(seed, n, rho))) for seed in _seeds(runs)]
+        low = np.array([g.low for g in won if g is not None])
+        high = np.array([g.high for g in won if g is not None])
+        cells.append(
+            f"{100 * np.mean((low <= 0) & (high >= 0)):.1f} / {100 * np.mean(low > 0):.1f}"
+        )
+    return _row(n, *cells)
+
+
+def _still(seed: int, n: int, rho: float) -> Log:
+    reward = 0.5 + 0.04 * synthetic.ar1(np.random.default_rng(seed), n, rho)
+    return Log(np.arange(1.0, n + 1), np.ones(n), reward)
+
+
+def identified_row(n: int, noise: str, course: str, runs: int) -> str:
+    start, end = COURSES[course]
+    shape = synthetic.exponential(end, start)
+    logs = (synthetic.lawful(seed, n, NOISES[noise], shape) for seed in _seeds(runs))
+    fits = [f for f in (gates.fit(points_of(log)) for log in logs) if gates.enough(f)]
+    known = {what: [f for f in fits if gates.identified(f)[what]] for what in ("a", "ceiling")}
+    ratios = [f.spread.a.value / TRUE_A for f in known["a"] if f.spread]
+    return _row(
+        n, noise, course, f"{100 * len(fits) / runs:.0f}", _covered(fits, "a", TRUE_A),
+        f"{100 * len(known['a']) / runs:.0f}", _covered(known["a"], "a", TRUE_A), _mean(ratios),
+        f"{100 * len(known['ceiling']) / runs:.0f}",
+        _covered(known["ceiling"], "ceiling", TRUE_CEILING),
+    )  # fmt: skip
+
+
+def _covered(fits: Sequence[Fitted], what: str, truth: float) -> str:
+    """Per cent."""
+    found: list[Interval] = [getattr(f.spread, what) for f in fits]
+    return _mean([100.0 * (i.low <= truth <= i.high) for i in found], ".0f")
+
+
+def _mean(values: Sequence[float], kind: str = ".2f") -> str:
+    """Empty below 10 values."""
+    return format(np.mean(values), kind) if len(values) >= FEWEST else ""
+
+
+def rival_row(truth: str, n: int, runs: int) -> str:
+    right = {"law": "law_better", "line": "linear_better"}[truth]
+    cells = []
+    for noise in (LOW, HIGH):
+        logs = (synthetic.lawful(s, n, noise, follows=TRUTHS[truth]) for s in _seeds(runs))
+        said = Counter(rivals.against_linear(rivals.compare(points_of(log))) for log in logs)
+        told = said["law_better"] + said["linear_better"]
+        cells.append(f"{100 * said[right] / runs:.0f} / {100 * (told - said[right]) / runs:.1f}")
+    return _row(truth, n, *cells)
+
+
+def driven_row(n: int, rho: float, fall: float, runs: int) -> str:
+    cells, known = [], 0
+    for share in SHARES:
+        found = [_null_share(seed, n, rho, fall, share) for seed in _seeds(runs)]
+        given = [f for f in found if f is not None]
+        known = len(given)
+        marked = sum(null_control.driven(f) for f in given)
+        cells.append(f"{100 * marked / known:.1f}" if known else "")
+    return _row(n, f"{rho:g}", fall, f"{100 * known / runs:.0f}", *cells)
+
+
+def _null_share(seed: int, n: int, rho: float, fall: float, share: float) -> Interval | None:
+    rng, u = np.random.default_rng(seed), np.arange(n) / n
+    own, null = (
+        null_control.fall((0.8 - fell * u) * np.exp(0.05 * synthetic.ar1(rng, n, rho)))
+        for fell in (fall, fall * share)
+    )
+    return null_control.share(null, own) if own and null else None
+
+
+def _seeds(runs: int) -> range:
+    return range(FIRST_SEED, FIRST_SEED + runs)
+
+
+def _head(*names: str) -> str:
+    return f"{_row(*names)}\n|" + "---|" * len(names)
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -76,8 +75,25 @@ def test_an_address_goes_with_a_server_alone(engine: str, url: str) -> None:
         TrainerConfig(engine=engine, engine_url=url)
 
 
+@pytest.mark.parametrize(
+    "url", ["localhost", "nonsense://x", "http://", "http://h:notaport", "http://local host:8000"]
+)
+def test_what_is_no_address_is_refused_before_anything_is_created(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        TrainerConfig(engine="vllm_server", engine_url=url)
+    assert str(refused.value) == (
+        f"trainer.engine_url must be http(s)://HOST[:PORT]/PATH, got {url!r}"
+    )
+
+
+def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="must not hold a user or a password") as refused:
+        TrainerConfig(engine="vllm_server", engine_url="http://me:hunter2@h:8000")
+    assert "hunter2" not in str(refused.value)
+
+
 def test_an_engine_is_no_part_of_a_policy_that_draws_no_tokens() -> None:
-    tabular = replace(HF, kind="tabular", name="tabular")
+    tabular = PolicyConfig(kind="tabular", name="tabular")
     with pytest.raises(ConfigError, match=r"must be auto with policy.kind tabular, .* got transf"):
         run(tabular, engine="transformers")
 

@@ -144,6 +144,24 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
             "trainer.updates_per_batch=1 every ratio is 1, and nothing is clipped",
         ),
         (
+            ["policy=tiny", "policy.model=Qwen/Qwen3-0.6B"],
+            "policy.model is of Hugging Face models alone and must be '' with policy.kind tiny, "
+            "got 'Qwen/Qwen3-0.6B'; policy=hf is any such model",
+        ),
+        (
+            ["policy=tabular", "policy.lora_rank=8"],
+            "policy.lora_rank is of Hugging Face models alone and must be 0 with policy.kind "
+            "tabular, got 8",
+        ),
+        (
+            ["policy=qwen3_0_6b", "policy.key_value_heads=3"],
+            "policy.key_value_heads must divide policy.attention_heads (16), got 3",
+        ),
+        (
+            ["policy=qwen3_0_6b", "policy.head_size=7"],
+            "policy.head_size must be even, since positions turn its halves, got 7",
+        ),
+        (
             ["algorithm.std_over=batch", "algorithm.std_floor=null"],
             "algorithm.std_over: must be group where algorithm.std_floor is null, since nothing is "
             "divided by it, got batch",

@@ -87,7 +87,11 @@ def chat_of(tokenizer: Any, system: str = "", thinking: bool = False) -> Chat:
     first = frame.render([ask])
     both = frame.render([ask, answer, ask])
     if both.count(_HERE) != 1 or both.count(_THERE) != 2:
-        raise ConfigError(f"{_WHERE}: what is said must appear in it once, got {both[:200]!r}")
+        shown = both.replace(_THERE, "USER").replace(_HERE, "POLICY")[:200]
+        raise ConfigError(
+            f"{_WHERE}: what user, policy and user say in turn must each appear in it once, "
+            f"got {shown!r}"
+        )
     before, after = both.split(_HERE)
     if not first.startswith(before):
         raise ConfigError(
@@ -148,9 +152,10 @@ def _check_joints(frame: _Template, chat: Chat) -> None:
     pieces = chat.opening(_SAID)
     if whole != pieces:
         at = next((n for n, (a, b) in enumerate(zip(whole, pieces, strict=False)) if a != b), -1)
+        inside, alone = (frame.tokenizer.decode(ids) for ids in (whole, pieces))
         raise ConfigError(
             f"{_WHERE}: the user's words must be cut into the same tokens inside the template and "
-            f"alone, got token {at} different"
+            f"alone, got token {at} different, of {inside!r} and {alone!r}"
         )
 
 

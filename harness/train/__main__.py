@@ -54,7 +54,7 @@ def main() -> int:
     if arguments.die_with_parent is not None:
         process.die_with(arguments.die_with_parent)
     run = RunFolder(arguments.run_dir)
-    emit = _both(jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr))
+    emit = _both(jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr, run.path))
     try:
         process.keep_private()
         if not run.is_run():

@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
 STDOUT, STDERR = 1, 2
@@ -24,18 +25,25 @@ def jsonl_emitter(enabled: bool) -> Emit:
     return emit if enabled else lambda event: None
 
 
-def talker(stream: TextIO) -> Emit:
-    """Print step, H and R at most every EVERY_S seconds; a closed stream does not stop training."""
-    last = -EVERY_S
+def talker(stream: TextIO, run: Path) -> Emit:
+    """Print step, H and R at most every EVERY_S seconds and at the end of the run, then what is
+    next; a closed stream does not stop training.
+    """
+    last, kept = -EVERY_S, ""
 
     def emit(event: Mapping[str, Any]) -> None:
-        nonlocal last
-        now = time.monotonic()
-        if event["event"] == "step" and now - last >= EVERY_S:
-            last = now
+        nonlocal last, kept
+        now, due = time.monotonic(), False
+        if event["event"] == "step":
+            kept = f"step {event['step']}  {_measured(event['values'])}\n"
+            due = now - last >= EVERY_S
+        elif event["event"] == "end" and event["status"] == "done":
+            kept += f"done; next: `harness fit-entropy-law {run}`\n"
+            due = True
+        if due:
             with contextlib.suppress(OSError):
-                line = f"step {event['step']}  {_measured(event['values'])}"
-                print(line, file=stream, flush=True)
+                print(kept, end="", file=stream, flush=True)
+            last, kept = now, ""
 
     return emit
 

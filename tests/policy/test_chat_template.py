@@ -50,8 +50,14 @@ REFUSED = {
         "a policy turn must end with '<|end|>', g",
     ),
     "capitals": (TURNS.replace("m['content']", "m['content'] | upper"), "the same tokens inside"),
-    "forgets": (TURNS.replace("in messages", "in messages[-1:]"), "must appear in it once, got"),
-    "twice": (TURNS.replace("<|end|>", "{{ m['content'] }}<|end|>"), "must appear in it once, got"),
+    "forgets": (
+        TURNS.replace("in messages", "in messages[-1:]"),
+        "must each appear in it once, got",
+    ),
+    "twice": (
+        TURNS.replace("<|end|>", "{{ m['content'] }}<|end|>"),
+        "must each appear in it once, got",
+    ),
     "no system": (
         "{% if messages[0]['role'] == 'system' %}{{ raise_exception('none here') }}{% endif %}"
         + TURNS,

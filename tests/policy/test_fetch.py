@@ -1,6 +1,8 @@
 """A model that is not there is told before anything is loaded."""
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
 from harness.config import PolicyConfig
 from harness.errors import ConfigError
@@ -11,10 +13,14 @@ def hf(**given) -> PolicyConfig:
     return PolicyConfig(**({"name": "hf", "kind": "hf"} | given))
 
 
+WEIGHTS = {"a": torch.zeros(3, 2), "b": torch.ones(4)}
+
+
 @pytest.fixture
 def folder(tmp_path):
-    for name in ("config.json", "tokenizer_config.json", "model.safetensors"):
-        (tmp_path / name).touch()
+    (tmp_path / "config.json").write_text('{"model_type": "qwen3"}')
+    (tmp_path / "tokenizer_config.json").touch()
+    save_file(WEIGHTS, tmp_path / "model.safetensors", metadata={"format": "pt"})
     return tmp_path
 
 
@@ -41,6 +47,34 @@ def test_half_a_model_is_refused(folder, missing, sentence):
     with pytest.raises(ConfigError) as refused:
         fetch.check(hf(model=str(folder)))
     assert str(refused.value) == f"policy.model: {folder} {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("config.json", b"{", "must be a JSON object that names a model_type, got another text"),
+        ("config.json", b"[]", "must be a JSON object that names a model_type, got another text"),
+        ("config.json", b'{"model_type": 3}', ": model_type must be text, got 3"),
+        ("model.safetensors", b"", "does not begin as one; got 0 bytes"),
+        ("model.safetensors", b"\xff" * 40, "does not begin as one; got 40 bytes"),
+    ],
+)
+def test_a_file_that_is_none_of_a_model_is_named(folder, name, content, sentence):
+    (folder / name).write_bytes(content)
+    with pytest.raises(ConfigError) as refused:
+        fetch.check(hf(model=str(folder)))
+    assert str(refused.value).startswith(f"policy.model: {folder / name}")
+    assert str(refused.value).endswith(sentence)
+
+
+def test_weights_that_were_cut_short_are_named(folder):
+    path = folder / "model.safetensors"
+    whole = path.read_bytes()
+    fetch.check(hf(model=str(folder)))
+    path.write_bytes(whole[:-9])
+    said = f"must be whole, {len(whole)} bytes by its own header, got {len(whole) - 9}"
+    with pytest.raises(ConfigError, match=said):
+        fetch.check(hf(model=str(folder)))
 
 
 def test_what_names_no_model_is_refused():

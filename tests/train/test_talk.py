@@ -1,0 +1,28 @@
+"""What a run says to a person: not every step, but the last one, and what is next."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+from harness.train.talk import talker
+
+
+def test_the_last_step_and_what_is_next_are_told_whatever_the_pace() -> None:
+    stream = io.StringIO()
+    tell = talker(stream, Path("runs/a"))
+    for step in (1, 2, 3):
+        values = {"entropy": 1.5, "reward": 0.1 * step, "eval/reward": None}
+        tell({"event": "step", "step": step, "values": values})
+    assert stream.getvalue() == "step 1  H 1.500  R 0.100\n"
+    tell({"event": "end", "status": "done", "exit_code": 0})
+    assert stream.getvalue().splitlines()[1:] == [
+        "step 3  H 1.500  R 0.300",
+        "done; next: `harness fit-entropy-law runs/a`",
+    ]
+
+
+def test_a_run_that_was_stopped_says_so_itself() -> None:
+    stream = io.StringIO()
+    talker(stream, Path("runs/a"))({"event": "end", "status": "stopped", "exit_code": 75})
+    assert stream.getvalue() == ""

@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 
-from benchmarks import cells, promises, quoted
+from benchmarks import cells, promises, quoted, uneven
 from benchmarks.cells import Intervals, Judged
+from benchmarks.uneven import Thinned
 from harness.law.results import VERDICTS
 from tests.law.synthetic import TRUE_A
 
@@ -40,6 +41,7 @@ def main() -> None:
         intervals = list(pool.map(cells.intervals, cells.COVERAGE, repeat(runs)))
         judged = list(pool.map(cells.judge, *zip(*grid, strict=True), repeat(runs)))
         beside = list(quoted.tables(pool, runs))
+        thinned = uneven.measure(pool, runs)
     print(f"{runs} runs a cell, seeds from {cells.FIRST_SEED}\n")
     _print_intervals(intervals)
     _print_verdicts(judged)
@@ -47,6 +49,7 @@ def main() -> None:
     _print_regimes(judged)
     print("\nBeside the verdict, of which nothing was promised.\n")
     print("\n".join(beside))
+    _print_uneven(thinned)
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
 
 
@@ -97,6 +100,12 @@ def _print_regimes(measured: Sequence[Judged]) -> None:
     for regime, word in EXPECTED.items():
         row = [f"{m.regimes.get(word, 0):.0f}" for m in measured if m.regime == regime]
         print(f"| {regime} | {word} | " + " | ".join(row) + " |")
+
+
+def _print_uneven(measured: Sequence[Thinned]) -> None:
+    print("\nRows at uneven steps: % terminal_fall, budget_spent: % holds / holds_until_onset /")
+    print("fails / undetermined. Nothing was promised of these.\n")
+    print(uneven.table(measured))
 
 
 if __name__ == "__main__":

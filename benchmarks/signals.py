@@ -5,7 +5,8 @@
 Null share: H falls in a line from 1 to 0.3, that of the null control to 0.72, so that the null
 explains 40%. Silent share: a share that sinks from 0.8 to 0.6, with AR(1) noise of 0.05. Reward
 left: a run that follows the law until H falls for good. Plateau: R rises in a line until a known
-step, or never stops. Prints a Markdown table; benchmarks/signals.md holds a dated result.
+step, or never stops; with all rows, and with those that uneven.ROWS leaves of 300. Prints Markdown
+tables; benchmarks/signals.md holds a dated result.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchmarks import uneven
 from harness.law import at_onset, gates, landmarks, null_control, onset, regime
 from harness.law.at_onset import Ceiling
 from harness.law.beside import Trace
@@ -67,12 +69,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     return (Interval(**left) if known else None), truth
 
 
-def plateau(seed: int, n: int, noise: Noise, at: float) -> float | None:
+def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> float | None:
     """Where it is found in a reward that rises until the share `at` of the run, as such a share."""
     mean = 0.3 + 0.4 * np.minimum(np.arange(n) / n, at) / at
     rng = np.random.default_rng(seed)
     log = Log(np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho))
-    step = landmarks.reward_plateau(_points(log))
+    step = landmarks.reward_plateau(_points(uneven.logged(log, rows)))
     return None if step is None else step / n
 
 
@@ -100,9 +102,9 @@ def interval_row(once: Try, runs: int, n: int, noise: Noise) -> str:
     return f"{100 * len(given) / runs:.0f} | {100 * held:.1f} | {width:.3f}"
 
 
-def plateau_row(runs: int, n: int, noise: Noise, at: float) -> str:
+def plateau_row(runs: int, n: int, noise: Noise, at: float, rows: str = "all") -> str:
     """Share of runs where one is found, median and 90th percentile of its error."""
-    tried = [plateau(FIRST_SEED + seed, n, noise, at) for seed in range(runs)]
+    tried = [plateau(FIRST_SEED + seed, n, noise, at, rows) for seed in range(runs)]
     errors = [100 * abs(share - at) for share in tried if share is not None]
     found = f"{100 * len(errors) / runs:.0f}"
     if at == 1 or not errors:
@@ -129,6 +131,14 @@ def main(runs: int) -> None:
     for at, n, (called, noise) in itertools.product((0.3, 0.6, 1.0), STEPS, NOISES.items()):
         where = "none" if at == 1 else f"{100 * at:.0f}%"
         print(f"| {where} | {n} | {called} | {plateau_row(runs, n, noise, at)} |")
+    print(
+        "\n| rows of 300 | plateau at | noise | found % | error, % of the run | 90th percentile |"
+    )
+    print("|---|---|---|---|---|---|")
+    for rows, at, called in itertools.product(uneven.ROWS, (0.3, 0.6, 1.0), ("rho.5", "rho.9")):
+        where = "none" if at == 1 else f"{100 * at:.0f}%"
+        said = plateau_row(runs, 300, NOISES[called], at, rows)
+        print(f"| {rows} | {where} | {called} | {said} |")
 
 
 if __name__ == "__main__":

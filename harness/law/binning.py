@@ -1,4 +1,4 @@
-"""Contiguous time bins of equal counts, and the removal of spikes."""
+"""Contiguous bins of equal counts, the steps made even for them, and the removal of spikes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from harness.law.results import Floats
 Labels = NDArray[np.intp]
 MAD_TO_SD = 0.6745
 """Median absolute deviation of a normal variable / its standard deviation."""
+UNEVEN = 1e-6
+"""Share by which gaps between steps may differ and still be equal: rounding of other units."""
 SPIKE_SD = 4.0
 SPIKE_WINDOW = 7
 
@@ -48,6 +50,19 @@ def centres(n: int, bins: int) -> Floats:
 def _counts(n: int, bins: int) -> Labels:
     """Points of each bin. Shape (bins,)."""
     return np.bincount(labels(n, bins))
+
+
+def evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
+    """Steps and series as they are where the steps are even, else on as many that are.
+
+    Bins of equal counts are then bins of equal time: without it a stretch logged densely is drawn
+    out, and an even course bends where the logging changes. In between, a series is a line.
+    """
+    gaps = np.diff(steps)
+    if gaps.max() - gaps.min() <= UNEVEN * gaps.max():
+        return steps, *series
+    even = np.linspace(steps[0], steps[-1], len(steps))
+    return even, *(np.interp(even, steps, values) for values in series)
 
 
 def means(values: Floats, label: Labels) -> Floats:

@@ -70,12 +70,9 @@ def binned(points: Points) -> Binned:
     """At least 16 points, without spikes."""
     bins = binning.onset_bins(len(points))
     label = binning.labels(len(points), bins)
-    return Binned(
-        binning.means(points.steps, label),
-        (np.arange(bins) + 0.5) / bins,
-        binning.means(points.x, label),
-        binning.means(points.reward, label),
-    )
+    even = binning.evenly(points.steps, points.x, points.reward)
+    steps, x, reward = (binning.means(values, label) for values in even)
+    return Binned(steps, (np.arange(bins) + 0.5) / bins, x, reward)
 
 
 def matters(unexplained: float, line: Line) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning, breaks
+from harness.law import breaks
 from harness.law.breaks import Binned
 from harness.law.clean import Points
 from harness.law.onset import Course, settles
@@ -49,8 +49,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
     if not levels_off or knot.f <= PLATEAU_F:
         return None
-    label = binning.labels(len(points), len(shape.reward))
-    return float(points.steps[label == knot.at[0]].mean())
+    return float(shape.steps[knot.at[0]])
 
 
 def _entropy_below(run: Course, share: float) -> float | None:

@@ -73,6 +73,7 @@ def course(steps: Floats, entropy: Floats) -> Course | None:
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
+    steps, entropy = binning.evenly(steps, entropy)
     bins = binning.onset_bins(n)
     label = binning.labels(n, bins)
     h = binning.medians(entropy, label)

@@ -1,0 +1,108 @@
+"""Runs whose rows lie at uneven steps: the onset and the verdict where the logging changes.
+
+What was logged never changes H or R, so each cell should say what it says with all its rows.
+Part of benchmarks/coverage.py, which prints the table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import product, repeat
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import cells
+from benchmarks.cells import Make
+from harness.law.results import VERDICTS
+from tests.law import synthetic
+from tests.law.synthetic import Log, Noise
+
+Kept = NDArray[np.bool_]
+
+
+def spending(seed: int, n: int, noise: Noise) -> Log:
+    """The law, and a log H that falls in a line to 5%: no step is where a fall begins."""
+    return synthetic.lawful(seed, n, noise, lambda u: np.exp(-3 * u))
+
+
+REGIMES: dict[str, Make] = {
+    "spending": spending,
+    "law_partial": cells.REGIMES["law_partial"],
+    "hack": synthetic.hack,
+    "kink_fall": synthetic.kink,
+}
+ROWS: dict[str, Callable[[NDArray[np.float64]], Kept]] = {
+    "all": lambda u: u >= 0,
+    "second half every 4th": lambda u: (u < 0.5) | _every(4, u),
+    "first half every 4th": lambda u: (u >= 0.5) | _every(4, u),
+    "first tenth, then every 10th": lambda u: (u < 0.1) | _every(10, u),
+    "none from 15 to 35%": lambda u: (u < 0.15) | (u > 0.35),
+    "none from 50 to 90%": lambda u: (u < 0.5) | (u > 0.9),
+}
+GRID = [(300, "low"), (300, "high"), (1500, "high")]
+
+
+@dataclass(frozen=True)
+class Thinned:
+    """One regime logged in one way. Percentages of runs."""
+
+    rows: str
+    regime: str
+    n: int
+    noise: str
+    words: dict[str, float]
+    falls: float
+    """Runs with a terminal_fall."""
+    spent: float
+
+
+def logged(log: Log, rows: str) -> Log:
+    """What is left of it where only some rows were written."""
+    kept = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
+    return Log(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
+
+
+def measure(pool: Executor, runs: int) -> list[Thinned]:
+    """Every regime in every way."""
+    grid = [(*which, n, noise) for which in product(ROWS, REGIMES) for n, noise in GRID]
+    return list(pool.map(judge, *zip(*grid, strict=True), repeat(runs)))
+
+
+def judge(rows: str, name: str, n: int, noise: str, runs: int) -> Thinned:
+    """Onsets and verdicts of one cell."""
+    logs = [REGIMES[name](cells.FIRST_SEED + s, n, cells.NOISES[noise]) for s in range(runs)]
+    looks = [cells.look(logged(log, rows)) for log in logs]
+    words = Counter(look.verdict.word for look in looks)
+    kinds = Counter(look.onset.kind for look in looks if look.onset is not None)
+    return Thinned(
+        rows,
+        name,
+        n,
+        noise,
+        {word: 100 * count / runs for word, count in words.items()},
+        100 * kinds["terminal_fall"] / runs,
+        100 * kinds["budget_spent"] / runs,
+    )
+
+
+def table(measured: Sequence[Thinned]) -> str:
+    """As Markdown: onsets and verdicts, a regime and a way of logging a line."""
+    names = [f"n{n} {noise}" for n, noise in GRID]
+    lines = ["| rows | regime | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
+    for rows, regime in product(ROWS, REGIMES):
+        row = [m for m in measured if (m.rows, m.regime) == (rows, regime)]
+        said = (f"{m.falls:.0f}, {m.spent:.0f}: {_words(m)}" for m in row)
+        lines.append(f"| {rows} | {regime} | " + " | ".join(said) + " |")
+    return "\n".join(lines)
+
+
+def _words(m: Thinned) -> str:
+    return "/".join(f"{m.words.get(word, 0):.0f}" for word in VERDICTS)
+
+
+def _every(stride: int, u: NDArray[np.float64]) -> Kept:
+    return np.arange(len(u)) % stride == 0

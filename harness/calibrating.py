@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from harness import devices, launch, outputs
 from harness.calibration import levels
 from harness.config import LEVELS, DifficultyConfig, RunConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, DataError
 from harness.plans import Plan
+from harness.records import plain_file
 from harness.report import table_levels, write_levels
 
 GROUP = "difficulty"
@@ -27,16 +31,31 @@ def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
     _refuse_served(configs[0])
     outputs.refuse_unwritable(out)
     named = {config.difficulty.name: config.difficulty for config in configs}
+    knobs = {name: asdict(level) for name, level in named.items()}
+    _refuse_another(out, knobs)
     found = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, devices.cores()
     )
-    value = found.to_json()
+    value = {**found.to_json(), "knobs": knobs}
     if as_json:
         print(json.dumps(value, indent=1, allow_nan=False), flush=True)
     else:
         table_levels.print_calibration(value, Console())
     write_levels.write(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
+
+
+def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:
+    """A calibration takes minutes: one of other levels is not overwritten."""
+    kept = out / "calibration.json"
+    if not kept.exists():
+        return
+    there: Any = None
+    with contextlib.suppress(DataError, ValueError, RecursionError):
+        there = json.loads(plain_file.text(kept))
+    if not isinstance(there, dict) or there.get("knobs") != knobs:
+        rule = "holds a calibration of other levels or knobs, which would be lost"
+        raise ConfigError(f"--out: {str(out)!r} {rule}; name another folder")
 
 
 def _refuse_served(config: RunConfig) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.config import INTENTIONS, TEMPERAMENTS
 from harness.errors import ConfigError
 from harness.records import atomic
+from harness.report.wording import plural
 from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served import profiles, rlver
 from harness.simulator.served.profiles import Profile
@@ -59,4 +60,5 @@ def summary(found: Sequence[Profile], where: str) -> Iterator[str]:
 
 
 def _of(found: Sequence[Profile]) -> str:
-    return f"{len(found)} users, {len({profile.persona for profile in found})} personas"
+    personas = len({profile.persona for profile in found})
+    return f"{plural(len(found), 'user')}, {plural(personas, 'persona')}"

@@ -35,6 +35,18 @@ def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path):
     assert "--out: must name a folder, there or yet to be made, and 'file' is none" in done.stderr
 
 
+@pytest.mark.parametrize("kept", ["{", '{"levels": {}}', '{"knobs": {"hard": {"threshold": 1}}}'])
+def test_a_calibration_of_other_levels_is_not_overwritten(kept, tmp_path):
+    (tmp_path / "calibration").mkdir()
+    file = tmp_path / "calibration" / "calibration.json"
+    file.write_text(kept)
+    done = here("calibrate", "difficulty=hard", cwd=tmp_path)
+    assert done.returncode == 2
+    rule = "holds a calibration of other levels or knobs, which would be lost; name another folder"
+    assert f"--out: 'calibration' {rule}" in done.stderr
+    assert file.read_text() == kept
+
+
 @pytest.mark.slow
 def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path):
     done = harness("calibrate", "--json", cwd=tmp_path)

@@ -165,6 +165,7 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
     _arrows(axes, lines)
     axes.set_yticks(range(len(lines)), [line.tick if leftmost else "" for line in lines])
     axes.set_xlabel(UNITS.get(quantity, "reward"))
+    axes.locator_params(axis="x", nbins=5)
     if not any(line.marks for line in lines):
         axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
 

@@ -93,7 +93,7 @@ def check(profiles: Sequence[Profile], where: str) -> None:
     for side in (TRAIN, HELD_OUT):
         if not any(profile.split == side for profile in profiles):
             raise ConfigError(
-                f"{where}: must hold users of both sides, got none of {side}; give `split`"
+                f"{where}: must hold users of both sides, got none of {side}; add some"
             )
 
 

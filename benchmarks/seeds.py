@@ -4,6 +4,8 @@
 
 Estimates: seeds differ by `spread`, each is known to 0.005 to 0.03 as well as seven blocks of time
 tell. Groups that are unlike: the same, with other numbers of seeds or spreads in either. Seeds
+at a bound: the reward of some stands still (sd 0.001), that of the others has sd 0.03 and rises;
+their gains are told as gains are, and weighed as a and the ceiling are. Seeds
 asked for: as many as `seeds_needed` names for a difference of 0.05. Onsets: a run reaches one at
 0.5 (sd 0.05) or, with a given probability, never. Range of H: five runs a level on one bent curve
 R = 1 - 0.5 H^3, H falling to 5% in one level and to 50% in the other, a twentieth as many studies.
@@ -14,12 +16,12 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.random import Generator
 
-from harness.law import claims, gates, random_effects, shared_range
+from harness.law import claims, gates, quantities, random_effects, regime, shared_range
 from harness.law.clean import Points
 from harness.law.random_effects import Estimate, Sample
 from harness.law.results import Interval
@@ -33,6 +35,9 @@ UNLIKE = (
     ((3, 10), (0.01, 0.1)), ((3, 3), (0.0, 0.1)), ((5, 5), (0.0, 0.1)), ((10, 3), (0.02, 0.02)),
 )  # fmt: skip
 """Seeds and spreads of either group; those of the first two rows are as real levels showed them."""
+AT_A_BOUND = ((3, 1), (5, 1), (10, 1), (5, 2), (10, 2), (3, 2))
+"""Seeds of a group, and how many of them have a reward that stands still."""
+EVALUATIONS = 31
 CENSORED = (0.3, 0.5, 0.7)
 DIFFERENCE = 0.05
 STEPS = 300
@@ -41,24 +46,56 @@ STEPS = 300
 def estimates(draws: int) -> Iterator[str]:
     for seeds, spread in itertools.product(SEEDS, SPREADS):
         rng = np.random.default_rng(FIRST_SEED + seeds)
-        covered = wrong = right = 0
+        hits = {quantity: [0, 0, 0] for quantity in ("ceiling", "gain")}
         for _ in range(draws):
             one, other = _drawn(rng, seeds, spread), _drawn(rng, seeds, spread)
-            mean = random_effects.mean(one)
-            covered += mean is not None and mean.interval().low <= 0 <= mean.interval().high
-            wrong += _differ(one, other)
-            right += _differ(Sample(one.values + DIFFERENCE, one.errors), other)
-        shares = " | ".join(f"{100 * hits / draws:.1f}" for hits in (covered, wrong, right))
-        yield f"| {seeds} | {spread} | {shares} |"
+            for quantity, (covered, wrong, right) in hits.items():
+                hits[quantity] = [
+                    covered + _holds(one, quantity, 0.0),
+                    wrong + _differ(*quantities.samples(quantity, [one, other])),
+                    right + _differ(*quantities.samples(quantity, [_moved(one), other])),
+                ]
+        yield f"| {seeds} | {spread} | {_shares(itertools.chain(*hits.values()), draws)} |"
 
 
 def unlike(draws: int) -> Iterator[str]:
     for seeds, spreads in UNLIKE:
-        rng, wrong = np.random.default_rng(FIRST_SEED), 0
+        rng, wrong = np.random.default_rng(FIRST_SEED), [0, 0]
         for _ in range(draws):
-            wrong += _differ(*(_drawn(rng, n, s) for n, s in zip(seeds, spreads, strict=True)))
+            drawn = [_drawn(rng, n, s) for n, s in zip(seeds, spreads, strict=True)]
+            for place, quantity in enumerate(("ceiling", "gain")):
+                wrong[place] += _differ(*quantities.samples(quantity, drawn))
         named = " | ".join(" and ".join(map(str, pair)) for pair in (seeds, spreads))
-        yield f"| {named} | {100 * wrong / draws:.1f} |"
+        yield f"| {named} | {_shares(wrong, draws)} |"
+
+
+def at_a_bound(draws: int) -> Iterator[str]:
+    for (seeds, quiet), gained in itertools.product(AT_A_BOUND, (0.02, 0.04)):
+        rng, covered = np.random.default_rng(FIRST_SEED), [0, 0]
+        truth = gained * (seeds - quiet) / seeds
+        for _ in range(draws):
+            found = [regime.gain(_rising(rng, 0.0, 0.001)) for _ in range(quiet)]
+            found += [regime.gain(_rising(rng, gained, 0.03)) for _ in range(seeds - quiet)]
+            known = [gain for gain in found if gain is not None]
+            for place, quantity in enumerate(("ceiling", "gain")):
+                covered[place] += _holds(known, quantity, truth)
+        yield f"| {quiet} of {seeds} | {gained} | {_shares(covered, draws)} |"
+
+
+def _rising(rng: Generator, gained: float, noise: float) -> Points:
+    """Evaluations of a run whose reward rises so far between the first tenth and the last."""
+    u = np.clip((np.arange(EVALUATIONS) - 3) / (EVALUATIONS - 7), 0, 1)
+    reward = 0.1 + gained * u + rng.normal(0, noise, EVALUATIONS)
+    return Points(np.arange(1.0, EVALUATIONS + 1), np.ones(EVALUATIONS), reward)
+
+
+def _holds(drawn: list[Interval], quantity: str, truth: float) -> bool:
+    mean = random_effects.mean(quantities.samples(quantity, [list(drawn)])[0])
+    return mean is not None and mean.interval().low <= truth <= mean.interval().high
+
+
+def _shares(hits: Iterable[int], draws: int) -> str:
+    return " | ".join(f"{100 * count / draws:.1f}" for count in hits)
 
 
 def asked_for(draws: int) -> Iterator[str]:
@@ -72,10 +109,15 @@ def asked_for(draws: int) -> Iterator[str]:
         yield f"| {spreads[0]} and {spreads[1]} | {seeds} | {100 * right / draws:.1f} |"
 
 
-def _drawn(rng: Generator, seeds: int, spread: float) -> Sample:
+def _drawn(rng: Generator, seeds: int, spread: float) -> list[Interval | None]:
     errors = rng.uniform(0.005, 0.03, seeds)
     values = rng.normal(0, spread, seeds) + rng.normal(0, errors)
-    return Sample(values, errors * np.sqrt(rng.chisquare(6, seeds) / 6))
+    halves = random_effects.NORMAL_95 * errors * np.sqrt(rng.chisquare(6, seeds) / 6)
+    return [Interval(v, v - half, v + half) for v, half in zip(values, halves, strict=True)]
+
+
+def _moved(drawn: list[Interval | None]) -> list[Interval | None]:
+    return [Interval(*(end + DIFFERENCE for end in (i.value, i.low, i.high))) for i in drawn if i]
 
 
 def _differ(one: Sample, other: Sample) -> bool:
@@ -130,10 +172,13 @@ def _slope(points: Points) -> Interval | None:
 
 
 def main(draws: int = 2000) -> None:
-    print("| seeds a group | spread | mean covered % | null called different % | 0.05 found % |")
-    print("|---|---|---|---|---|", *estimates(draws), sep="\n")
-    print("\n| seeds | spreads | null called different % |")
-    print("|---|---|---|", *unlike(draws), sep="\n")
+    three = "mean covered % | null called different % | 0.05 found %"
+    print(f"| seeds a group | spread | a, ceiling: {three} | gain: {three} |")
+    print("|---|---|---|---|---|---|---|---|", *estimates(draws), sep="\n")
+    print("\n| seeds | spreads | null a, ceiling called different % | null gain % |")
+    print("|---|---|---|---|", *unlike(draws), sep="\n")
+    print("\n| at a bound | others gain | mean of weighed runs covered % | of gains % |")
+    print("|---|---|---|---|", *at_a_bound(draws), sep="\n")
     print("\n| spreads | seeds asked for | 0.05 found % |")
     print("|---|---|---|", *asked_for(draws), sep="\n")
     print("\n| seeds a group | never reached | null called different % |")

@@ -84,10 +84,7 @@ def _seed(member: Member, *values: Interval | None) -> dict[str, Any]:
 
 def _mean(quantity: str, given: Sequence[Interval | None]) -> Pooled:
     """As quantities.samples() takes them."""
-    if quantity != "fall":
-        return groups.weighed(given)
-    known = [value.value for value in given if value is not None]
-    return groups.pooled(known, censored=len(given) - len(known))
+    return groups.alike(given) if quantity in quantities.ALIKE else groups.weighed(given)
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:

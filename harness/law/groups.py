@@ -99,7 +99,7 @@ def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
         a=over_seeds(weighed([r.a for r in runs]), seeds),
         ceiling=over_seeds(weighed([r.ceiling for r in runs]), seeds),
         onset=over_seeds(onset, seeds),
-        gain=over_seeds(weighed([r.gain for r in runs]), seeds),
+        gain=over_seeds(alike([r.gain for r in runs]), seeds),
         unknown_seeds=unknown(seeds),
     )
 
@@ -131,14 +131,20 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
     return Pooled(mean, mean - half, mean + half, n, censored)
 
 
+def alike(given: Sequence[Interval | None]) -> Pooled:
+    """Mean over runs that count alike, as quantities.ALIKE says."""
+    known = [interval.value for interval in given if interval is not None]
+    return pooled(known, censored=len(given) - len(known))
+
+
 def weighed(given: Sequence[Interval | None]) -> Pooled:
     """Mean by random effects: a run that hardly knows its number hardly counts."""
     known = [interval for interval in given if interval is not None]
-    censored = len(given) - len(known)
     mean = random_effects.mean(random_effects.sample(known))
     if mean is None:
-        return pooled([interval.value for interval in known], censored)
+        return alike(given)
     interval = mean.interval()
+    censored = len(given) - len(known)
     return Pooled(interval.value, interval.low, interval.high, len(known), censored)
 
 

@@ -16,6 +16,9 @@ from harness.law.random_effects import Sample, sample, unweighted
 from harness.law.results import Interval, Onset
 
 QUANTITIES = ("a", "ceiling", "onset", "gain", "fall")
+ALIKE = ("gain", "fall")
+"""Runs of a group count alike in these. Each knows its own about as well, or, with its reward at a
+bound, too well; and at the ends of a short run the errors are too rough to weigh by."""
 
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
@@ -125,12 +128,9 @@ def _shared_until(member: Member) -> float:
 
 
 def samples(quantity: str, values: Values) -> list[Sample]:
-    """Of each group, the runs that have a value.
-
-    Falls count alike: at the ends of a short run their own errors are too rough to weigh by.
-    """
+    """Of each group, the runs that have a value."""
     known = [[v for v in of_group if v is not None] for of_group in values]
-    if quantity == "fall":
+    if quantity in ALIKE:
         return [unweighted([v.value for v in of_group]) for of_group in known]
     return [sample(of_group) for of_group in known]
 

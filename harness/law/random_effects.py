@@ -15,8 +15,9 @@ from harness.law import numbers
 from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
-SHARPEST = 1e-3
-"""An error below this share of the median one is no measurement, but a run without noise."""
+SHARPEST = 2 / 3
+"""Of the median error: a smaller one counts as this. A run whose reward stands at a bound has next
+to no noise, and would be the mean by itself."""
 FEWEST_SEEDS = 2
 """With one there is no spread, and so no interval."""
 

@@ -204,7 +204,7 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, 
         entries["no onset by then: counts whole"] = Line2D(
             [], [], color=canvas.INK, marker=">", mfc="none", ls="", ms=5
         )
-    mean = "mean over seeds (of a, ceiling and gain weighed), 95% interval"
+    mean = "mean over seeds (of a and ceiling weighed), 95% interval"
     mean += "; over runs of unknown seed without" if None in slots else ""
     entries[mean] = Line2D([], [], color=canvas.INK, marker="D", ms=5)
     return entries

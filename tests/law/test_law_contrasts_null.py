@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law import advice, random_effects
+from harness.law import advice, quantities, random_effects
 from harness.law.analysis import analyse
 from harness.law.clean import Points
 from harness.law.null_control import gain_beyond
@@ -96,15 +96,12 @@ def test_a_difference_that_the_null_controls_have_too_is_none_net_of_them(tmp_pa
 def test_the_interval_net_of_the_null_holds_the_truth() -> None:
     rng, held = np.random.default_rng(5), []
     for _ in range(200):
-        one, other = (
-            random_effects.sample(
-                [
-                    net
-                    for _ in SEEDS
-                    if (net := gain_beyond(points(rng, real), [points(rng, null)], N))
-                ]
-            )
-            for real, null in ((0.4, 0.1), (0.4, 0.3))
+        one, other = quantities.samples(
+            "gain",
+            [
+                [gain_beyond(points(rng, real), [points(rng, null)], N) for _ in SEEDS]
+                for real, null in ((0.4, 0.1), (0.4, 0.3))
+            ],
         )
         estimate = random_effects.difference(one, other)
         assert estimate is not None

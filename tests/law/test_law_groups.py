@@ -70,6 +70,19 @@ def test_the_pooled_interval_is_students_over_seeds(tmp_path: Path) -> None:
     assert pooled([], 2).mean is None
 
 
+def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        rows = synthetic.rows(synthetic.lawful(seed, 40, LOW))
+        kept = [{**row, "reward": 0.5 if seed == 1 else row["reward"]} for row in rows]
+        synthetic.write_run(tmp_path / str(seed), kept, seed=seed)
+    found = analyse([tmp_path])
+    gains = [run.gain.value for run in found.runs if run.gain]
+    assert gains[0] == 0
+    students = pooled(gains, censored=0)
+    assert found.groups[0].gain == students
+    assert found.groups[0].compared["gain"] == students
+
+
 def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
     partial = synthetic.lawful(2, 300, LOW, synthetic.exponential(0.5))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 from scipy import stats
 
-from harness.law import claims, random_effects
+from harness.law import claims, quantities, random_effects
 from harness.law.random_effects import Estimate, Sample
 from harness.law.results import Interval
 
@@ -110,6 +110,18 @@ def test_a_run_without_noise_does_not_count_alone() -> None:
     assert found is not None
     assert 0.6 < found.value < 0.8
     assert found.error > 0.01
+
+
+@pytest.mark.parametrize("quantity", ["ceiling", "gain"])
+def test_a_seed_whose_reward_stands_still_is_not_the_mean_by_itself(quantity: str) -> None:
+    """Alone it gave 0.0000 [-0.0001, 0.0001]."""
+    given = ((0.0, 1e-6), (0.019, 0.06), (0.026, 0.06))
+    drawn = [Interval(value, value - half, value + half) for value, half in given]
+    found = random_effects.mean(quantities.samples(quantity, [list(drawn)])[0])
+    assert found is not None
+    interval = found.interval()
+    assert interval.low < 0.015 < interval.high
+    assert 0.02 < interval.high - interval.low < 0.2
 
 
 def test_without_errors_the_difference_is_welchs() -> None:

@@ -80,7 +80,7 @@ def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
 def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
     forest = next(d for d in figures.draw(unknown, every_run=False) if d.name == "forest")
     assert legend(forest)[:2] == [
-        "one run", "mean over seeds (of a, ceiling and gain weighed), 95% interval; "
+        "one run", "mean over seeds (of a and ceiling weighed), 95% interval; "
         "over runs of unknown seed without",
     ]  # fmt: skip
     assert {row["low"] for row in forest.rows if row["kind"] == "mean"} == {None}

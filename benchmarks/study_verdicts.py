@@ -6,7 +6,8 @@ Pairs are drawn whose true difference is known and judged by harness.law.links, 
 judges them; every link states "more". Differences and their standard deviation over pairs, the
 spread, are in margins. Shapes are scaled to the same spread: t3 is Student's t of 3 degrees of
 freedom, a tail is an exponential's, towards "more" or away from it. An undecided study is run
-again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do.
+again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do. Last, the
+highest of several arms that are all alike, against one arm or the highest of others.
 Prints Markdown, shares with their 95% intervals by Wilson; benchmarks/study_verdicts.md holds a
 dated result.
 """
@@ -34,6 +35,7 @@ PAIRS, SPREADS, TRUTHS = (3, 5, 10, 20), (0.6, 1.2), (-1.0, 0.0, 1.0, 2.0)
 ALL_TRUE = (1.0, 1.0, 1.0, 1.0)
 ONE_FALSE = (1.0, 1.0, 1.0, 0.0)
 PLAINLY_BUT_ONE = (2.0, 2.0, 2.0, 0.0)
+CHOICES = ((1, 1), (2, 1), (3, 1), (5, 1), (8, 1), (3, 3), (8, 8))
 SHAPES: Mapping[str, Callable[[Generator, int], Floats]] = {
     "normal": lambda rng, count: rng.standard_normal(count),
     "t3": lambda rng, count: rng.standard_t(3, count) / 3**0.5,
@@ -147,6 +149,23 @@ def of_seeds_needed(studies: int) -> Iterator[str]:
         )
 
 
+def of_best(studies: int) -> Iterator[str]:
+    """Arms that are all alike; each has seeds of its own spread."""
+    yield _head("best of", "against best of", "pairs", *(f"{word} %" for word in VERDICTS))
+    for (own, other), pairs in product(CHOICES, PAIRS[:3]):
+        rng = np.random.default_rng([FIRST_SEED, pairs, own])
+        found: Counter[str] = Counter()
+        for _ in range(studies):
+            arms, rivals = (rng.normal(0, MARGIN, (count, pairs)) for count in (own, other))
+            found[judged([list(_highest(arms) - _highest(rivals))])[0]] += 1
+        yield _row(own, other, pairs, *(share(found[word], studies) for word in VERDICTS))
+
+
+def _highest(arms: Floats) -> Floats:
+    highest: Floats = arms[arms.mean(axis=1).argmax()]
+    return highest
+
+
 def _named(truths: tuple[float, ...]) -> str:
     return ", ".join(f"{truth:g}" for truth in truths)
 
@@ -165,6 +184,7 @@ def main(studies: int = 2000) -> None:
         of_one_link(("tail towards", "tail away"), (0.0, 1.0), studies),
         of_four_links(studies),
         of_seeds_needed(studies),
+        of_best(studies),
     ):
         print(*table, "", sep="\n", flush=True)
 

@@ -65,6 +65,19 @@ def doubts(planned: Planned) -> Iterator[str]:
         )
     for same in _equal(planned):
         yield f"arms: {' and '.join(same)} are the same runs, and nothing will tell them apart"
+    yield from _unequal_choices(stated)
+
+
+def _unequal_choices(stated: Stated) -> Iterator[str]:
+    """Links one side of which is the best of more arms (benchmarks/study_verdicts.md)."""
+    for link in (*stated.links, *stated.checks):
+        own, other = (len(stated.best.get(arm or "", [arm])) for arm in (link.arm, link.against))
+        if own != other:
+            yield (
+                f"best: {link.name}: must choose among as many arms on either side, got {own} and "
+                f"{other}; where all arms are alike, the best of 3 is said to end higher than one "
+                "arm in 5% of studies, that of 8 in 7 to 12%, where 2.5% is nominal"
+            )
 
 
 def _equal(planned: Planned) -> list[list[str]]:

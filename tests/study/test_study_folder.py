@@ -162,6 +162,22 @@ def test_arms_that_are_the_same_runs_are_named(tmp_path, monkeypatch):
     assert list(arms.doubts(enough)) == [said]
 
 
+def test_a_best_of_more_arms_than_the_other_side_has_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    more = "  harder: [difficulty=hard, difficulty.threshold=2]\nlinks:"
+    best = f"{more[:-6]}best: {{at_best: [hard, harder], as_good: [medium, harder]}}\nlinks:"
+    for against, said in (("medium", ["best: hard gains less: must choose"]), ("as_good", [])):
+        link = {"arm: hard,": "arm: at_best,", "against: medium": f"against: {against}"}
+        text = SMALL.replace("links:", best)
+        for old, new in link.items():
+            assert old in text
+            text = text.replace(old, new)
+        written(tmp_path, text)
+        found = list(arms.doubts(planned("trainer.steps=16", "trainer.eval_every=1")))
+        assert [sentence[: len("best: hard gains less: must choose")] for sentence in found] == said
+        assert all("on either side, got 2 and 1; where all arms are alike" in f for f in found)
+
+
 def test_the_links_that_decide_are_told_of_only_where_they_are_named():
     link = {"quantity": "gain"}
     both = {"links": {"a b": link, "c": link}, "deciding": ["a b", "c"]}

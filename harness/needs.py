@@ -70,13 +70,14 @@ def _check_gpus(configs: Sequence[RunConfig]) -> None:
 
 
 def _check_trackers(names: Iterable[str]) -> None:
-    for name in sorted(names):
-        absent = missing((name, *FOR_TRACKERS))
-        if absent:
-            raise ConfigError(
-                f"trainer.report_to: {name} needs {', '.join(absent)}: "
-                f"{places.install_command('train')} {name}"
-            )
+    wanted = sorted(names)
+    absent = missing((*wanted, *FOR_TRACKERS)) if wanted else []
+    if absent:
+        lacking = [name for name in wanted if name in absent]
+        raise ConfigError(
+            f"trainer.report_to: {', '.join(wanted)} needs {', '.join(absent)}: "
+            f"{' '.join([places.install_command('train'), *lacking])}"
+        )
 
 
 def _check_policies(configs: Sequence[RunConfig]) -> None:

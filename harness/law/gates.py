@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from harness.law import estimate, interval
 from harness.law.clean import Points
 from harness.law.estimate import LeastSquares, Line
@@ -57,13 +59,16 @@ def identified(fitted: Fitted) -> dict[str, bool]:
 
 def moves(fitted: Fitted) -> bool:
     """Whether exp(H) moved more than its noise. Unlike `identified`, blind to how large a is."""
-    line = fitted.line
-    return line is not None and (line.first_stage_f > WEAK_FIRST_STAGE or _same(fitted.ols, line))
+    line, varies = fitted.line, bool(np.ptp(fitted.points.reward))
+    if line is None:
+        return False
+    return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same(fitted.ols, line))
 
 
 def _same(ols: LeastSquares | None, line: Line) -> bool:
     """Whether noise in H is too small to matter: least squares, which it shrinks, gives this a.
 
-    The first stage cannot tell a fall steeper than the bins from noise; this can.
+    The first stage cannot tell a fall steeper than the bins from noise; this can, but for a reward
+    that never varies, whose a is 0 by either.
     """
     return ols is not None and abs(ols.a - line.a) <= SAME_A * abs(line.a)

@@ -130,7 +130,10 @@ def _by_interval(fitted: Fitted) -> Verdict:
     if a.low > 0:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
-    if steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE:
+    slight = steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE
+    if slight and (
+        gates.moves(fitted) or np.ptp(fitted.points.reward)
+    ):  # two constants tell nothing
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))
 

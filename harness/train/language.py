@@ -216,10 +216,13 @@ class LanguageRun:
 
     def _diverged(self, what: str) -> None:
         self._record()
+        advice = "lower the rate"
+        if self._step.number == 1 and len(self._step.passes) == 1:  # no update was made yet
+            advice = "the weights that the run starts from are at fault, not the rate"
         raise DivergedError(
             f"{self._session.run.path}: step {self._step.number}: loss and gradient must be "
             f"finite, got {what} at algorithm.learning_rate "
-            f"{self._config.algorithm.learning_rate:g}; lower the rate"
+            f"{self._config.algorithm.learning_rate:g}; {advice}"
         )
 
 

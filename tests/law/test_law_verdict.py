@@ -226,3 +226,19 @@ def test_the_law_until_the_onset_is_given_beside_that_of_the_whole_run(tmp_path:
     assert before["low"] <= synthetic.TRUE_A <= before["high"]
     assert run.a.value < 0.5 * synthetic.TRUE_A
     json.dumps(run.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("reward", [0.0, 0.7])
+@pytest.mark.parametrize("wobble", [1e-4, 0.05])
+def test_where_neither_h_nor_the_reward_moves_nothing_is_known(
+    tmp_path: Path, reward: float, wobble: float
+) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        {"step": n + 1, "entropy": 6.2 + wobble * float(rng.normal()), "reward": reward}
+        for n in range(60)
+    ]
+    synthetic.write_rows(tmp_path, rows)
+    (run,) = analyse([tmp_path]).runs
+    assert run.identified == {"a": False, "ceiling": False}
+    assert (run.verdict, run.reasons) == ("undetermined", ["identification_range"])

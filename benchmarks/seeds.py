@@ -3,12 +3,14 @@
     python -m benchmarks.seeds [draws per cell]
 
 Estimates: seeds differ by `spread`, each is known to 0.005 to 0.03 as well as seven blocks of time
-tell. Groups that are unlike: the same, with other numbers of seeds or spreads in either. Seeds
-at a bound: the reward of some stands still (sd 0.001), that of the others has sd 0.03 and rises;
-their gains are told as gains are, and weighed as a and the ceiling are. Seeds
-asked for: as many as `seeds_needed` names for a difference of 0.05. Onsets: a run reaches one at
-0.5 (sd 0.05) or, with a given probability, never. Range of H: five runs a level on one bent curve
-R = 1 - 0.5 H^3, H falling to 5% in one level and to 50% in the other, a twentieth as many studies.
+tell. Groups that are unlike: the same, with other numbers of seeds or spreads in either. Seeds at a
+bound: the reward of some stands still (sd 0.001), that of the others has sd 0.03 and rises; their
+gains are told as gains are, and weighed as a and the ceiling are. The probe: policies differ in
+their fall of H, seeds by 0.05, and states visited and probe both show it with sd 0.03; called
+different as the smallest p of five, ten times as many draws. Seeds asked for: as many as
+`seeds_needed` names for a difference of 0.05. Onsets: a run reaches one at 0.5 (sd 0.05) or, with a
+given probability, never. Range of H: five runs a level on one bent curve R = 1 - 0.5 H^3, H falling
+to 5% in one level and to 50% in the other, a twentieth as many studies.
 Prints Markdown; benchmarks/seeds.md holds a dated result.
 """
 
@@ -23,6 +25,7 @@ from numpy.random import Generator
 
 from harness.law import claims, gates, quantities, random_effects, regime, shared_range
 from harness.law.clean import Points
+from harness.law.measured import Probe
 from harness.law.random_effects import Estimate, Sample
 from harness.law.results import Interval
 from tests.law import synthetic
@@ -80,6 +83,21 @@ def at_a_bound(draws: int) -> Iterator[str]:
             for place, quantity in enumerate(("ceiling", "gain")):
                 covered[place] += _holds(known, quantity, truth)
         yield f"| {quiet} of {seeds} | {gained} | {_shares(covered, draws)} |"
+
+
+def of_probe(draws: int) -> Iterator[str]:
+    for seeds, truth in itertools.product(SEEDS, (0.1, 0.15, 0.3)):
+        rng, found, contexts = np.random.default_rng(FIRST_SEED + seeds), 0, 0
+        for _ in range(draws):
+            falls = rng.normal([[truth], [0]], 0.05, (2, seeds))
+            visited, probe = (
+                random_effects.difference(*map(random_effects.unweighted, rows))
+                for rows in (falls + rng.normal(0, 0.03, (2, 2, seeds))).tolist()
+            )
+            if visited is not None and claims.p_differs(visited) < claims.LEVEL / 5:
+                found += 1
+                contexts += not Probe(probe).shows(visited)
+        yield f"| {seeds} | {truth} | {_shares([found], draws)} | {_shares([contexts], found)} |"
 
 
 def _rising(rng: Generator, gained: float, noise: float) -> Points:
@@ -179,6 +197,10 @@ def main(draws: int = 2000) -> None:
     print("|---|---|---|---|", *unlike(draws), sep="\n")
     print("\n| at a bound | others gain | mean of weighed runs covered % | of gains % |")
     print("|---|---|---|---|", *at_a_bound(draws), sep="\n")
+    print(
+        "\n| seeds a group | true difference | called different % | of these not on the probe % |"
+    )
+    print("|---|---|---|---|", *of_probe(10 * draws), sep="\n")
     print("\n| spreads | seeds asked for | 0.05 found % |")
     print("|---|---|---|", *asked_for(draws), sep="\n")
     print("\n| seeds a group | never reached | null called different % |")

@@ -19,7 +19,8 @@ from harness.law.quantities import QUANTITIES
 from harness.law.random_effects import Estimate
 from harness.law.results import GroupResult
 
-CONTEXTS = "contexts, not policy"
+CONTEXTS = "perhaps contexts: not found on entropy/probe"
+"""A probe that does not show a difference does not rule one out."""
 FEWEST_TO_ASK_FOR = 3
 """Seeds a group; with two an interval is five times wider than the seeds' own spread."""
 UNLIKE_FAILURES = 0.02
@@ -119,7 +120,7 @@ def _decided(row: _Row) -> tuple[str, str | None]:
     small = row.p_equivalent < claims.LEVEL
     if row.p_differs < claims.LEVEL:
         if found.probe is not None and not found.probe.shows(found.estimate):
-            return "differs", f"{CONTEXTS}: not found on entropy/probe"
+            return "differs", CONTEXTS
         return "differs", "smaller than the margin" if small else None
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 

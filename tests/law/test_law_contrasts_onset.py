@@ -58,7 +58,7 @@ def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path)
 
 
 @pytest.mark.parametrize("collapses_on_probe", [False, True])
-def test_a_collapse_only_on_the_states_visited_is_of_contexts_not_of_policy(
+def test_a_collapse_only_on_the_states_visited_is_perhaps_of_contexts(
     tmp_path: Path, collapses_on_probe: bool
 ) -> None:
     def lines(log: Log) -> list[dict[str, Any]]:
@@ -74,4 +74,4 @@ def test_a_collapse_only_on_the_states_visited_is_of_contexts_not_of_policy(
     assert (onset["why"] is None) == collapses_on_probe
     if not collapses_on_probe:
         said = table_contrasts.decision(onset)
-        assert said == "differs: contexts, not policy: not found on entropy/probe"
+        assert said == "differs: perhaps contexts: not found on entropy/probe"

@@ -126,8 +126,8 @@ def _fall_until(series: RunSeries, until: float) -> Interval | None:
 def fall(entropy: Floats) -> Interval | None:
     """Mean of the first 2% of H minus that of the last 10%, nats; `entropy` has shape (steps,).
 
-    Spikes are pulled in. The 95% interval takes the noise at either end from the fifth of the run
-    there. None below 16 steps.
+    Of three values at least at either end. Spikes are pulled in. The 95% interval takes the noise
+    at either end from the fifth of the run there. None below 16 steps.
     """
     h = binning.without_spikes(entropy)
     n = len(h)

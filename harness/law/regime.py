@@ -21,7 +21,8 @@ BY_ONSET = {"terminal_fall": "collapsed", "budget_spent": "spent"}
 
 
 def gain(points: Points) -> Interval | None:
-    """Mean reward of the last tenth minus that of the first, its 95% interval by AR(1) errors.
+    """Mean reward of the last tenth minus that of the first, of three values at least, its 95%
+    interval by AR(1) errors.
 
     None below 16 points.
     """

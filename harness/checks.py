@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
@@ -38,6 +39,17 @@ def all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
         raise ConfigError(f"{key} must name at least one of {', '.join(allowed)}, got []")
     for value in given:
         one_of(key, value, allowed)
+
+
+def unheeded(part: str, given: Any, keys: Iterable[str], whose: str) -> None:
+    """Raises ConfigError for a key of `whose` alone that is set in a `given` of another kind."""
+    for key in keys:
+        value, own = getattr(given, key), getattr(type(given), key)
+        if value != own:
+            raise ConfigError(
+                f"{part}.{key} is of {whose} alone and must be {own!r} with {part}.kind "
+                f"{given.kind}, got {value!r}"
+            )
 
 
 def address(key: str, url: str, advice: str = "") -> None:

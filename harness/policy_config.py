@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.checks import in_range, one_of
+from harness.checks import in_range, one_of, unheeded
 from harness.errors import ConfigError
 
 POLICY_KINDS = ("tabular", "tiny", "hf")
@@ -83,16 +83,7 @@ class PolicyConfig:
         in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
 
         if self.kind != "hf":
-            self._refuse_idle_keys()
-
-    def _refuse_idle_keys(self) -> None:
-        for key in OF_HF:
-            given, own = getattr(self, key), getattr(PolicyConfig, key)
-            if given != own:
-                raise ConfigError(
-                    f"policy.{key} is of Hugging Face models alone and must be {own!r} with "
-                    f"policy.kind {self.kind}, got {given!r}; policy=hf is any such model"
-                )
+            unheeded("policy", self, OF_HF, "Hugging Face models")
 
     def _check_shape(self) -> None:
         in_range("policy.hidden_size", self.hidden_size, 16, 16_384)

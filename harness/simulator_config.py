@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from harness.checks import address, in_range, one_of
+from harness.checks import address, in_range, one_of, unheeded
 from harness.errors import ConfigError
 
 SIMULATOR_FAULTS = (
@@ -23,6 +23,10 @@ SIMULATOR_FAULTS = (
 )
 """How a served user can fail to answer, after retries."""
 
+OF_SERVED = (
+    "base_url", "model", "api_key_env", "deadline_s", "concurrency", "requests_per_minute",
+    "tokens_per_minute", "retries", "backoff_s", "temperature", "max_tokens",
+)  # fmt: skip
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 
@@ -73,6 +77,8 @@ class SimulatorConfig:
         if self.temperature is not None:
             in_range("simulator.temperature", self.temperature, 0, 2)
         in_range("simulator.max_tokens", self.max_tokens, 16, 100_000)
+        if self.kind == "scripted":
+            unheeded("simulator", self, OF_SERVED, "the served user")
 
 
 def _check_key_name(name: str) -> None:

@@ -146,7 +146,7 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
         (
             ["policy=tiny", "policy.model=Qwen/Qwen3-0.6B"],
             "policy.model is of Hugging Face models alone and must be '' with policy.kind tiny, "
-            "got 'Qwen/Qwen3-0.6B'; policy=hf is any such model",
+            "got 'Qwen/Qwen3-0.6B'",
         ),
         (
             ["policy=tabular", "policy.lora_rank=8"],

@@ -1,4 +1,4 @@
-"""The number that each run brings to a link of a study."""
+"""The number that each run brings to a link of a study; H, its fall and its onset on the probe."""
 
 from __future__ import annotations
 

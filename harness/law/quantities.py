@@ -1,4 +1,7 @@
-"""What is compared between groups, of each of their seeds, on one footing for all of them."""
+"""What is compared between groups, of each of their seeds, on one footing for all of them.
+
+The onset is that of the states visited; a study's (`link_values`) is that of the probe.
+"""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-QUANTITIES: Mapping[str, str] = {
+STUDY_QUANTITIES: Mapping[str, str] = {
     "gain": "gain of reward",
     "final_reward": "reward at the end",
     "entropy_fall": "fall of H on the probe, nats",

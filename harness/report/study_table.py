@@ -11,7 +11,7 @@ from rich.text import Text
 
 from harness.law import claims
 from harness.law.links import NO_ONSET, UNDECIDED, Judged
-from harness.law.quantity_names import QUANTITIES
+from harness.law.quantity_names import STUDY_QUANTITIES
 from harness.law.study_outcome import Outcome
 from harness.records.study import Link
 from harness.report import wording
@@ -45,7 +45,7 @@ def statement(link: Link) -> str:
 def measured(link: Link) -> str:
     """The quantity, of a reward with its evaluation."""
     on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
-    return f"{QUANTITIES[link.quantity]}{on}"
+    return f"{STUDY_QUANTITIES[link.quantity]}{on}"
 
 
 def seeds(judged: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness import checks, places
 from harness.errors import ConfigError
-from harness.law.quantity_names import NET_OF_NULL, QUANTITIES
+from harness.law.quantity_names import NET_OF_NULL, STUDY_QUANTITIES
 from harness.law.replicates import COMMON
 from harness.records import shape
 from harness.records.study import Link
@@ -162,7 +162,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
 
 
 def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
-    checks.one_of(f"{where}.quantity", link.quantity, QUANTITIES)
+    checks.one_of(f"{where}.quantity", link.quantity, STUDY_QUANTITIES)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
     checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
     checks.one_of(f"{where}.arm", link.arm, arms)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from harness.law.clean import Points
 from harness.law.interval import half_width
 from harness.law.results import Interval, Onset
 from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from tests.law.synthetic import HIGH, LOW, Floats, Log, Noise
 
 Make = Callable[[int, int, Noise], Log]
 FIRST_SEED = 1_000_000
@@ -27,6 +27,28 @@ FIRST_SEED = 1_000_000
 def _to(end: float, start: float = 1.0) -> Make:
     course = synthetic.exponential(end, start)
     return lambda seed, n, noise: synthetic.lawful(seed, n, noise, course)
+
+
+def _rising(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
+    """H rises from its first step, so that there its explosion begins."""
+    return lambda s, n, q: replace(synthetic.lawful(s, n, q, course, follows), onset=1.0)
+
+
+def _fourfold(u: Floats) -> Floats:
+    """In a line of log H."""
+    return 0.4 * np.asarray(4.0**u)
+
+
+def _gentle(h: Floats) -> Floats:
+    """A law whose R stays above 0 while H rises to 1.6."""
+    return synthetic.law(h, a=0.1, b=0.9)
+
+
+def _gentle_half(h: Floats) -> Floats:
+    """Half of the run, and R as it is then."""
+    half = len(h) // 2
+    held = _gentle(h[half - len(h) // 20 : half]).mean()
+    return np.where(np.arange(len(h)) < half, _gentle(h), held)
 
 
 COVERAGE: dict[str, tuple[Make, int, Noise]] = {
@@ -64,6 +86,10 @@ REGIMES: dict[str, Make] = {
     "hack": synthetic.hack,
     "explode": synthetic.explode,
     "explode_level": synthetic.explode_and_level,
+    "rise": _rising(_fourfold, _gentle),
+    "rise_level": _rising(lambda u: 0.4 - 1.2 * np.expm1(-u / 0.15), _gentle),
+    "rise_stop": _rising(_fourfold, _gentle_half),
+    "rise_unrelated": _rising(_fourfold, lambda h: np.full(len(h), 0.5)),
     "wrong_sign": synthetic.wrong_sign,
     "unrelated": synthetic.unrelated,
     "flat": synthetic.flat,

@@ -22,11 +22,14 @@ from harness.law.results import VERDICTS
 from tests.law.synthetic import TRUE_A
 
 PROCESSES = 2
-WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level")
+WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level",
+              "rise", "rise_level")  # fmt: skip
 EXPECTED = {
     "law_partial": "learning",
     "kink_fall": "collapsed",
     "explode": "exploded",
+    "rise": "exploded",
+    "rise_level": "exploded",
     "starved": "starved",
     "flat": "drifting",
 }

@@ -44,7 +44,8 @@ two widths belong together only for an a about twice as large as here.
 """
 
 SHARP = {"kink_fall": 95.0, "kink_flat": 93.0}
-NO_LAW = ("kink_flat", "kink_fall", "kink_soft", "hack", "explode", "wrong_sign", "unrelated",
+NO_LAW = ("kink_flat", "kink_fall", "kink_soft", "hack", "explode", "rise_stop",
+          "rise_unrelated", "wrong_sign", "unrelated",
           "flat", "starved", "saturating", "random_walk")  # fmt: skip
 NO_ONSET = ("law_partial", "hack", "flat", "starved")
 FALSE_HOLDS, FALSE_HOLDS_MEDIAN, FALSE_FAILS, FALSE_ALARMS = 10.0, 5.0, 5.0, 3.0

@@ -23,6 +23,8 @@ SPENT = 0.10
 SPENT_FROM, SPENT_TO = 0.125, 0.08
 PROFILE_DROP = 8.0
 """Likelihood-ratio threshold of the interval, calibrated by simulation, not chi-square's 3.84."""
+DOUBLED, ROSE = 0.7, 0.4
+"""In log H: what is an explosion, and what is a rise beyond doubt."""
 LEAST_START_NATS = 1e-6
 """A run that starts below it has no entropy to lose."""
 LOWEST_SHARE = 1e-3
@@ -178,15 +180,27 @@ def _smooth(values: Floats) -> Floats:
 def _explosion(run: Course) -> Onset | None:
     """H ends at twice its trough or well above trough and start, by a share that counts."""
     end = run.rise
-    doubled = end.over_trough > 0.7 or (end.over_trough > 0.4 and end.over_start > 0.4)
+    doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
     if not doubled or end.headroom < 0.2:
         return None
     one = segments.one_knot(run.log_h)
     if one.f > 12 and _rises_faster(*one.slopes):
         return _located("explosion", run, one)
     two = segments.two_knots(run.log_h)  # a rise that levels off has no single knot
-    rising = two.f > 6 and _rises_faster(*two.slopes[:2])
-    return _located("explosion", run, two) if rising else None
+    if two.f > 6 and _rises_faster(*two.slopes[:2]):
+        return _located("explosion", run, two)
+    return _from_the_start(run) if end.over_start > DOUBLED else None
+
+
+def _from_the_start(run: Course) -> Onset:
+    """H ends at twice its start, and nothing shows that it kept its start for a while.
+
+    The interval ends where H comes to stay well above its start: by then it rises.
+    """
+    first = float(run.steps[0])
+    above = settles(run.steps, -run.log_h, -(run.log_start + ROSE))
+    high = float(run.steps[-1]) if above is None else above
+    return _clipped("explosion", run, first, first - run.width, high + run.width)
 
 
 def _rises_faster(before: float, after: float) -> bool:

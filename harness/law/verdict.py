@@ -20,6 +20,8 @@ SMALLEST_SLOPE = 0.1
 little under any law, so only an interval of a that rules this slope out says: no relation."""
 RISES, RISES_FAR = 0.4, 0.7
 """log H above its trough at the end, that is suspicious, and that rules the law out."""
+SPENT = 0.4
+"""log H of the trough below the start, from which on H was spent, and a rise takes it back."""
 RISES_HEADROOM = 0.05
 """Share of the initial headroom that a rise must win back to matter to the law."""
 SHORT_Z, SUSPECT_Z = 2.0, 0.0
@@ -38,7 +40,7 @@ REASONS = {
     "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
     "law_break": "after some step the reward leaves what the law predicts from H",
     "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
-    "entropy_rises": "H rises again after its trough",
+    "entropy_rises": "H ends well above its lowest",
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
@@ -174,9 +176,14 @@ def _broken(verdict: Verdict, found: Onset | None, parts: _Parts) -> Verdict:
 
 
 def _by_rise(verdict: Verdict, run: Course) -> Verdict:
+    """An H that was spent and comes back leaves the law, whatever R does; one that rises without
+    having been spent says nothing of whether R follows it.
+    """
     end = run.rise
     if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
         return verdict
+    if end.over_trough - end.over_start < SPENT:
+        return replace(verdict, reasons=(*verdict.reasons, "entropy_rises"))
     if end.over_start > 0 or end.over_trough > RISES_FAR:
         return verdict.because("fails", "entropy_rises")
     word = "undetermined" if verdict.word == "holds" else verdict.word
@@ -184,9 +191,12 @@ def _by_rise(verdict: Verdict, run: Course) -> Verdict:
 
 
 def _by_skill(verdict: Verdict, points: Points) -> Verdict:
-    """Reported for a short run, required of a long one."""
+    """Reported for a short run, required of a long one, and of one whose H rose: a reward that
+    stops on the way passes for the law else.
+    """
     if verdict.skill is not None and verdict.skill > 0:
         return verdict
     long = points.steps[-1] - points.steps[0] + 1 >= VALIDATED_FROM_STEPS
-    word = "undetermined" if long else verdict.word
+    required = long or "entropy_rises" in verdict.reasons
+    word = "undetermined" if required else verdict.word
     return replace(verdict, word=word, reasons=(*verdict.reasons, "not_validated_out_of_time"))

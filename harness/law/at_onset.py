@@ -10,13 +10,12 @@ import numpy as np
 
 from harness.law import trend
 from harness.law.beside import Trace
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Interval, Onset
 
 SHARE_AROUND = 0.05
 """Of a column's values: the nearest in time to the onset are averaged."""
 FEWEST_AROUND = 3
-FEWEST_POINTS = 16
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.law.clean import FEWEST_POINTS
 from harness.law.importers import aliases
 from harness.law.table import ReadError, Table, ours
 
 EVALUATION = "eval/reward"
 TRAINING = "reward"
 ENTROPY = "entropy"
-FEWEST_EVALUATIONS = 16
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _headline(table: Table, entropy: str, training: str, own: bool) -> str:
     if training not in table.names:
         return EVALUATION
     both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
-    return EVALUATION if own and both.sum() >= FEWEST_EVALUATIONS else training
+    return EVALUATION if own and both.sum() >= FEWEST_POINTS else training
 
 
 def _what(quantity: str, named: str | None) -> str:

@@ -28,6 +28,8 @@ FIRST_FEW = 3
 """So many rows left out for a reason are named by file and line."""
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
+FEWEST_POINTS = 16
+"""Of a run: below it nothing is judged, located or compared."""
 
 
 @dataclass(frozen=True)

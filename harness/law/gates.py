@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.law import estimate, interval
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.estimate import LeastSquares, Line
 from harness.law.interval import Spread
 
-FEWEST_POINTS = 16
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0
 """First-stage F below which x is noise as far as the instrument can tell."""

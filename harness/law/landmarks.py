@@ -6,11 +6,10 @@ import numpy as np
 
 from harness.law import breaks
 from harness.law.breaks import Binned
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.onset import Course, settles
 
 SHARES_PERCENT = (50, 20, 10, 5)
-FEWEST_POINTS = 16
 PLATEAU_F = 12.0
 """Of one knot in R against a straight line, deflated by autocorrelation."""
 PLATEAU_SLOPE = 0.25

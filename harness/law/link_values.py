@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from harness.law import landmarks, numbers, onset, regime
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.groups import Member
 from harness.law.quantities import share
 from harness.law.replicates import Replicate
 from harness.law.results import Floats
 
 SOLVING = ("strategy/suggest", "strategy/inform")
-FEWEST_POINTS = regime.FEWEST_POINTS
 NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 CENSORED = 1.0
 """A run without an onset counts with the whole of the run."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import claims, gates, groups, quantities, random_effects, scales
+from harness.law import claims, groups, quantities, random_effects, scales
+from harness.law.clean import FEWEST_POINTS
 from harness.law.pairs import Pair, Side
 from harness.law.quantities import Footing
 from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
@@ -18,7 +19,7 @@ TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 TOLD_BY_H_ALONE = ("onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
-TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {gates.FEWEST_POINTS} points"
+TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
 """So begins the reason where there are too few runs to compare, for want of points or of H."""
 
 

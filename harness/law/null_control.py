@@ -14,7 +14,7 @@ import numpy as np
 
 from harness.law import binning, regime, trend
 from harness.law.beside import Trace
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.identity import Identity
 from harness.law.interval import half_width
 from harness.law.results import Floats, Interval, RunResult, RunSeries
@@ -22,7 +22,6 @@ from harness.law.results import Floats, Interval, RunResult, RunSeries
 NOISE_DRIVEN = 0.5
 """A run whose null control is sure to explain more than this share of its fall of H: the interval
 of the share lies above it."""
-FEWEST_POINTS = 16
 
 
 @dataclass(frozen=True)

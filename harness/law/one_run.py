@@ -26,7 +26,7 @@ from harness.law import (
 )
 from harness.law import choice as choices
 from harness.law.choice import EVALUATION, Choice
-from harness.law.clean import Cleaned
+from harness.law.clean import FEWEST_POINTS, Cleaned
 from harness.law.discover import Found
 from harness.law.estimate import LeastSquares, Line
 from harness.law.gates import Fitted
@@ -94,7 +94,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
-    shape = breaks.binned(fitted.calm) if len(points) >= gates.FEWEST_POINTS else None
+    shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
     judged = verdict.judge(fitted, found, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won = regime.gain(points)

@@ -12,11 +12,10 @@ from functools import cached_property
 import numpy as np
 
 from harness.law import binning, numbers, segments, trend
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
 from harness.law.segments import Knots
 
-FEWEST_POINTS = 16
 LEFT_AT_END = 0.20
 """More headroom than this at the end is no collapse."""
 SPENT = 0.10

@@ -8,11 +8,10 @@ import numpy as np
 
 from harness.law import numbers, trend
 from harness.law.beside import Trace
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.onset import Course
 from harness.law.results import Interval, Onset
 
-FEWEST_POINTS = 16
 KEPT = 0.20
 """H that ends within this share of its start was kept."""
 SILENT = 0.5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.law import gates
+from harness.law.clean import FEWEST_POINTS
 from harness.law.groups import Member
 from harness.law.pairs import Pair, Side, axes, moves_scale
 from harness.law.replicates import COMMON
@@ -24,7 +24,7 @@ def column_for(sides: Sequence[Side]) -> str | None:
     if headline and not any(moves_scale(a, headline) for a in apart):
         return headline
     for column in COMMON:
-        enough = (_points(m, column) >= gates.FEWEST_POINTS for m in members)
+        enough = (_points(m, column) >= FEWEST_POINTS for m in members)
         if all(enough) and not any(moves_scale(a, column) for a in apart):
             return column
     return None
@@ -40,7 +40,7 @@ def why_none(pair: Pair) -> str:
     column = max(common, key=lambda name: fewest[name])
     if not fewest[column]:
         return f"{APART}, and none of {', '.join(common)} is in every run"
-    said = f"{column} is one scale and has {fewest[column]} of the {gates.FEWEST_POINTS} points"
+    said = f"{column} is one scale and has {fewest[column]} of the {FEWEST_POINTS} points"
     every = _often_enough(min(members, key=lambda m: _points(m, column)))
     return f"{APART}; {said} it takes" + (f": add trainer.eval_every={every}" if every else "")
 
@@ -56,5 +56,5 @@ def _often_enough(member: Member) -> int | None:
     steps, every = given.get("steps"), given.get("eval_every")
     if not isinstance(steps, int) or not isinstance(every, int):
         return None
-    needed = steps // gates.FEWEST_POINTS
+    needed = steps // FEWEST_POINTS
     return needed if 0 < needed < every else None

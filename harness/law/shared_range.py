@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.law import binning, gates
-from harness.law.clean import Points
+from harness.law.clean import FEWEST_POINTS, Points
 from harness.law.gates import Fitted
 from harness.law.results import Floats, Interval
 
@@ -36,7 +36,7 @@ def slope(points: Points, within: Range) -> Interval | None:
     """
     h = smooth(points.entropy)
     inside = points.where((h >= within[0]) & (h <= within[1]))
-    if len(inside) < gates.FEWEST_POINTS:
+    if len(inside) < FEWEST_POINTS:
         return None
     fitted = gates.fit(inside)
     return fitted.spread.a if fitted.spread is not None and _usable(fitted) else None

@@ -9,7 +9,7 @@ import numpy as np
 from harness.law import at_onset, beside, gates, onset, regime
 from harness.law.at_onset import Ceiling
 from harness.law.beside import Trace
-from harness.law.clean import Cleaned
+from harness.law.clean import FEWEST_POINTS, Cleaned
 from harness.law.gates import Fitted
 from harness.law.reading import Table
 from harness.law.results import Interval, Onset
@@ -57,7 +57,7 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
     error = table.columns[beside.ENTROPY_SE][cleaned.rows]
     known = np.isfinite(error) & (error >= 0)
     x = np.exp(cleaned.entropy[known])
-    if len(x) < gates.FEWEST_POINTS or not np.var(x) > 0:
+    if len(x) < FEWEST_POINTS or not np.var(x) > 0:
         return None
     noise = float(np.mean((x * error[known]) ** 2))
     return 1 - noise / float(np.var(x)) if noise < np.var(x) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from harness.law import binning, estimate, numbers
+from harness.law.clean import FEWEST_POINTS
 from harness.law.results import Floats
 
-FEWEST_POINTS = 16
 FEWEST_FITTED = 8
 FEWEST_BINS = 4
 LAST = 0.1

@@ -11,7 +11,7 @@ import numpy as np
 from harness.law import binning, estimate, numbers
 from harness.law.results import Floats
 
-FEWEST_POINTS = 4
+FEWEST_FOR_A_CURVE = 4
 BATCHES = 8
 
 
@@ -26,7 +26,7 @@ class Move:
 def move(steps: Floats, values: Floats) -> Move | None:
     """None below 4 points."""
     n = len(steps)
-    if n < FEWEST_POINTS:
+    if n < FEWEST_FOR_A_CURVE:
         return None
     time = numbers.centred(steps) / float(steps[-1] - steps[0])
     power = float(time @ time)

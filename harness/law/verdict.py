@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from harness.law import breaks, gates, interval, skill
-from harness.law.clean import Points
-from harness.law.gates import FEWEST_POINTS, Fitted
+from harness.law.clean import FEWEST_POINTS, Points
+from harness.law.gates import Fitted
 from harness.law.onset import Course
 from harness.law.results import Onset
 

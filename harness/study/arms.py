@@ -9,8 +9,8 @@ from harness import keys, launch
 from harness.errors import ConfigError
 from harness.grammar import parse
 from harness.keys import Word
+from harness.law.clean import FEWEST_POINTS
 from harness.law.random_effects import FEWEST_SEEDS
-from harness.law.regime import FEWEST_POINTS
 from harness.plans import Plan, Point
 from harness.records import config_file
 from harness.records.study import Stated

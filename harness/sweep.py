@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent import futures
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -40,15 +41,18 @@ from harness.trying import IfFailed
 LOOK_EVERY_S = 1.0
 
 
-def execute(root: Path, if_failed: IfFailed = trying.DEFAULT) -> tuple[Sweep, int]:
+def execute(
+    root: Path, if_failed: IfFailed = trying.DEFAULT, only: Collection[str] | None = None
+) -> tuple[Sweep, int]:
     """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
 
+    `only`: names of the runs that are executed and that the code is about; None for all.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
     with folder.hold(RunFolder(root)):
         stops.clear(root)
         known = ledger.refresh(ledger.read(root))
-        known, ready = _ready(known)
+        known, ready = _ready(known, only)
         local = launch.is_local(known.command)
         if local:
             devices.check(ready.values())
@@ -66,14 +70,19 @@ def execute(root: Path, if_failed: IfFailed = trying.DEFAULT) -> tuple[Sweep, in
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)
-        return known, _exit_code(root, known)
+        return known, _exit_code(root, chosen(known, only))
 
 
-def _ready(known: Sweep) -> tuple[Sweep, dict[Path, RunConfig]]:
+def chosen(known: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
+    """The rows of these names."""
+    return [row for row in known.runs if only is None or row.name in only]
+
+
+def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
     """The unfinished runs that can be executed; each of the others is a failed row."""
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
-    for row in ledger.unfinished(known):
+    for row in ledger.unfinished(replace(known, runs=chosen(known, only))):
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
@@ -146,7 +155,7 @@ def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> 
         progress.watch(dirs, [path.name for path in dirs], steps, Console(stderr=True), over)
 
 
-def _exit_code(root: Path, known: Sweep) -> int:
-    if all(row.status == "done" for row in known.runs):
+def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:
+    if all(row.status == "done" for row in rows):
         return 0
     return StoppedError.exit_code if stops.stop_runs(root) else EXIT_PARTIAL

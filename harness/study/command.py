@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -54,10 +54,12 @@ def study(wanted: Wanted) -> int:
     record = folder.settle(planned, root)
     for sentence in record.changed:
         said.say(f"changed since the first runs were planned: {sentence}")
-    ledger, code = sweeps.execute(root)
+    asked = {run for seeds in record.arms.values() for run in seeds.values()}
+    ledger, code = sweeps.execute(root, only=asked)
     if code == StoppedError.exit_code:
         said.say("stopped; the same command goes on where it was")
         return code
+    ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
     found = study_arms.arms(record, planned.stated, members)
     judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)

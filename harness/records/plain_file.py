@@ -62,9 +62,40 @@ def yaml_values(path: Path) -> Any:
     found = text(path, LARGEST_YAML_BYTES)
     try:
         _refuse_bombs(path, found)
-        return yaml.load(found, _Loader)
+        return _values(path, found)
     except (yaml.YAMLError, *_TAG_ERRORS) as error:
         raise DataError(f"{path}{_line(error)}: cannot be read as YAML: {_why(error)}") from error
+
+
+def _values(path: Path, found: str) -> Any:
+    loader = _Loader(found)
+    try:
+        node = loader.get_single_node()
+        _refuse_repeats(path, node)
+        return loader.construct_document(node) if node is not None else None
+    finally:
+        loader.dispose()
+
+
+def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
+    """YAML's own loader would silently keep the last of a key that is written twice."""
+    seen: set[int] = set()
+    ahead = [root]
+    while ahead:
+        node = ahead.pop()
+        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            ahead += node.value
+            continue
+        keys: set[tuple[str, str]] = set()
+        for key, value in node.value:
+            ahead += [key, value]
+            if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
+                rule = f"must have each key once, got {key.value} twice"
+                raise DataError(f"{path}:{key.start_mark.line + 1}: {rule}")
+            keys.add((key.tag, str(key.value)))
 
 
 def _refuse_bombs(path: Path, found: str) -> None:

@@ -118,7 +118,7 @@ def _best(path: Path, given: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
     if not isinstance(given, dict):
         raise ConfigError(f"{path}: best must map names to lists of arms, got {given!r}")
     for name, of in given.items():
-        if name in arms or not ARM.fullmatch(str(name)):
+        if name in arms or not (isinstance(name, str) and ARM.fullmatch(name)):
             raise ConfigError(f"{path}: best: a name must be an arm's and new, got {name!r}")
         checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
     return {name: tuple(of) for name, of in given.items()}
@@ -140,7 +140,10 @@ def _links(path: Path, part: str, given: Any, arms: Sequence[str]) -> tuple[Link
         return ()
     if not isinstance(given, dict):
         raise ConfigError(f"{path}: {part} must map names to what they state, got {given!r}")
-    return tuple(_link(f"{path}: {part}.{name}", str(name), of, arms) for name, of in given.items())
+    for name in given:
+        if not isinstance(name, str):
+            raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
+    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in given.items())
 
 
 def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:

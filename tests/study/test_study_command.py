@@ -148,6 +148,15 @@ FILES = {
         ("  hard: [", "  medium_null: []\nnull_controls: true\n#"),
         "makes an arm of that name",
     ),
+    "an arm twice": (
+        ("  hard: [", "  medium: []\n  hard: ["),
+        ":8: must have each key once, got m",
+    ),
+    "a link twice": (
+        ("links:", f"links:\n  hard gains less: {{{CHECK}}}"),
+        ":11: must have each key once, got hard gains less twice",
+    ),
+    "a link's number": (("  hard gains less:", "  1:"), "links: a name must be text, got 1"),
     "a folder's name": (("  hard: [", "  Hard!: ["), "since it names folders, got 'Hard!'"),
 }
 

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
 from harness.simulator.served.faults import Fault
+from harness.simulator.served.redaction import Redact, redactor
 from harness.simulator.served.requests import Request
 from harness.simulator.served.responses import (
     LARGEST_BYTES,
@@ -41,16 +42,17 @@ class Endpoint:
 
     def __init__(self, config: SimulatorConfig) -> None:
         """Raises ConfigError if the key's variable is not set."""
-        self._config, self._key, self._below = config, api_key(config), _below()
+        key = api_key(config)
+        self._config, self._below, self._redact = config, _below(), redactor(key)
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
-        self._clients = [_client(config, self._key) for _ in range(pools)]
+        self._clients = [_client(config, key, self._redact) for _ in range(pools)]
         self._turns = itertools.cycle(self._clients)
 
     async def complete(self, request: Request, seed: int) -> Completion:
         """One try. Raises Fault."""
         try:
             async with asyncio.timeout(self._config.deadline_s):
-                return completion(await self._post(self._body(request, seed)))
+                return completion(await self._post(self._body(request, seed)), self._redact)
         except TimeoutError as error:
             raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
 
@@ -95,7 +97,7 @@ class Endpoint:
             raise below
         if isinstance(below, self._below.late):
             return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
-        return Fault("connection", f"{type(below).__name__}: {error}"[:200])
+        return Fault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def _trusted(trust_env: bool) -> ssl.SSLContext:
     return context
 
 
-def _client(config: SimulatorConfig, key: str) -> Any:
+def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
     import openai
 
     class Bounded(_transport().AsyncByteStream):  # type: ignore[misc]
@@ -156,7 +158,7 @@ def _client(config: SimulatorConfig, key: str) -> Any:
 
     async def look(response: Any) -> None:
         """Raises Fault before the body is read, through the client."""
-        fault = await refused(response, key)
+        fault = await refused(response, redact)
         if fault is not None:
             raise fault
         response.stream = Bounded(response.stream)

@@ -9,9 +9,10 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from harness.simulator.served.faults import Fault, of_status
+from harness.simulator.served.redaction import Redact
 
 LARGEST_BYTES = 1_000_000
-LONGEST_ERROR_BYTES = 2_000
+LARGEST_ERROR_BYTES = 100_000
 NO_KEY = "none"
 """Sent where the endpoint needs no key; the client must have one."""
 
@@ -29,10 +30,10 @@ class Completion:
     """Its system_fingerprint."""
 
 
-async def refused(response: Any, key: str) -> Fault | None:
+async def refused(response: Any, redact: Redact) -> Fault | None:
     """What is wrong with a response by its head; of an error, the start of its body too."""
     if response.status_code != 200:
-        detail = await _start(response, key)
+        detail = await _start(response, redact)
         return of_status(response.status_code, detail, retry_after_s(response.headers))
     if response.headers.get("content-encoding", "identity") != "identity":
         return Fault("malformed", "a compressed body, which was not asked for")
@@ -42,16 +43,16 @@ async def refused(response: Any, key: str) -> Fault | None:
     return None
 
 
-async def _start(response: Any, key: str) -> str:
+async def _start(response: Any, redact: Redact) -> str:
     """The first words of an error's body, for a person to read; never the key."""
+    if response.headers.get("content-encoding", "identity") != "identity":
+        return ""
     data = bytearray()
-    if response.headers.get("content-encoding", "identity") == "identity":
-        async for piece in response.aiter_bytes():
-            data += piece
-            if len(data) >= LONGEST_ERROR_BYTES:
-                break
-    text = " ".join(data[:LONGEST_ERROR_BYTES].decode(errors="replace").split())
-    return (text if key == NO_KEY else text.replace(key, "KEY"))[:200]
+    async for piece in response.aiter_bytes():
+        data += piece
+        if len(data) > LARGEST_ERROR_BYTES:  # part of a key may be at its end
+            return f"with a body of more than {LARGEST_ERROR_BYTES:,} bytes"
+    return " ".join(redact(data.decode(errors="replace")).split())[:200]
 
 
 def retry_after_s(headers: Any) -> float | None:
@@ -69,27 +70,28 @@ def retry_after_s(headers: Any) -> float | None:
         return None
 
 
-def completion(data: bytes) -> Completion:
+def completion(data: bytes, redact: Redact) -> Completion:
     """Raises Fault malformed for a body that is no chat completion, or one that was cut."""
     try:
-        found = json.loads(data)
+        found = json.loads(redact(data.decode("utf-8-sig")))
         choice = found["choices"][0]
         content = choice["message"]["content"]
         usage = found.get("usage") or {}
         tokens = usage.get("total_tokens")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise Fault("malformed", f"no chat completion: {data[:60]!r}") from error
+        start = redact(data.decode(errors="replace"))[:60]
+        raise Fault("malformed", f"no chat completion: {start!r}") from error
     if choice.get("finish_reason") == "length":
         raise Fault("malformed", "cut at simulator.max_tokens")
     if content is None or content == "":
         raise Fault("empty", "no content")
     if not isinstance(content, str):
         raise Fault("malformed", f"content must be text, got {content!r:.40}")
-    origin = (_name(found, "model"), _name(found, "system_fingerprint"))
-    return Completion(content, tokens if type(tokens) is int else None, *origin)
+    origin = (_name(found, "model", redact), _name(found, "system_fingerprint", redact))
+    return Completion(redact(content), tokens if type(tokens) is int else None, *origin)
 
 
-def _name(found: Any, key: str) -> str | None:
+def _name(found: Any, field: str, redact: Redact) -> str | None:
     """None where there is none: not every endpoint says it."""
-    value = found.get(key)
-    return value[:200] if isinstance(value, str) and value else None
+    value = found.get(field)
+    return redact(value)[:200] if isinstance(value, str) and value else None

@@ -1,0 +1,81 @@
+"""An endpoint that echoes the key: it stands in no message, in no answer, in no file."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from harness.errors import EndpointError
+from harness.simulator.served.check import reach
+from harness.simulator.served.redaction import redactor
+from tests.simulator.contract import hold, key
+from tests.simulator.endpoint import completion, purpose, response, serving
+from tests.simulator.served import connected, users
+
+KEY = "sk-GEHEIM/0123456789"
+SPELT = "".join(f"\\u{ord(c):04x}" for c in KEY)
+
+
+def fit(text: str) -> bytes:
+    return completion(json.dumps({"reason": "r", "target_fit": text, "change": 5}))
+
+
+ECHOES = {
+    "an error": response(f"who is {KEY}?", "401 Unauthorized"),
+    "an error, cut inside of it": response(" " * 1_990 + KEY, "401 Unauthorized"),
+    "an error with NUL in it": response(f"who is {KEY[:9]}\0{KEY[9:]}?", "401 Unauthorized"),
+    "an error of 200 kB": response(KEY * 10_000, "401 Unauthorized"),
+    "an error within a 200": response(json.dumps({"error": f"who is {KEY}?"})),
+    "a body cut at 60": response(b" " * 50 + KEY.encode()),
+    "a header": b"HTTP/1.1 200 OK\r\nBad Header " + KEY.encode() + b"\r\n\r\n",
+    "content": completion(f"who is {KEY}?"),
+    "content in JSON's escapes": completion(f'who is "{SPELT}"?'),
+    "another content": response(json.dumps({"choices": [{"message": {"content": [KEY]}}]})),
+    "target_fit": fit(KEY),
+    "target_fit with NUL in it": fit(f"{KEY[:9]}\0{KEY[9:]}"),
+    "target_fit by escapes": completion(f'{{"target_fit": "{SPELT}", "change": 5}}'),
+}
+
+
+@pytest.mark.parametrize("name", ECHOES)
+def test_an_echoed_key_is_in_no_message(name, monkeypatch):
+    monkeypatch.setenv("A_KEY", KEY)
+    with (
+        serving(lambda n, b: ECHOES[name]) as endpoint,
+        connected(endpoint.url, api_key_env="A_KEY", retries=0) as line,
+        pytest.raises(EndpointError, match="must answer as 'm', got ") as told,
+    ):
+        reach(line)
+    assert not any(part in str(told.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
+    assert "KEY" in str(told.value) or name in ("a header", "an error of 200 kB")
+
+
+def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("A_KEY", KEY)
+
+    def echo(number, body):
+        said = f'"I am {SPELT if number % 2 else KEY}."'
+        content = f'{{"say": {said}, "reason": {said}, "target_fit": "fully", "change": 5}}'
+        return completion(content, model=KEY, system_fingerprint=f"{KEY}-{purpose(body)}")
+
+    with serving(echo) as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
+        line.keep_in(tmp_path)
+        turns = hold(users(line), key())
+    assert turns[-1].ended == "cap"
+    assert turns[0].text == turns[1].text == turns[1].why["reason"] == "I am KEY."
+    files = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert json.loads(files["answerer.json"])["model"] == "KEY"
+    for text in (repr(turns), *files.values(), *capsys.readouterr()):
+        assert "KEY" in text or not text
+        assert not any(part in text for part in ("GEHEIM", SPELT[:12]))
+
+
+def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
+    assert redactor("EMPTY")("an EMPTY room") == "an EMPTY room"
+    redact = redactor("s" * 20)
+    for text in ("s" * 19 + " ", "s\\", "\\u0073", "\\n", "s ", "\0"):
+        began = time.process_time()
+        redact(text * (100_000 // len(text)))
+        assert time.process_time() - began < 2

@@ -229,9 +229,9 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_json(value: Any) -> None:
-    import json
+    from harness import endings
 
-    typer.echo(json.dumps(value, indent=1, allow_nan=False))
+    endings.print_json(value)
 
 
 def main() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
@@ -49,12 +52,32 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+@contextlib.contextmanager
+def to_whoever_reads() -> Iterator[None]:
+    """What is printed within is lost where nobody reads it any more; the command goes on."""
+    try:
+        yield
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # rich's console makes a SystemExit of the former
+        _to_nobody(sys.stdout.fileno())
+
+
+def print_json(value: Any) -> None:
+    """On stdout, for whoever reads it. Raises ValueError on NaN: missing is null."""
+    with to_whoever_reads():
+        print(json.dumps(value, indent=1, allow_nan=False))
+
+
+def _to_nobody(descriptor: int) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
+
+
 def explain(error: BaseException, traceback: bool) -> int:
     """Say what went wrong, and return the exit code of the command that raised `error`."""
     if traceback:
         sys.excepthook(type(error), error, error.__traceback__)
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes a SystemExit of the former
-        os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)  # whoever read our output has left
+        _to_nobody(STDOUT)  # whoever read our output has left
         return 0
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED_TWICE

@@ -1,4 +1,7 @@
-"""The fit-entropy-law command: analyse, write the results, print them, and judge the outcome."""
+"""The fit-entropy-law command: analyse, write the results, print them, and judge the outcome.
+
+Written first: whoever reads what is printed may leave, as `head` does.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import outputs, said, workers
+from harness import endings, outputs, said, workers
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.discover import is_folder
@@ -62,8 +65,8 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         return code
     many = len(found.runs) >= workers.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
-    _print(found, as_json, explain)
     write.write(found, out, drawn)
+    _print(found, as_json, explain)
     said.say(f"results in {out}")
     return code
 
@@ -71,10 +74,11 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
 def _print(found: Analysis, as_json: bool, explain: bool) -> None:
     for line in left_out.lines(found):
         said.say(line)
-    if as_json:
-        print(write.law_json(found), end="", flush=True)
-    else:
-        tables.print_analysis(found, Console(), explain)
+    with endings.to_whoever_reads():
+        if as_json:
+            print(write.law_json(found), end="")
+        else:
+            tables.print_analysis(found, Console(), explain)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

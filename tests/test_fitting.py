@@ -1,5 +1,7 @@
 """What fit-entropy-law refuses before it analyses anything."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -64,3 +66,26 @@ def test_where_no_run_can_be_read_nothing_is_made(tmp_path: Path) -> None:
     assert fit(wanted(run, tmp_path / "a" / "b"), as_json=True, explain=False) == 65
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
     assert not list(run.iterdir())
+
+
+@pytest.fixture
+def nobody_reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """stdout is a pipe whose other end is closed, as behind `| true`."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr("sys.stdout", stream)
+        yield
+
+
+@pytest.mark.usefixtures("nobody_reads")
+@pytest.mark.parametrize("as_json", [True, False])
+def test_results_are_written_though_nobody_reads_what_is_printed(
+    tmp_path: Path, as_json: bool
+) -> None:
+    synthetic.write_rows(tmp_path / "run", ROWS)
+    asked = Wanted(
+        (tmp_path / "run", tmp_path / "none"), tmp_path / "law", None, None, "none", False
+    )
+    assert fit(asked, as_json=as_json, explain=False) == 3
+    assert (tmp_path / "law" / "law.json").is_file()

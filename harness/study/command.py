@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, launch, listing, needs, room, said
+from harness import devices, endings, launch, listing, needs, room, said
 from harness import sweep as sweeps
 from harness.errors import StoppedError
 from harness.law import analysis, study_arms, study_outcome
@@ -74,11 +74,12 @@ def _warn(planned: Planned) -> None:
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / "study"
-    if as_json:
-        print(json.dumps(judged.to_json(), indent=1, allow_nan=False), flush=True)
-    else:
-        study_table.show(judged, Console())
     write_study.write(judged, out)
+    with endings.to_whoever_reads():
+        if as_json:
+            print(write_study.as_json(judged), end="")
+        else:
+            study_table.show(judged, Console())
     for line in listing.failures(ledger):
         said.say(line)
     said.say(f"results in {out}")

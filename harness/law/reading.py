@@ -47,7 +47,7 @@ def read_tolerantly(
     path: Path, data: bytes, wanted: Sequence[str], still_written: bool = False
 ) -> Table:
     """The same of the file's bytes, one line after the other. Raises ReadError likewise."""
-    found = _rows(path, data)
+    found = _rows(path, data, wanted)
     if still_written:
         damage = {r: lines for r, lines in found.damage.items() if r != "torn_last_line"}
         found = replace(found, damage=damage)
@@ -56,10 +56,11 @@ def read_tolerantly(
     return table.from_rows(path, found, wanted)
 
 
-def _rows(path: Path, data: bytes) -> Rows:
+def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
     """By the format: the name's end decides, and where it does not, the content."""
     if path.suffix == ".csv":
         _refuse_other_separator(path, data)
+        table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted)
         return csv_text.rows(data)
     if path.suffix == ".jsonl":
         return json_lines.rows(data)

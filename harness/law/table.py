@@ -57,6 +57,14 @@ def asked(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     return columns | {"step": aliases.first(names, aliases.STEPS) or "step"}
 
 
+def refuse_repeats(where: str, names: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise ReadError where a column that is read stands there more than once: which is meant?"""
+    for name in dict.fromkeys(asked(names, wanted).values()):
+        if names.count(name) > 1:
+            rule = f"a column that is read must be there once, got {names.count(name)} called"
+            raise ReadError("unreadable", f"{where}: {rule} {name!r}")
+
+
 def from_rows(path: Path, read: Rows, wanted: Sequence[str]) -> Table:
     names = tuple(dict.fromkeys(key for row in read.rows for key in row))
     named = asked(names, wanted)

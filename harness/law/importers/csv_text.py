@@ -20,20 +20,25 @@ def rows(data: bytes) -> Rows:
     it is said that it is torn; that a last number was cut within, 0.35 to 0.3, cannot be seen.
     """
     lines = data.split(b"\n")
-    header = fields(lines[0]) or []
+    names = header(data)
     found: list[Row] = []
     places, malformed = [], []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
         parts = fields(line)
-        if parts is None or len(parts) != len(header):
+        if parts is None or len(parts) != len(names):
             malformed.append(number)
             continue
-        found.append(dict(zip(header, map(_value, parts), strict=True)))
+        found.append(dict(zip(names, map(_value, parts), strict=True)))
         places.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
     return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
+
+
+def header(data: bytes) -> list[str]:
+    """The names of the columns, as often as they stand there."""
+    return fields(data.partition(b"\n")[0]) or []
 
 
 def other_separator(data: bytes) -> str | None:
@@ -41,10 +46,10 @@ def other_separator(data: bytes) -> str | None:
 
     It is not read by guess: with ';' often goes the comma in numbers, and then the dot elsewhere.
     """
-    header = fields(data.partition(b"\n")[0]) or []
-    if len(header) != 1:
+    names = header(data)
+    if len(names) != 1:
         return None
-    return next((mark for mark in OTHER_SEPARATORS if mark in header[0]), None)
+    return next((mark for mark in OTHER_SEPARATORS if mark in names[0]), None)
 
 
 def fields(line: bytes) -> list[str] | None:

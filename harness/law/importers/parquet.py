@@ -26,6 +26,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
     try:
         file = parquet.ParquetFile(pa.BufferReader(data))
         names = tuple(file.schema_arrow.names)
+        tables.refuse_repeats(str(path), names, wanted)
         named = tables.asked(names, wanted)
         present = [name for name in dict.fromkeys(named.values()) if name in names]
         read = file.read(columns=present, use_threads=False)

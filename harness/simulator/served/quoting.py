@@ -14,13 +14,20 @@ CUT = " ..."
 _SPECIAL = re.compile(
     r"<\|[^|<>]{0,40}\|>"  # <|im_start|> and its like
     r"|<\uff5c[^\uff5c<>]{0,40}\uff5c>"  # the same with full-width bars
-    r"|\[/?INST\]|<</?SYS>>|</?s>|<(?:start|end)_of_turn>"
-    r"|</?(?:system|assistant|user|think|tool_call)>",
+    r"|\[/?(?:INST|TOOL_CALLS)\]|<</?SYS>>|<(?:start|end)_of_turn>|</?(?:s|bos|eos|unk|pad)>"
+    r"|</?(?:system|assistant|user|think|tool_call|tool_response)>",
     re.IGNORECASE,
 )
+_BARS = re.compile(r"<\||\|>|<\uff5c|\uff5c>")
+"""What is left of a marker inside a marker; a blank in its place makes no other."""
 _ROLE = re.compile(
-    r"(?m)^\s*(?:#+\s*|\*\*)?(system|assistant|user|developer|human|tool)\s*(?:\*\*)?\s*:", re.I
+    r"(?m)^(?:#+\s?|\*\*\s?)?(system|assistant|user|developer|human|tool)\s?(?:\*\*)?\s?:", re.I
 )
+"""In lines without blanks at their ends or in a row, on which no `\\s*` can try every length."""
+_LINE_ENDS = re.compile("[\n\v\f\r\x1c-\x1e\x85\u2028\u2029]+")
+_NO_TEXT = ("Cc", "Cs", "Co", "Cn", "Zl", "Zp")
+_LONE_JOINER = re.compile("\u200d(?![^\x00-\x7f\u200d])|(?<![^\x00-\x7f\u200d])\u200d")
+"""All but those within one sign, as of a family."""
 
 
 def quoted(text: str) -> str:
@@ -35,18 +42,20 @@ def spoken(text: str) -> str:
 
 def plain(text: str) -> str:
     """One line without control characters, role markers or special tokens."""
-    while (fewer := _SPECIAL.sub(" ", text)) != text:  # taking one out may make another
-        text = fewer
-    text = _ROLE.sub(r"\1 -", text)
-    return " ".join("".join(map(_visible, text)).split())
+    text = "".join(map(_visible, _LINE_ENDS.sub("\n", text)))
+    text = _BARS.sub(" ", _SPECIAL.sub(" ", _LONE_JOINER.sub("", text)))
+    whole = (" ".join(line.split()) for line in text.split("\n"))
+    return " ".join(_ROLE.sub(r"\1 -", "\n".join(line for line in whole if line)).split())
 
 
 def _visible(character: str) -> str:
-    """A space for what is no text: control and format characters, lone surrogates, private use."""
-    keep = character == "\u200d" or unicodedata.category(character) not in (
-        "Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp",
-    )  # fmt: skip
-    return character if keep else " "
+    """Nothing for what only formats, so that it hides no marker; a space for what else is no text:
+    control characters, lone surrogates, private use. Line ends and joiners stay.
+    """
+    category = unicodedata.category(character)
+    if character in "\n\u200d":
+        return character
+    return "" if category == "Cf" else " " if category in _NO_TEXT else character
 
 
 def _shortened(text: str, longest: int) -> str:

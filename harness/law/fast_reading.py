@@ -38,11 +38,12 @@ class Columns:
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
     """None where only the tolerant reader can tell; so it is for other programs' layouts."""
-    if path.suffix not in (".jsonl", ".csv"):
+    ending = path.suffix.lower()
+    if ending not in (".jsonl", ".csv"):
         return None
-    is_csv = path.suffix == ".csv"
+    is_csv = ending == ".csv"
     found = (csv_columns if is_csv else columns)(data, wanted)
-    if found is None or not tables.ours(found.names):
+    if found is None or not len(found.values["step"]) or not tables.ours(found.names):
         return None
     first = 2 if is_csv else 1
     lines = np.arange(first, len(found.values["step"]) + first)

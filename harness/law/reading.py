@@ -6,6 +6,7 @@ takes what is whole, and where it gives up the importer of the format reads line
 
 from __future__ import annotations
 
+import codecs
 import stat
 from collections.abc import Sequence
 from dataclasses import replace
@@ -26,6 +27,7 @@ from harness.law.values import FAULTS, Codes
 
 __all__ = ["FAULTS", "Codes", "Places", "ReadError", "Table", "read"]
 
+GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 4 * 2**30
 """A larger file is refused: the whole of it is held in memory."""
 
@@ -37,7 +39,8 @@ def read(path: Path, wanted: Sequence[str], still_written: bool = False) -> Tabl
     empty_input or unreadable.
     """
     data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
-    if path.suffix == ".parquet" or data.startswith(parquet.MAGIC):
+    _refuse_other_bytes(path, data)
+    if path.suffix.lower() == ".parquet" or data.startswith(parquet.MAGIC):
         return parquet.table(path, data, wanted)
     quick = fast_reading.table(path, data, wanted)
     return quick if quick is not None else read_tolerantly(path, data, wanted, still_written)
@@ -58,15 +61,25 @@ def read_tolerantly(
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
     """By the format: the name's end decides, and where it does not, the content."""
-    if path.suffix == ".csv":
+    ending = path.suffix.lower()
+    if ending == ".csv":
         _refuse_other_separator(path, data)
         table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted)
         return csv_text.rows(data)
-    if path.suffix == ".jsonl":
+    if ending == ".jsonl":
         return json_lines.rows(data)
-    if path.suffix == ".json":
+    if ending == ".json":
         return _json_document(data)
     return verl_console.rows(data) if verl_console.looks_like(data) else json_lines.rows(data)
+
+
+def _refuse_other_bytes(path: Path, data: bytes) -> None:
+    """Of no format that is read here, by how they begin."""
+    if data.startswith(GZIP):
+        raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        said = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+        raise ReadError("unreadable", f"{path}: {said}")
 
 
 def _refuse_other_separator(path: Path, data: bytes) -> None:
@@ -107,4 +120,14 @@ def _no_rows(path: Path, data: bytes, found: Rows) -> ReadError:
     first = min(min(where) for where in found.damage.values())
     count = sum(map(len, found.damage.values()))
     said = f"{path}:{first}: {found.rule}, and none of {count} lines is one"
-    return ReadError("unreadable", said)
+    return ReadError("unreadable", said + _as_csv(path, data))
+
+
+def _as_csv(path: Path, data: bytes) -> str:
+    """What to do with a table that does not call itself one."""
+    line = data.partition(b"\n")[0]
+    if path.suffix.lower() == ".csv" or line[:1] in (b"{", b"["):
+        return ""
+    if len(csv_text.header(line)) == 1 and csv_text.other_separator(line) is None:
+        return ""
+    return "; a table with ',' between its columns is read by the name .csv"

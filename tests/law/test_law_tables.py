@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyarrow import parquet
 
 from harness.law.analysis import analyse
@@ -37,8 +39,8 @@ def test_a_csv_whose_column_is_there_twice_is_refused_where_the_column_is_read(
     rule = "a column that is read must be there once, got 2 called 'reward'"
     result = of_text(path, "\n".join(lines("step,entropy,reward,reward")))
     assert result.error == ReadProblem("unreadable", f"{path}:1: {rule}")
-    unread = [line.replace(",0.25", ",0.25,1") for line in lines("step,entropy,reward,x")]
-    unread[0] += ",x"
+    unread = [f"{line},1" for line in lines("step,entropy,reward,x")]
+    unread[0] = "step,entropy,reward,x,x"
     assert of_text(path, "\n".join(unread)).n_valid == len(ROWS)
 
 
@@ -55,3 +57,36 @@ def test_a_parquet_file_whose_column_is_there_twice_is_a_row_beside_good_ones(
     assert refused.error == ReadProblem("unreadable", f"{twice}: {rule}")
     parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "x"]), twice)
     assert fitted(twice).n_valid == len(ROWS)
+
+
+def test_the_name_of_a_table_may_be_in_capitals(tmp_path: Path) -> None:
+    assert of_text(tmp_path / "LOG.CSV", "\n".join(lines())).n_valid == len(ROWS)
+
+
+@pytest.mark.parametrize("name", ["log.txt", "log", "log.tsv", "log.jsonl"])
+def test_a_table_under_another_name_is_told_the_name_that_is_read(
+    tmp_path: Path, name: str
+) -> None:
+    text = "\n".join(lines())
+    result = of_text(tmp_path / name, text.replace(",", "\t") if name == "log.tsv" else text)
+    assert result.error is not None
+    assert result.error.message.endswith(
+        "; a table with ',' between its columns is read by the name .csv"
+    )
+
+
+def test_files_that_are_compressed_or_in_wide_characters_are_named_as_such(tmp_path: Path) -> None:
+    text = "\n".join(lines())
+    packed, wide = tmp_path / "log.csv.gz", tmp_path / "wide.csv"
+    packed.write_bytes(gzip.compress(text.encode()))
+    wide.write_text(text, encoding="utf-16")
+    rule = "must not be compressed, is: gunzip it first"
+    assert fitted(packed).error == ReadProblem("unreadable", f"{packed}: {rule}")
+    rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+    assert fitted(wide).error == ReadProblem("unreadable", f"{wide}: {rule}")
+
+
+def test_a_header_alone_holds_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rule = "must hold a header and one line of as many fields a row, and holds none"
+    assert of_text(path, HEADER).error == ReadProblem("empty_input", f"{path}: {rule}")

@@ -131,7 +131,7 @@ class AlgorithmConfig:
     denominator: str = "tokens"
     """Of the summed loss: tokens (their mean), or constant (the most that a batch could hold)."""
     null_control: bool = False
-    """Permute the advantages inside each group: same magnitudes, no signal."""
+    """Permute whole conversations' advantages inside each group: the same ones, no signal."""
     clip_low: float = 0.2
     clip_high: float = 0.2
     adam_beta1: float = 0.9

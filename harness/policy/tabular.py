@@ -96,15 +96,17 @@ class TabularPolicy:
         by_logit[np.arange(len(acts)), acts] += 1
         return self._by_row(seen, by_logit * (weights[:, None] / temperature))
 
-    def entropy_gradient(self, seen: Observations, temperature: float) -> FloatArray:
-        """Gradient of the sum of the entropies at `seen` with respect to the table.
+    def entropy_gradient(
+        self, seen: Observations, temperature: float, weights: FloatArray
+    ) -> FloatArray:
+        """Gradient of the weighted sum of the entropies at `seen` with respect to the table.
 
         d H / d logit_a = -p_a (log p_a + H), the logits being those of the softmax.
         """
         log_p = self.log_probabilities(seen, temperature)
         p = np.exp(log_p)
         entropy = -(p * log_p).sum(axis=1, keepdims=True)
-        return self._by_row(seen, -p * (log_p + entropy) / temperature)
+        return self._by_row(seen, -weights[:, None] * p * (log_p + entropy) / temperature)
 
     def _by_row(self, seen: Observations, by_logit: FloatArray) -> FloatArray:
         """What falls to each row of the table, of shape (n, strategies) at the logits."""

@@ -96,7 +96,8 @@ def draws_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.ran
 
 
 def denominator(config: RunConfig, tokens: int) -> float:
-    """What the summed loss of a batch of so many tokens is divided by.
+    """What the summed loss of a batch of so many tokens is divided by; those of conversations that
+    failed are not among them.
 
     Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have held: a
     constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).

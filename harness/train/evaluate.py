@@ -30,13 +30,28 @@ def due(step: int, config: RunConfig) -> bool:
 
 
 def keys(users: int = USERS) -> list[ConversationKey]:
-    """The held-out conversations: the same users, and the same draws, at every level."""
+    """The held-out conversations: the same users, and the same draws of theirs, at every level."""
     return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(users)]
 
 
-def draws(wave: int = 0) -> np.random.Generator:
-    """The same at every evaluation, for the speaker of each wave."""
-    return np.random.default_rng([SEED, wave] if wave else SEED)
+def draws() -> np.random.Generator:
+    """The same at every evaluation, for a speaker that draws an act a reply."""
+    return np.random.default_rng(SEED)
+
+
+class ByTurn:
+    """The uniforms of a language model's evaluation, by wave and turn alone.
+
+    In one stream a further level would move those of every later turn at all levels.
+    """
+
+    def __init__(self, wave: int) -> None:
+        self._wave, self._turn = wave, 0
+
+    def random(self, shape: tuple[int, int]) -> FloatArray:
+        """Shape (conversations, tokens); a row is the same whatever rows come after it."""
+        self._turn += 1
+        return np.random.default_rng([SEED, self._wave, self._turn]).random(shape)
 
 
 def evaluate(config: RunConfig, speaker: Speaker | InWaves[Speaker]) -> dict[str, float]:
@@ -60,7 +75,7 @@ def finals(
 
     nan where the simulator failed.
 
-    `speaker` must draw from a generator of its own, `draws`, so that an evaluation
+    `speaker` must draw from `draws` or `ByTurn`, which are no run's own, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
     """
     levels = [getattr(config.levels, name) for name in LEVELS]

@@ -24,7 +24,7 @@ from harness.train.speaker import LanguageSpeaker
 def look(engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
     """eval/* and entropy/probe of `model` as it is, for which `engine` speaks."""
     speakers = [
-        LanguageSpeaker(engine, chat, config.policy, evaluate.draws(wave), start)
+        LanguageSpeaker(engine, chat, config.policy, evaluate.ByTurn(wave), start)
         for wave in range(waves(config))
     ]
     return {

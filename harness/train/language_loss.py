@@ -138,13 +138,9 @@ def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor, mark
     old = None if batch.old_logp is None else torch.cat([batch.old_logp[i] for i in part])
     drawn_by = batch.engine_logp
     engine = None if drawn_by is None else [logp for i in part for logp in drawn_by[i]]
-    return _Piece(
-        tokens,
-        advantage,
-        marks,
-        None if old is None else old.to(ids.device),
-        None if engine is None else torch.tensor(engine, device=ids.device),
-    )
+    old = None if old is None else old.to(ids.device)
+    noted = None if engine is None else torch.tensor(engine, device=ids.device)
+    return _Piece(tokens, advantage, marks, old, noted)
 
 
 def _learn(model: Any, states: Tensor, said: _Piece, how: Learning) -> _Learned:
@@ -158,12 +154,14 @@ def _learn(model: Any, states: Tensor, said: _Piece, how: Learning) -> _Learned:
         logp = drawn(log_p, said.tokens[at])
         treated, weight = _treated(logp.detach(), said, at, how)
         hot = entropies(log_p.detach())
-        _backward(log_p, logp, hot, weight * treated.loss.slope, how)
-        bonus = how.marks.bonus * float(hot.double().sum())
-        value += (float((weight * treated.loss.value).sum()) - bonus) / how.denominator
+        counted, bonuses = (said.marks.at(at).counted * by for by in (weight, how.marks.bonus))
+        slope = counted * treated.loss.slope / how.denominator
+        _backward(log_p, logp, hot, slope, bonuses / how.denominator)
+        losses = counted * treated.loss.value - bonuses * _numbers(hot)
+        value += float(losses.sum()) / how.denominator
         counts += [m.sum() for m in (treated.loss.low, treated.loss.high, treated.acted)]
-        same = how.temperature == 1
-        cold = hot if same else entropies(log_distribution(logits.detach(), 1.0))
+        warm = how.temperature != 1
+        cold = entropies(log_distribution(logits.detach(), 1.0)) if warm else hot
         found.append((logp.detach(), hot, cold))
     torch.autograd.backward(states, held.grad)
     logps, hots, colds = zip(*found, strict=True)
@@ -181,17 +179,17 @@ def _treated(logp: Tensor, said: _Piece, at: slice, how: Learning) -> tuple[Trea
 
 
 def _backward(
-    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: FloatArray, how: Learning
+    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: FloatArray, bonuses: FloatArray
 ) -> None:
     """d loss / d logp of the tokens drawn, and of H where there is a bonus for it, to the states.
 
     Through a log-softmax, -p (log p + H) at log p is the gradient of H.
     """
-    ends, slopes = [logp], [torch.from_numpy(slope / how.denominator).to(logp)]
-    if how.marks.bonus:
-        sure = log_p.detach()
+    ends, slopes = [logp], [torch.from_numpy(slope).to(logp)]
+    if bonuses.any():
+        sure, a_token = log_p.detach(), torch.from_numpy(bonuses).to(logp)[:, None]
         ends.append(log_p)
-        slopes.append(sure.exp() * (sure + entropy[:, None]) * (how.marks.bonus / how.denominator))
+        slopes.append(sure.exp() * (sure + entropy[:, None]) * a_token)
     torch.autograd.backward(ends, slopes)
 
 

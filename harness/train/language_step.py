@@ -33,6 +33,8 @@ class Spoken:
     """The conversations that a remedy had held, or that lost something by one."""
     groups: int
     """Held in all to fill the batch."""
+    known: BoolArray
+    """The conversations that have a reward."""
 
 
 @dataclass(slots=True)
@@ -92,8 +94,9 @@ def learning(
         start_logp=start if treatment.needs_start else None,
         draws=draws_of(config, step, REMEDY),
         touched=batch.touched[conversation],
+        lost=None if batch.known.all() else ~batch.known[conversation],
     )
-    total = denominator(config, len(drawn))
+    total = denominator(config, max(1, int(batch.known[conversation].sum())))
     return Learning(treatment, treatment.mark(tokens), config.policy.temperature, total)
 
 

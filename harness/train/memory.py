@@ -1,7 +1,8 @@
 """How much of a GPU a Hugging Face policy takes, by part, before anything is loaded.
 
-Activations after Korthikanti et al. (arXiv 2205.05198, section 4.1) without the attention scores,
-which are not kept: 34 bytes a token, layer and hidden unit; 2 where they are computed again.
+Activations are what autograd keeps of a Qwen3 block, counted on a CPU at three feed-forward sizes:
+so many bytes a token for each hidden unit and each feed-forward unit. (Korthikanti et al., arXiv
+2205.05198, section 4.1, come to 34 a hidden unit for another block and 16 bits throughout.)
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 
 from harness import engines
-from harness.config import RunConfig
+from harness.config import PolicyConfig, RunConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.language_loss import ROWS_AT_ONCE
@@ -23,7 +24,15 @@ USER_TOKENS = 64
 """What a user's turn and the template around it take, as a rule."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
-ACTIVATION_BYTES, RECOMPUTED_BYTES = 34, 2
+ACTIVATION_BYTES = {
+    ("float32", False): (49, 16),
+    ("float32", True): (49, 16),
+    ("bfloat16", False): (43, 9),
+    ("bfloat16", True): (33, 8),
+}
+"""Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn."""
+RECOMPUTED_BYTES = 5.0
+"""Of a hidden unit where a layer's are computed again, one layer at a time."""
 FULL_BYTES = 4
 
 
@@ -37,8 +46,7 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
     tokens = config.difficulty.turn_cap * (policy.max_turn_tokens + USER_TOKENS)
     heads = _key_value_width(shape)
     state_bytes = getattr(torch, policy.dtype).itemsize
-    a_unit = RECOMPUTED_BYTES if policy.gradient_checkpointing else ACTIVATION_BYTES
-    per_token = shape.num_hidden_layers * shape.hidden_size * a_unit
+    per_token = _kept_bytes(policy, shape)
     return {
         "weights": count * kept_bytes + (learning * FULL_BYTES if policy.lora_rank else 0),
         "start model": count * kept_bytes,
@@ -46,7 +54,7 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
         "optimiser": learning * 2 * FULL_BYTES,
         "keys and values": 2 * 2 * shape.num_hidden_layers * heads * state_bytes
         * trainer.conversations * tokens,
-        "activations": ROWS_AT_ONCE * tokens * per_token,
+        "activations": int(ROWS_AT_ONCE * tokens * per_token),
         "logits": LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES,
     }  # fmt: skip
 
@@ -77,6 +85,16 @@ def told(parts: Mapping[str, int]) -> str:
     """One line."""
     listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
     return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
+
+
+def _kept_bytes(policy: PolicyConfig, shape: Any) -> float:
+    """Of activations, a token."""
+    a_hidden, a_wide = ACTIVATION_BYTES[policy.dtype, policy.lora_rank > 0]
+    wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
+    a_layer = a_hidden * shape.hidden_size + a_wide * wide
+    if not policy.gradient_checkpointing:
+        return float(shape.num_hidden_layers * a_layer)
+    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * RECOMPUTED_BYTES)
 
 
 def _key_value_width(shape: Any) -> int:

@@ -43,6 +43,8 @@ class StepTokens:
     """Of this step alone, so that a resumed run draws the same."""
     touched: BoolArray | None = None
     """Tokens of conversations that a remedy had held or that lost something by one."""
+    lost: BoolArray | None = None
+    """Tokens of conversations that have no reward."""
 
 
 def knob(default: Any, low: float, high: float) -> Any:

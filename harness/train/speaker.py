@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from harness.config import PolicyConfig
 from harness.policy.chat import Chat
@@ -32,6 +33,14 @@ class Transcript:
     """The same under the start policy; empty without one."""
 
 
+class Uniforms(Protocol):
+    """A generator, or what stands for one."""
+
+    def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
+        """Numbers from 0 to 1, in the order of the rows."""
+        ...
+
+
 class LanguageSpeaker:
     """A policy in conversation with a batch of users; draws come from `draws` alone."""
 
@@ -40,7 +49,7 @@ class LanguageSpeaker:
         engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
-        draws: np.random.Generator,
+        draws: Uniforms,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""

@@ -91,7 +91,8 @@ def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Stan
     measured = time.monotonic()
     start = log_p_of_acts(TabularPolicy.start(), acts, temperature)
     touched = filled.put_in[acts.conversation]
-    batch = _to_learn_from(at, acts, trace, start, step, touched)
+    lost = ~np.isfinite(earned.rewards)[acts.conversation]
+    batch = _to_learn_from(at, acts, trace, start, step, touched, lost)
     done = update(at.policy, batch, at.treatment, config.trainer.updates_per_batch)
     treated = treatment.metrics(at.treatment, batch.marks, done.acted, filled.groups)
     values = {
@@ -125,13 +126,14 @@ def _to_learn_from(
     start_logp: FloatArray,
     step: int,
     touched: BoolArray,
+    lost: BoolArray,
 ) -> Batch:
-    """The batch with what the remedies choose of it."""
+    """The batch with what the remedies choose of it; `lost`: of talks without a reward."""
     config = at.course.config
     draws = draws_of(config, step, REMEDY)
     known = trace.logp, trace.advantage, trace.entropy_nats, start_logp
-    marks = at.treatment.mark(StepTokens(*known, draws, touched))
-    total = denominator(config, len(acts.act))
+    marks = at.treatment.mark(StepTokens(*known, draws, touched, lost if lost.any() else None))
+    total = denominator(config, max(1, int((~lost).sum())))
     return Batch(acts, trace.advantage, marks, config.policy.temperature, total)
 
 

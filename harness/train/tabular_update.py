@@ -49,14 +49,14 @@ def update(policy: TabularPolicy, batch: Batch, treatment: Treatment, passes: in
     """
     acts, temperature = batch.acts, batch.temperature
     old = log_p_of_acts(policy, acts, temperature)
-    shares, norm = [], 0.0
+    shares, norm, counted = [], 0.0, batch.marks.counted
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
         treated = treatment.loss(logp, old, batch.advantage, batch.marks)
-        slope = treated.loss.slope / batch.denominator
+        slope = counted * treated.loss.slope / batch.denominator
         gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
         if batch.marks.bonus:
-            by_entropy = policy.entropy_gradient(acts.seen, temperature)
+            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
             gradient -= batch.marks.bonus / batch.denominator * by_entropy
         norm = float(np.sqrt((gradient**2).sum()))
         policy = TabularPolicy(policy.table - treatment.algorithm.learning_rate * gradient)

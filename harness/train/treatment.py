@@ -35,12 +35,21 @@ class Marks:
     """What each added term goes by."""
     bonus: float = 0.0
     """What H is multiplied by."""
+    lost: BoolArray | None = None
+    """Those of conversations without a reward, which nothing is learned from; None for none."""
+
+    @property
+    def counted(self) -> FloatArray:
+        """1, but 0 where nothing is learned from the token."""
+        lost = np.zeros(len(self.weight), bool) if self.lost is None else self.lost
+        return np.where(lost, 0.0, 1.0)
 
     def at(self, places: slice | IntArray) -> Marks:
         """Those of some of the tokens."""
         terms = tuple(marks[places] for marks in self.terms)
         chosen, touched = self.chosen[places], self.touched[places]
-        return Marks(self.weight[places], chosen, touched, terms, self.bonus)
+        lost = None if self.lost is None else self.lost[places]
+        return Marks(self.weight[places], chosen, touched, terms, self.bonus, lost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +106,8 @@ class Treatment:
                 terms.append(method.mark(step))
                 chosen = chosen | (method.chooses & (terms[-1] != 0))
         touched = np.zeros_like(chosen) if step.touched is None else step.touched
-        return Marks(weight, chosen, touched, tuple(terms), self._bonus(step.entropy_nats))
+        bonus = self._bonus(step.entropy_nats)
+        return Marks(weight, chosen, touched, tuple(terms), bonus, step.lost)
 
     def loss(
         self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray, marks: Marks

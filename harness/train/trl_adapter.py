@@ -117,9 +117,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         split = [(row.ids[:n], row.ids[n:], [int(t > 0) for t in row.turn[n:]]) for row, n in parts]
         for prompt, completion, mask in split:
             if not (prompt and completion and len(mask) == len(completion) and any(mask)):
-                raise ValueError(
-                    "a conversation needs an opening, a reply and a mask as long as it"
-                )
+                rule = "a conversation needs an opening, a reply and a mask as long as it"
+                raise ValueError(rule)
         prompts, completions, masks = map(list, zip(*split, strict=True))
         return {
             "prompt_ids": prompts,
@@ -140,6 +139,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """The gradient is accumulated here; what TRL gets to call backward on has none."""
+        model.train(model.is_gradient_checkpointing)  # left by `talk`; else nothing is recomputed
         batch, how = _loss_batch(inputs, self._talk), self._talk.how
         with precision(self._config.policy, model.device.type):
             result = accumulate_gradient(model, batch, how)

@@ -36,7 +36,7 @@ def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> Batch:
 def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
     _, acts = talk(16)
     policy, temperature = some_policy(), 1.3
-    found = policy.entropy_gradient(acts.seen, temperature)
+    found = policy.entropy_gradient(acts.seen, temperature, np.ones(len(acts.act)))
     for place in map(tuple, np.argwhere(found)[::60]):
         shift = np.zeros_like(policy.table)
         shift[place] = 1e-6

@@ -102,3 +102,10 @@ def test_the_probe_is_half_openers_half_mid_conversation() -> None:
 
 def test_the_probe_does_not_repeat_itself() -> None:
     assert len({p.turns for p in probe.prefixes()}) == 64
+
+
+def test_a_further_level_moves_no_uniform_of_a_language_model() -> None:
+    few, more = evaluate.ByTurn(0), evaluate.ByTurn(0)
+    for _ in range(3):
+        np.testing.assert_array_equal(few.random((6, 4)), more.random((8, 4))[:6])
+    assert not np.array_equal(evaluate.ByTurn(1).random((6, 4)), evaluate.ByTurn(0).random((6, 4)))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import AutoConfig
+from transformers import AutoConfig, modeling_utils
 
 from harness import launch
 from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
@@ -177,6 +177,22 @@ def test_memory_is_saved_where_that_is_asked_for():
     asked = replace(SMALL, gradient_checkpointing=True)
     assert start.load(config(asked), "cpu").learner.is_gradient_checkpointing
     assert not start.load(config(SMALL), "cpu").learner.is_gradient_checkpointing
+
+
+@pytest.mark.slow
+def test_activations_are_computed_again_at_the_first_update(tmp_path, monkeypatch):
+    """Layers do that in training mode alone, and conversations are held out of it."""
+    again = []
+    plain = modeling_utils.checkpoint
+
+    def counted(*given, **named):
+        again.append(1)
+        return plain(*given, **named)
+
+    monkeypatch.setattr(modeling_utils, "checkpoint", counted)
+    run = make_run(tmp_path / "run", config(replace(SMALL, gradient_checkpointing=True)))
+    assert finish(run) == 0
+    assert again
 
 
 @pytest.mark.slow

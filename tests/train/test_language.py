@@ -18,6 +18,7 @@ from harness.train.language_loss import (
     own_log_probabilities,
 )
 from harness.train.losses import clipped
+from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.scoring import chunks, entropies, log_distribution
 from harness.train.token_rows import by_length
 from harness.train.treatment import Marks, Treatment
@@ -149,3 +150,30 @@ def test_grouping_by_length_is_a_partition_in_order(lengths: list[int], size: in
     assert sorted(flat) == list(range(len(lengths)))
     assert [lengths[i] for i in flat] == sorted(lengths)
     assert all(len(group) == size for group in groups[:-1])
+
+
+def test_conversations_without_a_reward_are_left_out_whatever_is_added_to_the_loss(
+    model: Any,
+) -> None:
+    """As if they had not been held: their tokens neither add nor are counted."""
+    whole, kept = batch(), [0, 2, 3, 5, 6, 7, 9]
+    sizes = [sum(row) for row in whole.own]
+    lost = np.repeat([n not in kept for n in range(len(sizes))], sizes)
+    start = np.random.default_rng(5).normal(-2.5, 0.5, len(lost))
+    treated = Treatment(AlgorithmConfig(), (ReferenceKl(0.5),))
+
+    def gradient(given: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
+        none = np.zeros((2, len(start_logp)), bool)
+        marks = Marks(np.ones(len(start_logp)), *none, (start_logp,), 0.3, lost)
+        model.zero_grad()
+        result = accumulate_gradient(model, given, Learning(treated, marks, 1.3, tokens))
+        return result.value, torch.cat([p.grad.flatten() for p in model.parameters()]).clone()
+
+    part = LossBatch(*([column[n] for n in kept] for column in (whole.ids, whole.own)),
+                     [whole.advantage[n] for n in kept], None)  # fmt: skip
+    tokens = int((~lost).sum())
+    value, slope = gradient(whole, start, lost, tokens)
+    wanted_value, wanted = gradient(part, start[~lost], None, tokens)
+    assert value == pytest.approx(wanted_value, rel=1e-6)
+    torch.testing.assert_close(slope, wanted, rtol=1e-4, atol=1e-6)
+    assert slope.abs().max() > 1e-4

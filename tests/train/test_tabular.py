@@ -19,6 +19,7 @@ from harness.simulator.protocol import ConversationKey
 from harness.train.__main__ import attempt
 from harness.train.conversation import Conversation, hold
 from harness.train.losses import clipped
+from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.tabular import probe_entropy_nats
 from harness.train.tabular_speaker import Acts, TabularSpeaker
 from harness.train.tabular_update import Batch, Update
@@ -180,3 +181,24 @@ def test_it_learns_on_easy_users(tmp_path: Path) -> None:
     assert np.mean(reward[-15:]) > np.mean(reward[:10]) + 0.06
     assert rows[-1]["eval/easy/reward"] > rows[0]["eval/easy/reward"] + 0.06
     assert np.mean([r["entropy"] for r in rows[-15:]]) < 1.8
+
+
+def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> None:
+    """As if their conversations had not been held."""
+    _, acts = talk()
+    draws = np.random.default_rng(2)
+    lost = np.isin(acts.conversation, [1, 7, 8, 30])
+    advantage, start = draws.normal(size=len(lost)), draws.normal(-2, 0.3, len(lost))
+    treated = Treatment(tabular(algorithm={"learning_rate": 2.0}).algorithm, (ReferenceKl(0.5),))
+
+    def after(kept: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+        seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])
+        some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
+                       reply=acts.reply[kept])  # fmt: skip
+        none = np.zeros((2, len(some.act)), bool)
+        marks = Marks(np.ones(len(some.act)), *none, (start[kept],), 0.3, given)
+        batch = Batch(some, advantage[kept], marks, 1.3, int((~lost).sum()))
+        return treated_update(TabularPolicy.start(), batch, treated, 2).policy.table
+
+    everything = np.ones(len(lost), bool)
+    np.testing.assert_allclose(after(everything, lost), after(~lost, None), atol=1e-12)

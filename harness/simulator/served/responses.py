@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -13,6 +14,8 @@ from harness.simulator.served.redaction import Redact
 
 LARGEST_BYTES = 1_000_000
 LARGEST_ERROR_BYTES = 100_000
+MOST_TOKENS = 10**7
+"""Of one call; a larger count is none."""
 NO_KEY = "none"
 """Sent where the endpoint needs no key; the client must have one."""
 
@@ -23,7 +26,7 @@ class Completion:
 
     content: str
     tokens: int | None
-    """Of prompt and answer, as the endpoint counts them."""
+    """Of prompt and answer, as the endpoint counts them; None for what can be no count."""
     model: str | None
     """What it says that it is."""
     build: str | None
@@ -61,12 +64,13 @@ def retry_after_s(headers: Any) -> float | None:
     if text is None:
         return None
     try:
-        return max(0.0, float(text))
+        seconds = float(text)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
         return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError, TypeError):
         return None
 
 
@@ -76,8 +80,7 @@ def completion(data: bytes, redact: Redact) -> Completion:
         found = json.loads(redact(data.decode("utf-8-sig")))
         choice = found["choices"][0]
         content = choice["message"]["content"]
-        usage = found.get("usage") or {}
-        tokens = usage.get("total_tokens")
+        tokens = (found.get("usage") or {}).get("total_tokens")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         start = redact(data.decode(errors="replace"))[:60]
         raise Fault("malformed", f"no chat completion: {start!r}") from error
@@ -88,7 +91,8 @@ def completion(data: bytes, redact: Redact) -> Completion:
     if not isinstance(content, str):
         raise Fault("malformed", f"content must be text, got {content!r:.40}")
     origin = (_name(found, "model", redact), _name(found, "system_fingerprint", redact))
-    return Completion(redact(content), tokens if type(tokens) is int else None, *origin)
+    counted = type(tokens) is int and 0 <= tokens <= MOST_TOKENS
+    return Completion(redact(content), tokens if counted else None, *origin)
 
 
 def _name(found: Any, field: str, redact: Redact) -> str | None:

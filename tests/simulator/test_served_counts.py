@@ -1,0 +1,37 @@
+"""Numbers of the endpoint that cannot be: none ends the run, and none makes it wait for ever."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from harness.simulator.served.responses import retry_after_s
+from tests.simulator.endpoint import completion, play, response
+from tests.simulator.served import talk_with
+
+
+def counted(body, tokens) -> bytes:
+    """A good answer that cost so much, by its own word."""
+    found = json.loads(completion(play(body)).split(b"\r\n\r\n", 1)[1])
+    return response(json.dumps(found | {"usage": {"total_tokens": tokens}}))
+
+
+@pytest.mark.parametrize("tokens", [10**400, 10**7 + 1, -5, 1e9, True, "7", None])
+def test_a_count_of_tokens_that_cannot_be_is_none(tokens):
+    turns, tally, _ = talk_with(lambda n, b: counted(b, tokens), tokens_per_minute=10**9)
+    assert turns[-1].ended == "cap"
+    assert tally.tokens == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Mon, 01 Jan 2026 00:00:00 +99999999999999999999", "Mon, 01 Jan 99999 00:00:00 GMT"),
+        *("Mon, 01 Jan 2026 00:00:00 -9959", "Fri, 31 Dec 9999 23:59:59 -2359", "1 1 1 1", ""),
+        *("Mon, 01 Jan 0001 00:00:00 +2359", "nan", "inf", "9" * 5000),
+    ],
+)
+def test_a_date_that_cannot_be_asks_for_no_wait_that_cannot_be(text):
+    wait_s = retry_after_s({"retry-after": text})
+    assert wait_s is None or 0 <= wait_s < 10**12

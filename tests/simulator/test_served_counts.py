@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
@@ -17,7 +18,9 @@ def counted(body, tokens) -> bytes:
     return response(json.dumps(found | {"usage": {"total_tokens": tokens}}))
 
 
-@pytest.mark.parametrize("tokens", [10**400, 10**7 + 1, -5, 1e9, True, "7", None])
+@pytest.mark.parametrize(
+    "tokens", [10**400, 10**7 + 1, -5, 1e9, True, "7", None], ids=lambda t: repr(t)[:9]
+)
 def test_a_count_of_tokens_that_cannot_be_is_none(tokens):
     turns, tally, _ = talk_with(lambda n, b: counted(b, tokens), tokens_per_minute=10**9)
     assert turns[-1].ended == "cap"
@@ -35,3 +38,12 @@ def test_a_count_of_tokens_that_cannot_be_is_none(tokens):
 def test_a_date_that_cannot_be_asks_for_no_wait_that_cannot_be(text):
     wait_s = retry_after_s({"retry-after": text})
     assert wait_s is None or 0 <= wait_s < 10**12
+
+
+def test_a_false_count_of_tokens_holds_no_call_back_for_longer_than_a_true_one_could():
+    """10 million tokens at 200 million a minute would be 3 s of waiting after each call."""
+    began = time.monotonic()
+    turns, tally, _ = talk_with(lambda n, b: counted(b, 10**7), tokens_per_minute=2 * 10**8)
+    assert turns[-1].ended == "cap"
+    assert (tally.calls, tally.tokens) == (6, 6 * 10**7)
+    assert time.monotonic() - began < 3

@@ -6,10 +6,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from harness.simulator.served.requests import Request
 from harness.simulator_config import SimulatorConfig
 
 CHARACTERS_A_TOKEN = 4
 """Of English, roughly; corrected by what the endpoint says was used."""
+MOST_TOKENS_A_CHARACTER = 4
+"""A byte each: a false count must not make a run wait for ever."""
+
+
+def tokens_of(request: Request, max_tokens: int) -> tuple[float, int]:
+    """What a call is expected to use, and the most that it can with its answer."""
+    characters = sum(len(message["content"]) for message in request.messages())
+    return characters / CHARACTERS_A_TOKEN, characters * MOST_TOKENS_A_CHARACTER + max_tokens
 
 
 class Allowance:

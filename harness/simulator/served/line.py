@@ -22,7 +22,7 @@ from harness.simulator.served.answerer import Answerer
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import Fault, tries
 from harness.simulator.served.journal import Journal
-from harness.simulator.served.limits import CHARACTERS_A_TOKEN, Limits
+from harness.simulator.served.limits import Limits, tokens_of
 from harness.simulator.served.requests import Request
 from harness.simulator.served.tally import Tally
 from harness.simulator_config import SimulatorConfig
@@ -157,7 +157,7 @@ class Line:
         """One try, within the limits."""
         if self._endpoint is None or self._limits is None:
             self._endpoint, self._limits = Endpoint(self.config), Limits(self.config)
-        expected = sum(len(m["content"]) for m in request.messages()) / CHARACTERS_A_TOKEN
+        expected, most = tokens_of(request, self.config.max_tokens)
         async with self._limits.call(expected):
             began = time.monotonic()
             self._tally.calls += 1
@@ -166,7 +166,7 @@ class Line:
         self.answerer.heard(done.model, done.build)
         if done.tokens is not None:
             self._tally.tokens += done.tokens
-            self._limits.tokens.correct(done.tokens - expected)
+            self._limits.tokens.correct(min(done.tokens, most) - expected)
         return done.content
 
     def _wait_s(self, made: int, retry_after_s: float | None) -> float:

@@ -25,7 +25,8 @@ def execute(dirs: Sequence[str], number: int, launcher_pid: int, if_failed: IfFa
             signal.signal(stop, lambda *_: None)
     local = launcher_pid in (os.getpid(), os.getppid())
     outcome = trying.execute(path, if_failed.retries) if local else _execute_away(path, if_failed)
-    if outcome.status == "failed" and (if_failed.stop or breaker.trips(dirs)):
+    gave_up = breaker.gave_up(outcome.status, outcome.reason)
+    if gave_up and (if_failed.stop or breaker.trips(dirs)):
         stops.request(path.parent, stops.NO_NEW_RUNS)
     return outcome
 

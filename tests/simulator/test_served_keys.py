@@ -79,3 +79,20 @@ def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
         began = time.process_time()
         redact(text * (100_000 // len(text)))
         assert time.process_time() - began < 2
+
+
+def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch):
+    monkeypatch.setenv("A_KEY", KEY)
+    for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
+        monkeypatch.setenv(f"OPENAI_{name}", "another-service")
+    custom = "X-Mine: another-service\nHost: another-service\nAuthorization: another-service"
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
+    with serving() as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
+        reach(line)
+    (sent,) = endpoint.headers
+    host = endpoint.url.removeprefix("http://").removesuffix("/v1")
+    own = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
+    assert own.items() <= sent.items()
+    assert set(sent) - set(own) == {
+        "accept", "accept-encoding", "content-type", "content-length"}  # fmt: skip
+    assert "another-service" not in str(sent)

@@ -34,6 +34,12 @@ from harness.simulator_config import SimulatorConfig
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
 """A pool looks through all its connections at each call: eight small ones cost a fifth less."""
+HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Content-Type": "application/json",
+    "User-Agent": "harness",
+}
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -163,17 +169,24 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
             raise fault
         response.stream = Bounded(response.stream)
 
+    async def send(request: Any) -> None:
+        """With our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
+        and OPENAI_PROJECT_ID hold, which may be credentials of another service.
+        """
+        given = {**HEADERS, "Authorization": f"Bearer {key}"}
+        plain = type(request)(request.method, request.url, headers=given, content=request.content)
+        request.headers = plain.headers
+
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=config.base_url,
         max_retries=0,
         timeout=config.deadline_s,
-        default_headers={"Accept-Encoding": "identity"},
-        http_client=_http_client(config.base_url, look),
+        http_client=_http_client(config.base_url, {"request": [send], "response": [look]}),
     )
 
 
-def _http_client(base_url: str, look: Any) -> Any:
+def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
     """Raises ConfigError for a proxy that the client cannot use."""
     import openai
 
@@ -183,7 +196,7 @@ def _http_client(base_url: str, look: Any) -> Any:
             follow_redirects=False,
             trust_env=trust_env,
             verify=_trusted(trust_env),
-            event_hooks={"response": [look]},
+            event_hooks=event_hooks,
         )
     except (ImportError, ValueError, _transport().InvalidURL) as error:
         raise ConfigError(

@@ -20,6 +20,7 @@ from typing import Any
 from harness.errors import DataError
 from harness.records import atomic, plain_file
 from harness.simulator.served.requests import Request
+from harness.simulator_config import SIMULATOR_FAULTS
 
 Entry = dict[str, Any]
 OPENINGS, BEFORE = "openings.jsonl", "before.jsonl"
@@ -81,6 +82,8 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
     plain_file.refuse_link(path)
     if not path.exists():
         return
+    if not path.is_file():  # reading a pipe would wait for ever
+        raise DataError(f"{path}: cannot be read: must be a regular file, and is not")
     with atomic.storage(path):
         lines = path.read_bytes().splitlines(keepends=True)
         if lines and not lines[-1].endswith(b"\n"):
@@ -89,7 +92,18 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
     for number, line in enumerate(lines, start=1):
         try:
             entry = json.loads(line)
-            yield entry["id"], entry
-        except (ValueError, LookupError, TypeError) as error:
-            rule = "each line must be an entry of the journal"
-            raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}") from error
+            sound = isinstance(entry, dict) and _is_sound(entry)
+        except (ValueError, RecursionError):
+            sound = False
+        if not sound:
+            rule = "each line must be an entry of the journal, with an id and content or a fault"
+            raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}")
+        yield entry["id"], entry
+
+
+def _is_sound(entry: Entry) -> bool:
+    """Whether it has what is read of it: an id, and either a content or a fault of ours."""
+    content, fault = entry.get("content"), entry.get("fault")
+    said = isinstance(content, str) and "fault" not in entry
+    lost = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry
+    return isinstance(entry.get("id"), str) and (said or lost)

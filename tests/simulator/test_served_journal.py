@@ -63,6 +63,12 @@ def test_a_link_in_its_place_is_refused(endpoint, tmp_path, name):
     assert mine.read_text() == ""
 
 
+def read_again(folder):
+    journal = Journal()
+    journal.keep_in(folder)
+    journal.at_step(1, binding=True)
+
+
 DAMAGED = (
     *("[1]", "5", "{}", "[" * 100_000, '{"id": "x"}', '{"id": [1], "content": "x"}', "\udcff"),
     *('{"id": "x", "content": 5}', '{"id": "x", "fault": ["server"]}', '{"content": "x"}'),
@@ -75,20 +81,16 @@ DAMAGED = (
 @pytest.mark.parametrize("name", [BEFORE, OPENINGS, "step-00001.jsonl"])
 def test_a_damaged_line_is_named(tmp_path, name, line):
     (tmp_path / name).write_bytes(line.encode(errors="surrogateescape") + b"\n")
-    journal = Journal()
     with pytest.raises(DataError, match=rf"{name}:1: each line must be an entry .* got b'"):
-        journal.keep_in(tmp_path)
-        journal.at_step(1, binding=True)
+        read_again(tmp_path)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 @pytest.mark.parametrize("name", [OPENINGS, "step-00001.jsonl"])
 def test_what_is_no_regular_file_is_refused_at_once(tmp_path, name, make):
     make(tmp_path / name)
-    journal = Journal()
     with pytest.raises(DataError, match=f"{name}: cannot be read: must be a regular file"):
-        journal.keep_in(tmp_path)
-        journal.at_step(1, binding=True)
+        read_again(tmp_path)
 
 
 @pytest.mark.parametrize("lost", ["open", "reply"])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness import keys, launch
+from harness.config import RunConfig
 from harness.errors import ConfigError
 from harness.grammar import parse
 from harness.keys import Word
@@ -117,8 +118,35 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
         best=file.best,
         rival=file.rival,
     )
+    _refuse_without_null(str(file.path), stated, points)
     own_words = {key: word for key, word in given.items() if key in common}
     return Planned(name, stated, points, _texts(own_words), _texts(launcher))
+
+
+def _refuse_without_null(
+    where: str, stated: Stated, points: Mapping[str, Mapping[int, Point]]
+) -> None:
+    """Raise ConfigError for a link that no run could decide: net of null controls that none is."""
+    planned = {who(point) for runs in points.values() for point in runs.values()}
+    lacking = [
+        arm
+        for arm, runs in points.items()
+        if any(_null_of(point.config) not in planned for point in runs.values())
+    ]
+    for link in (*stated.links, *stated.checks):
+        sides = [arm for arm in (link.arm, link.against) if arm]
+        own = [arm for side in sides for arm in stated.best.get(side, [side]) if arm in lacking]
+        if link.net_of_null and own:
+            rule = f"net_of_null needs null controls of {' and '.join(own)}, which no arm is"
+            raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true makes them")
+
+
+def _null_of(config: RunConfig) -> tuple[str, int] | None:
+    """Who the null control of such a run would be; None of one that is a null control itself."""
+    if config.algorithm.null_control:
+        return None
+    without_signal = replace(config.algorithm, null_control=True)
+    return config_file.config_hash(replace(config, algorithm=without_signal)), config.seed
 
 
 def _texts(words: Mapping[str, Word]) -> tuple[str, ...]:

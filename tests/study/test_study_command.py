@@ -148,6 +148,11 @@ FILES = {
         ("  hard: [", "  medium_null: []\nnull_controls: true\n#"),
         "makes an arm of that name",
     ),
+    "net of no null": (
+        ("margin: 0.05", "margin: 0.05, net_of_null: true"),
+        "hard gains less: net_of_null needs null controls of hard and medium, which no arm is; "
+        "null_controls: true makes them",
+    ),
     "an arm twice": (
         ("  hard: [", "  medium: []\n  hard: ["),
         ":8: must have each key once, got m",

@@ -9,6 +9,7 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString, Sweep
+from hydra.errors import HydraException
 
 from harness import keys
 from harness.errors import ConfigError
@@ -39,6 +40,9 @@ def _word(text: str, parser: OverridesParser) -> Word:
         values, texts = _values(override)
     except ValueError as error:  # range(1,5,0)
         raise ConfigError(f"{text}: {error}") from error
+    except HydraException as error:  # where nobody composes, no group has options
+        rule = "glob() stands for options of a group, and only a sweep tries several"
+        raise ConfigError(f"{text}: {rule}") from error
     swept = override.is_sweep_override()
     return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
 

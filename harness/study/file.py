@@ -186,6 +186,9 @@ def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> No
     """A link may hang on any check, a check on one before it."""
     known = [check.name for check in asked]
     for link in (*links, *asked):
+        if link.given is not None and not known:
+            rule = "names a check, and the file has no checks"
+            raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
         if link.given is not None:
             checks.one_of(f"{path}: {link.name}.given", link.given, known)
     for place, check in enumerate(asked):

@@ -12,6 +12,8 @@ from harness.errors import ConfigError
 from harness.grammar import parse
 
 TIMES = re.compile(r"([a-z_0-9.]+)=\*(.*)")
+BOUNDED = re.compile(r"[^eE]*([eE][+-]?\d{1,3})?")
+"""A longer exponent would be written out in full, which does not end."""
 RULE = "behind * must stand a number, as in *3 or *1/3"
 
 
@@ -47,6 +49,8 @@ def _product(config: Any, key: str, times: str) -> int | float:
         rule = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
         raise ConfigError(f"{key}=*{times}: {rule}")
     try:
+        if not BOUNDED.fullmatch(times):
+            raise ValueError(times)
         product = Fraction(times) * Fraction(value)
         whole = isinstance(value, int) and product.denominator == 1
         return int(product) if whole else float(product)

@@ -134,7 +134,14 @@ FILES = {
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
         "c.given must be a check that stands before it, got 'c'",
     ),
-    "no such check": (("margin: 0.05", "margin: 0.05, given: nothing"), "given must be one of"),
+    "no such check": (
+        ("margin: 0.05}", f"margin: 0.05, given: nothing}}\nchecks: {{c: {{{CHECK}}}}}"),
+        "hard gains less.given must be one of c, got 'nothing'",
+    ),
+    "no checks at all": (
+        ("margin: 0.05", "margin: 0.05, given: l"),
+        "hard gains less.given names a check, and the file has no checks, got 'l'",
+    ),
     "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),

@@ -44,6 +44,8 @@ ONLY = "only a number of the config itself is multiplied, no choice, seed or rem
         (f"{RATE}=*fast", f"{RATE}=*fast: {times.RULE}, got 'fast'"),
         (f"{RATE}=*1/0", f"{RATE}=*1/0: {times.RULE}, got '1/0'"),
         (f"{RATE}=*1e400", f"{RATE}=*1e400: {times.RULE}, got '1e400'"),
+        (f"{RATE}=*1e999999999", f"{RATE}=*1e999999999: {times.RULE}, got '1e999999999'"),
+        (f"{RATE}=*1e-99_999_999", f"{RATE}=*1e-99_999_999: {times.RULE}, got '1e-99_999_999'"),
         ("algorithm.null_control=*2", f"algorithm.null_control=*2: {ONLY}"),
         ("seed=*2", f"seed=*2: {ONLY}"),
         (

@@ -7,14 +7,20 @@ from typing import Annotated
 
 import typer
 
-from harness.options import AsJson, DryRun, Overrides
+from harness.options import AsJson, DryRun, Overrides, a_path
 
 
 def study(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of sweeps/studies/NAME.yaml.")] = "",
     overrides: Overrides = None,
     folder: Annotated[
-        Path | None, typer.Option("--dir", help="Default runs/study-NAME-HASH; made if need be.")
+        Path | None,
+        typer.Option(
+            "--dir",
+            metavar="PATH",
+            parser=a_path,
+            help="Default runs/study-NAME-HASH; made if need be.",
+        ),
     ] = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,

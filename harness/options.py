@@ -8,6 +8,14 @@ from typing import Annotated
 
 import typer
 
+
+def a_path(text: str) -> Path:
+    """Raises BadParameter for '', which pathlib takes for the current folder."""
+    if not text:
+        raise typer.BadParameter("must name a file or a folder, got ''")
+    return Path(text)
+
+
 Overrides = Annotated[
     list[str] | None,
     typer.Argument(
@@ -16,15 +24,21 @@ Overrides = Annotated[
         help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
     ),
 ]
-RunOrSweep = Annotated[  # readable=False: that it is read is for us to say, with our exit code
+RunOrSweep = Annotated[
     Path,
-    typer.Argument(metavar="DIR", readable=False, help="A run's folder or a sweep's."),
+    typer.Argument(metavar="DIR", parser=a_path, help="A run's folder or a sweep's."),
 ]
 Logs = Annotated[
-    list[Path], typer.Argument(metavar="PATH", readable=False, help="Runs, sweeps, or logs.")
+    list[Path], typer.Argument(metavar="PATH", parser=a_path, help="Runs, sweeps, or logs.")
 ]
 Results = Annotated[
-    Path | None, typer.Option("--out", help="Results folder; default law/ in the first PATH.")
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        parser=a_path,
+        help="Results folder; default law/ in the first PATH.",
+    ),
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
 Retries = Annotated[
@@ -32,7 +46,10 @@ Retries = Annotated[
     typer.Option(metavar="N", min=0, max=20, help="Of a run whose endpoint or disk failed it."),
 ]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show what the user takes from a reply.")]
-Cards = Annotated[Path, typer.Option("--out", help="Results folder.", show_default=True)]
+Cards = Annotated[
+    Path,
+    typer.Option("--out", metavar="PATH", parser=a_path, help="Results folder.", show_default=True),
+]
 ForecastFrom = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Fit the first SHARE, say 0.36; predict the end."),

@@ -47,6 +47,10 @@ def written(path, *rows):
         (json.dumps({**JO, "persona": None}), "persona must be text, got None"),
         (json.dumps(JO | {"intention": "hugs"}), "intention must be one of praise, .*got 'hugs'"),
         (json.dumps(JO | {"split": "test"}), "split must be one of train, held_out, got 'test'"),
+        *((json.dumps(JO | {field: value}), rf"{field} must be one of {allowed}, .*, got {got}")
+          for field, allowed in (("intention", "praise"), ("temperament", "negative"),
+                                 ("split", "train"))
+          for value, got in ((5, 5), ([[]], r"\[\[\]\]"), (float("nan"), "nan"), ({}, r"\{\}"))),
         (json.dumps(JO | {"id": "u1"}), "id must be found once, got 'u1' again"),
     ],
 )  # fmt: skip

@@ -61,6 +61,10 @@ def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tm
         ({"task": "你想睡觉"}, "task must be one of .*, got '你想睡觉'"),
         ({"main_cha": "开朗型"}, "main_cha must be one of 负面型, 被动型, 回避型, got"),
         ({"player": None}, "player must be text, got None"),
+        ({"cha_group": 5}, "cha_group must be a list of texts, got 5"),
+        ({"cha_group": True}, "cha_group must be a list of texts, got True"),
+        ({"cha_group": "abc"}, "cha_group must be a list of texts, got 'abc'"),
+        ({"cha_group": [["x"]]}, r"cha_group must be a list of texts, got \[\['x'\]\]"),
         ({"scene": "## 背景"}, "scene must tell what happened, got '## 背景'"),
     ],
 )

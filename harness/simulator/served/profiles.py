@@ -177,6 +177,10 @@ def _choice(
     where: str, field: str, values: Mapping[str, Any], allowed: Sequence[str]
 ) -> str | None:
     given = values.get(field)
-    if given is not None:
-        one_of(f"{where}: {field}", given, allowed)
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        rule = f"{field} must be one of {', '.join(allowed)}"
+        raise ConfigError(f"{where}: {rule}, got {given!r:.40}")
+    one_of(f"{where}: {field}", given, allowed)
     return given

@@ -50,7 +50,9 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
     card, scene = (_text(where, field, values) for field in ("player", "scene"))
     one_of(f"{where}: task", _text(where, "task", values), INTENTION_OF)
     one_of(f"{where}: main_cha", _text(where, "main_cha", values), TEMPERAMENT_OF)
-    traits = values.get("cha_group") or []
+    traits = values.get("cha_group", [])
+    if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
+        raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
     told, reactions = _halves(scene)
     facts = [cleaned(where, "facts", line) for line in told]
     if not facts:
@@ -60,7 +62,7 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
         id=cleaned(where, "id", _text(where, "id", values)),
         persona=persona,
         facts=tuple(facts),
-        about=cleaned(where, "about", "\n".join([card, *map(str, traits)])),
+        about=cleaned(where, "about", "\n".join([card, *traits])),
         moved_by=cleaned(where, "moved_by", "\n".join(reactions)),
         intention=INTENTION_OF[values["task"]],
         temperament=TEMPERAMENT_OF[values["main_cha"]],

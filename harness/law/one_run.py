@@ -69,21 +69,29 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     except ReadError as error:
         return _failed(run, error.problem, {})
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
-    if len(cleaned.points) == 0:
-        return _failed(run, _nothing_valid(table, cleaned), cleaned.dropped)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
+    if len(cleaned.points) == 0:
+        return _failed(run, _nothing_valid(log, cleaned), cleaned.dropped)
     result = _result(run, who, log, cleaned, choice)
     replicate = replicates.of(table, chosen.entropy, chosen.reward, cleaned)
     return Analysed(result, _series(run, who, cleaned), replicate)
 
 
-def _nothing_valid(table: Table, cleaned: Cleaned) -> ReadProblem:
+def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
     reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
     line = min((min(lines) for lines in cleaned.first_lines.values()), default=1)
     rule = "a valid row has a finite step, an entropy in [0, 20] and a finite reward"
-    message = f"{table.path}:{line}: {rule}; left out: {reasons or 'every row, not evaluated'}"
+    left_out = f"left out: {reasons or 'every row, not evaluated'}"
+    names = ("step", log.entropy, log.reward)
+    first = ", ".join(f"{name} {_of_first_row(log.table, name)}" for name in names)
+    message = f"{log.table.path}:{line}: {rule}; {left_out}; the first row has {first}"
     return ReadProblem("no_valid_rows", message)
+
+
+def _of_first_row(table: Table, name: str) -> str:
+    fault = reading.FAULTS[table.faults[name][0]]
+    return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
 def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int]) -> Analysed:

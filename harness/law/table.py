@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,8 @@ class Table:
     """Every key seen in any row, and `step` where the log has one under another name."""
     damage: Places
     """Lines that are no rows."""
+    first: Mapping[str, str] = field(default_factory=dict)
+    """Column -> what the first row of the file has there, where that may be no number."""
 
 
 def ours(names: Sequence[str]) -> bool:
@@ -76,6 +79,7 @@ def from_rows(path: Path, read: Rows, wanted: Sequence[str]) -> Table:
         {column: faults[name] for column, name in named.items()},
         tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
         read.damage,
+        {column: reprlib.repr(read.rows[0].get(name)) for column, name in named.items()},
     )
     return joined(table) if read.scattered or not ours(names) else table
 

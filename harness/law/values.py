@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def _number(value: Any) -> float | str:
     """A finite float, or one of FAULTS."""
     if value is None:
         return "null"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         return "wrong_type"
     try:
         number = float(value)

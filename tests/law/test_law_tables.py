@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -90,3 +91,35 @@ def test_a_header_alone_holds_no_row(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
     rule = "must hold a header and one line of as many fields a row, and holds none"
     assert of_text(path, HEADER).error == ReadProblem("empty_input", f"{path}: {rule}")
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    columns = {
+        name: [Decimal(f"{row[name]:.6f}") for row in ROWS] for name in ("entropy", "reward")
+    }
+    parquet.write_table(pa.table({"step": [row["step"] for row in ROWS], **columns}), path)
+    plain = of_text(tmp_path / "log.csv", "\n".join(lines()))
+    assert fitted(path).to_json() | {"run": ""} == plain.to_json() | {"run": ""}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_where_every_row_is_left_out_the_first_is_shown(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"log.{ending}"
+    if ending == "csv":
+        path.write_text("step,entropy,reward\n1,12%,0.5\n2,13%,0.5\n")
+    elif ending == "jsonl":
+        path.write_text('{"step": 1, "entropy": "12%", "reward": 0.5}\n')
+    else:
+        parquet.write_table(pa.table({"step": [1], "entropy": ["12%"], "reward": [0.5]}), path)
+    result = fitted(path)
+    assert result.error is not None
+    shown = "; the first row has step 1, entropy '12%', reward 0.5"
+    assert result.error.message.replace("1.0", "1").endswith(shown)
+
+
+def test_a_number_out_of_range_is_shown_too(tmp_path: Path) -> None:
+    text = "step,entropy,reward\n1,250,0.5"
+    result = of_text(tmp_path / "log.csv", text)
+    assert result.error is not None
+    assert result.error.message.endswith("; the first row has step 1, entropy 250, reward 0.5")

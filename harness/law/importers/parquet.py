@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
         {column: faults for column, (_, faults) in found.items()},
         tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
         {},
+        {c: reprlib.repr(read[name][0].as_py()) for c, name in named.items() if name in present},
     )
     return rows if tables.ours(names) else tables.joined(rows)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -31,8 +29,7 @@ def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> No
     again = next((name for name, n in Counter(p.id for p in found).items() if n > 1), None)
     if again is not None:
         raise ConfigError(f"{out}: id must be found once, got {again!r} again")
-    rows = (json.dumps(dataclasses.asdict(p), ensure_ascii=False) + "\n" for p in found)
-    atomic.write_text(out, "".join(rows))
+    atomic.write_text(out, "".join(profiles.row(profile) + "\n" for profile in found))
     for line in summary(found, str(out)):
         print(line)
 

@@ -27,6 +27,9 @@ NPC给出具体办法时，小舟的emotion上升。
 """
 
 
+LINE = "他想过搬店，但是钱不够。\n"
+
+
 def published(**values):
     task = "你想获得能真实帮助你解决当下困境的建议"
     given = {"id": "a", "player": CARD, "scene": SCENE, "main_cha": "回避型",
@@ -65,6 +68,10 @@ def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tm
         ({"cha_group": True}, "cha_group must be a list of texts, got True"),
         ({"cha_group": "abc"}, "cha_group must be a list of texts, got 'abc'"),
         ({"cha_group": [["x"]]}, r"cha_group must be a list of texts, got \[\['x'\]\]"),
+        ({"id": "\x1b"}, r"id must have words, got ''"),
+        ({"scene": LINE * 61}, r"facts must be a list of 1 to 60 texts, got \["),
+        ({"scene": (LINE[:-2] + "很" * 900 + "\n") * 50}, "a line must be at most 100,000 bytes"),
+        ({"scene": "user:\n" * 10 + "。" * 26}, "scene must tell what happened, got 'user:"),
         ({"scene": "## 背景"}, "scene must tell what happened, got '## 背景'"),
     ],
 )
@@ -93,3 +100,13 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
     assert len(profiles.known(str(tmp_path / "dealt.jsonl"))) == 43
     with pytest.raises(ConfigError, match="must be a new file, and is there already"):
         profiling.from_rlver([train], [], out)
+
+
+def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken(tmp_path, capsys):
+    values = {"scene": "。" * 26 + "\n" + LINE, "cha_group": None}
+    made = [published(id=f"b{n}", player=f"姓名：李{n}", **values) for n in range(20)]
+    out = tmp_path / "mine.jsonl"
+    profiling.from_rlver([written(tmp_path / "p.jsonl", *made)], [], out)
+    profiling.check(out)
+    assert {user.facts for user in profiles.read(out)} == {(LINE.strip(),)}
+    assert "20 users" in capsys.readouterr().out

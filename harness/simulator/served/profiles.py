@@ -85,6 +85,16 @@ def lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return found
 
 
+def row(profile: Profile) -> str:
+    """As a line of a file."""
+    return json.dumps(dataclasses.asdict(profile), ensure_ascii=False)
+
+
+def checked(where: str, profile: Profile) -> Profile:
+    """The same, as a file that holds it is read. Raises ConfigError if it would not be taken."""
+    return _profile(where, _object(where, row(profile)))
+
+
 def check(profiles: Sequence[Profile], where: str) -> None:
     """Raises ConfigError if a persona is on both sides, or a side is empty."""
     both = overlap(profiles)

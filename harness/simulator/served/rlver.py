@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.checks import one_of
 from harness.errors import ConfigError
-from harness.simulator.served.profiles import Profile, cleaned, dealt, lines
+from harness.simulator.served.profiles import Profile, checked, cleaned, dealt, lines
 
 INTENTION_OF = {
     "你认为自己在事件中没有任何责任和错误，你想要对方也认同你没有错": "not_at_fault",
@@ -43,18 +43,20 @@ _OF_THE_TALK = re.compile(r"NPC|倾诉|倾听|诉说|(?:希望|渴望).{0,12}(?:
 
 def read(path: Path, split: str | None) -> list[Profile]:
     """The users in a published file, all of one side; None deals them. Raises ConfigError."""
-    return [_profile(f"{path}:{number}", values, split) for number, values in lines(path)]
+    made = [(f"{path}:{number}", values) for number, values in lines(path)]
+    return [checked(where, _profile(where, values, split)) for where, values in made]
 
 
 def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profile:
     card, scene = (_text(where, field, values) for field in ("player", "scene"))
     one_of(f"{where}: task", _text(where, "task", values), INTENTION_OF)
     one_of(f"{where}: main_cha", _text(where, "main_cha", values), TEMPERAMENT_OF)
-    traits = values.get("cha_group", [])
+    given = values.get("cha_group")
+    traits = [] if given is None else given
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
         raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
     told, reactions = _halves(scene)
-    facts = [cleaned(where, "facts", line) for line in told]
+    facts = [cleaned(where, "facts", line) for line in told if any(map(str.isalnum, line))]
     if not facts:
         raise ConfigError(f"{where}: scene must tell what happened, got {scene[:40]!r}")
     persona = _persona(card)

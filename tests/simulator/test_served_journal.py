@@ -8,6 +8,7 @@ import os
 import pytest
 
 from harness.errors import DataError
+from harness.simulator.served import answerer
 from harness.simulator.served.journal import BEFORE, OPENINGS, Journal
 from tests.simulator.contract import hold, key
 from tests.simulator.endpoint import completion, purpose, response, serving
@@ -136,3 +137,29 @@ def test_a_journal_without_a_folder_writes_nothing(endpoint):
         assert [turn.text for turn in simulator.open([key()] * 2)] == ["Hm, yes."] * 2
         assert len(endpoint.bodies) == 1
     Journal().flush()
+
+
+@pytest.mark.parametrize(
+    ("text", "got"),
+    [
+        *(("[]", "list"), ("{}", "model"), ("[" * 100_000, "maximum recursion"), ("", "Expecting")),
+        *(('{"model": 5, "builds": []}', "5 and"), ('{"model": "m", "builds": 5}', "'m' and 5")),
+        *(
+            ('{"model": "m", "builds": [5]}', r"'m' and \[5"),
+            ('{"model": [], "builds": []}', r"\["),
+        ),
+        ('{"model": "m", "builds": "b1"}', "'m' and 'b1'"),
+    ],
+    ids=lambda text: repr(text[:30]),
+)
+def test_a_damaged_name_of_who_answers_is_refused(tmp_path, text, got):
+    (tmp_path / answerer.FILE).write_text(text)
+    told = rf"answerer\.json: must say model and builds, as a run wrote them; got .*{got}"
+    with pytest.raises(DataError, match=told):
+        answerer.Answerer("http://here/v1").keep_in(tmp_path)
+
+
+def test_a_pipe_in_place_of_who_answers_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / answerer.FILE)
+    with pytest.raises(DataError, match=r"answerer\.json: .*must be a regular file"):
+        answerer.Answerer("http://here/v1").keep_in(tmp_path)

@@ -102,11 +102,15 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
         profiling.from_rlver([train], [], out)
 
 
-def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken(tmp_path, capsys):
+def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken_and_told_in_plain_signs(
+    tmp_path, capsys
+):
     values = {"scene": "。" * 26 + "\n" + LINE, "cha_group": None}
     made = [published(id=f"b{n}", player=f"姓名：李{n}", **values) for n in range(20)]
-    out = tmp_path / "mine.jsonl"
+    out = tmp_path / "mine\x1b]0;.jsonl"
     profiling.from_rlver([written(tmp_path / "p.jsonl", *made)], [], out)
     profiling.check(out)
     assert {user.facts for user in profiles.read(out)} == {(LINE.strip(),)}
-    assert "20 users" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert said.count("mine\\x1b]0;.jsonl: 20 users, 20 personas\n") == 2
+    assert "\x1b" not in said

@@ -56,10 +56,13 @@ class Answerer:
 
 
 def _read(path: Path) -> tuple[str | None, Sequence[str]]:
+    rule = "must say model and builds, as a run wrote them"
     try:
         found = json.loads(plain_file.text(path))
-        model, builds = found["model"], tuple(found["builds"])
+        model, builds = found["model"], found["builds"]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        rule = "must say model and builds, as a run wrote them"
         raise DataError(f"{path}: {rule}; got {plain_file.one_line(error)}") from error
+    named = isinstance(builds, list) and all(isinstance(build, str) for build in builds)
+    if not named or not (model is None or isinstance(model, str)):
+        raise DataError(f"{path}: {rule}; got {model!r:.40} and {builds!r:.40}")
     return model, builds

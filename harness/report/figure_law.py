@@ -108,8 +108,14 @@ def _curve(axes: Axes, curve: Curve, colour: str, shared: Frame) -> None:
     entropy, low, high = curve.entropy[shown], curve.low[shown], curve.high[shown]
     style, shade = ("-", 0.18) if curve.identified else (GUESS, 0.07)
     ink = colour if curve.identified else canvas.GREY
-    axes.fill_between(entropy, low, high, color=ink, alpha=shade, lw=0, zorder=1.5)
+    if curve.identified or not _everywhere(low, high, shared):
+        axes.fill_between(entropy, low, high, color=ink, alpha=shade, lw=0, zorder=1.5)
     axes.plot(entropy, curve.reward[shown], ls=style, color=ink, zorder=3)
+
+
+def _everywhere(low: Floats, high: Floats, shared: Frame) -> bool:
+    """Whether a band hides the panel over most of its width: it tells nothing then."""
+    return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
 
 
 def _ceiling(axes: Axes, trace: Trace, shared: Frame, place: float) -> None:

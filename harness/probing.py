@@ -14,6 +14,7 @@ from harness.simulator.reference import attentive
 from harness.simulator.served.check import enforces_schema, reach
 from harness.simulator.served.line import line_to
 from harness.simulator.served.simulator import ServedSimulator
+from harness.visible import visible
 
 BOUND = "bound by the schema: it is enforced while the model writes"
 UNBOUND = (
@@ -33,12 +34,12 @@ def probe(overrides: Sequence[str]) -> int:
     said.say(f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most")
     try:
         reach(line)
-        print(f"{config.simulator.base_url}: answers as {config.simulator.model}")
+        print(visible(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
         print(BOUND if enforces_schema(line) else UNBOUND)
         line.take_tally()
         lost = False
         for text, turn in _talk(ServedSimulator(config.difficulty, line), config.seed):
-            print(text, flush=True)
+            print(visible(text), flush=True)
             lost = turn.ended == "failed"
         print(", ".join(f"{name} {value}" for name, value in line.take_tally().to_json().items()))
         return EndpointError.exit_code if lost else 0

@@ -13,6 +13,7 @@ from harness.report.wording import plural
 from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served import profiles, rlver
 from harness.simulator.served.profiles import Profile
+from harness.visible import visible
 
 
 def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> None:
@@ -31,14 +32,14 @@ def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> No
         raise ConfigError(f"{out}: id must be found once, got {again!r} again")
     atomic.write_text(out, "".join(profiles.row(profile) + "\n" for profile in found))
     for line in summary(found, str(out)):
-        print(line)
+        print(visible(line))
 
 
 def check(path: Path) -> None:
     """Say what a file holds. Raises ConfigError if a run would not take it."""
     found = profiles.read(path)
     for line in summary(found, str(path)):
-        print(line)
+        print(visible(line))
     profiles.check(found, str(path))
 
 

@@ -29,17 +29,15 @@ def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_tells_a_schema_that_binds_and_a_name_does_nothing_to_a_terminal(tmp_path):
+def test_it_tells_a_schema_that_binds(tmp_path):
     def binds(number, body):
         return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
 
     with serving(binds) as endpoint:
-        odd = "simulator.model='m\u202e'"
-        done = probe(endpoint, tmp_path, "difficulty.turn_cap=1", odd)
-    assert done.stdout.splitlines()[:2] == [
-        f"{endpoint.url}: answers as m\\u202e",
-        "bound by the schema: it is enforced while the model writes",
-    ]
+        done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
+    assert done.stdout.splitlines()[1] == (
+        "bound by the schema: it is enforced while the model writes"
+    )
 
 
 def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 
 from harness.errors import EndpointError
 from harness.simulator.served.check import reach
+from harness.simulator.served.endpoint import is_here
 from harness.simulator.served.redaction import redactor
 from tests.simulator.contract import hold, key
 from tests.simulator.endpoint import completion, purpose, response, serving
@@ -96,3 +97,26 @@ def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch)
     assert set(sent) - set(own) == {
         "accept", "accept-encoding", "content-type", "content-length"}  # fmt: skip
     assert "another-service" not in str(sent)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "localhost", "LOCALHOST"])
+def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(monkeypatch, host):
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with serving() as endpoint, connected(endpoint.url.replace("127.0.0.1", host)) as line:
+        reach(line)
+
+
+def test_every_name_of_this_machine_is_known_and_no_other():
+    here = (
+        "127.0.0.2",
+        "127.255.0.1",
+        "::1",
+        "::",
+        "::ffff:127.0.0.1",
+        "a.localhost",
+        "localhost.",
+    )
+    assert all(map(is_here, here))
+    away = ("10.0.0.1", "8.8.8.8", "::ffff:8.8.8.8", "fe80::1%eth0", "localhost.example", "host")
+    assert not any(map(is_here, away))

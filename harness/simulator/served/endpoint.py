@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib
+import ipaddress
 import itertools
 import math
 import os
@@ -40,7 +41,6 @@ HEADERS = {
     "Content-Type": "application/json",
     "User-Agent": "harness",
 }
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class Endpoint:
@@ -190,7 +190,7 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
     """Raises ConfigError for a proxy that the client cannot use."""
     import openai
 
-    trust_env = urlsplit(base_url).hostname not in LOOPBACK
+    trust_env = not is_here(urlsplit(base_url).hostname or "")
     try:
         return openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
@@ -203,6 +203,16 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
             f"simulator.base_url: {base_url} must be reached by a proxy that the client can use, "
             f"as the environment names it, got: {error}"
         ) from error
+
+
+def is_here(host: str) -> bool:
+    """Whether a host is this machine by its name or address."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower().rstrip(".").split(".")[-1] == "localhost"
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def api_key(config: SimulatorConfig) -> str:

@@ -1,6 +1,6 @@
 """A sweep whose runs so far have all failed alike starts no more: the others would fail as well.
 
-A run that gives up by itself, resumable, at a deadline or for want of whom it talks to, counts as
+A run that gives up by itself, resumable, at a deadline or because nobody answers, counts as
 one that fails: the next would wait as long.
 """
 

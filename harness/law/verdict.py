@@ -133,9 +133,8 @@ def _by_interval(fitted: Fitted) -> Verdict:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
     slight = steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE
-    if slight and (
-        gates.moves(fitted) or np.ptp(fitted.points.reward)
-    ):  # two constants tell nothing
+    constant = not gates.moves(fitted) and not np.ptp(fitted.points.reward)
+    if slight and not constant:  # of two that never move nothing is known
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))
 

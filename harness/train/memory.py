@@ -25,14 +25,13 @@ USER_TOKENS = 64
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
 ACTIVATION_BYTES = {
-    ("float32", False): (49, 16),
-    ("float32", True): (49, 16),
-    ("bfloat16", False): (43, 9),
-    ("bfloat16", True): (33, 8),
+    ("float32", False): (49, 16, 5),
+    ("float32", True): (49, 16, 5),
+    ("bfloat16", False): (43, 9, 5),
+    ("bfloat16", True): (33, 8, 2.5),
 }
-"""Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn."""
-RECOMPUTED_BYTES = 5.0
-"""Of a hidden unit where a layer's are computed again, one layer at a time."""
+"""Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn;
+last, of a hidden unit where a layer's are computed again, one layer at a time."""
 FULL_BYTES = 4
 
 
@@ -46,7 +45,7 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
     tokens = config.difficulty.turn_cap * (policy.max_turn_tokens + USER_TOKENS)
     heads = _key_value_width(shape)
     state_bytes = getattr(torch, policy.dtype).itemsize
-    per_token = _kept_bytes(policy, shape)
+    per_token = activation_bytes(policy, shape)
     return {
         "weights": count * kept_bytes + (learning * FULL_BYTES if policy.lora_rank else 0),
         "start model": count * kept_bytes,
@@ -87,14 +86,14 @@ def told(parts: Mapping[str, int]) -> str:
     return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
 
 
-def _kept_bytes(policy: PolicyConfig, shape: Any) -> float:
+def activation_bytes(policy: PolicyConfig, shape: Any) -> float:
     """Of activations, a token."""
-    a_hidden, a_wide = ACTIVATION_BYTES[policy.dtype, policy.lora_rank > 0]
+    a_hidden, a_wide, a_recomputed = ACTIVATION_BYTES[policy.dtype, policy.lora_rank > 0]
     wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
     a_layer = a_hidden * shape.hidden_size + a_wide * wide
     if not policy.gradient_checkpointing:
         return float(shape.num_hidden_layers * a_layer)
-    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * RECOMPUTED_BYTES)
+    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * a_recomputed)
 
 
 def _key_value_width(shape: Any) -> int:

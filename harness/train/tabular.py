@@ -128,7 +128,7 @@ def _to_learn_from(
     touched: BoolArray,
     lost: BoolArray,
 ) -> Batch:
-    """The batch with what the remedies choose of it; `lost`: of talks without a reward."""
+    """The batch with what the remedies choose of it; `lost`: of conversations without a reward."""
     config = at.course.config
     draws = draws_of(config, step, REMEDY)
     known = trace.logp, trace.advantage, trace.entropy_nats, start_logp

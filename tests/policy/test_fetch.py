@@ -55,8 +55,8 @@ def test_half_a_model_is_refused(folder, missing, sentence):
         ("config.json", b"{", "must be a JSON object that names a model_type, got another text"),
         ("config.json", b"[]", "must be a JSON object that names a model_type, got another text"),
         ("config.json", b'{"model_type": 3}', ": model_type must be text, got 3"),
-        ("model.safetensors", b"", "does not begin as one; got 0 bytes"),
-        ("model.safetensors", b"\xff" * 40, "does not begin as one; got 40 bytes"),
+        ("model.safetensors", b"", "header too small"),
+        ("model.safetensors", b"\xff" * 40, "header too large"),
     ],
 )
 def test_a_file_that_is_none_of_a_model_is_named(folder, name, content, sentence):
@@ -72,7 +72,7 @@ def test_weights_that_were_cut_short_are_named(folder):
     whole = path.read_bytes()
     fetch.check(hf(model=str(folder)))
     path.write_bytes(whole[:-9])
-    said = f"must be whole, {len(whole)} bytes by its own header, got {len(whole) - 9}"
+    said = "must be a whole safetensors file, got: .* file not fully covered"
     with pytest.raises(ConfigError, match=said):
         fetch.check(hf(model=str(folder)))
 

@@ -17,7 +17,7 @@ from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.records.folder import RunFolder
 from harness.train import memory, start
-from harness.train.scoring import entropies, head_logits, log_distribution
+from harness.train.scoring import entropies, head_logits, log_distribution, own_states
 from tests.policy.test_chat_template import THINKS
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
 
@@ -159,6 +159,33 @@ def test_what_does_not_fit_is_told_by_part():
     )
     learning = sum(p.numel() for p in model.parameters() if p.requires_grad)
     assert adapters["gradients"] == 4 * learning
+
+
+@pytest.mark.parametrize(("dtype", "rank"), [("float32", 0), ("bfloat16", 0), ("bfloat16", 8)])
+@pytest.mark.parametrize("again", [False, True])
+def test_activations_are_estimated_as_autograd_keeps_them(dtype, rank, again):
+    policy = replace(SMALL, hidden_size=128, layers=4, head_size=32, feed_forward_size=384,
+                     dtype=dtype, lora_rank=rank, gradient_checkpointing=again)  # fmt: skip
+    model = start.load(config(policy), "cpu").learner.train(again)
+    weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    kept: dict[int, torch.UntypedStorage] = {}
+
+    def keep(tensor):
+        storage = tensor.untyped_storage()
+        kept[storage.data_ptr()] = storage
+        return tensor
+
+    ids = torch.randint(0, 400, (4, 200))
+    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+    with hooks, start.precision(policy, "cpu"):
+        states = own_states(model, ids, torch.ones_like(ids).bool())
+    found = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
+    assert states.requires_grad
+    one_layer = (
+        memory.activation_bytes(replace(policy, gradient_checkpointing=False), model.config) / 4
+    )
+    expected = memory.activation_bytes(policy, model.config) - again * one_layer  # not kept at once
+    assert expected == pytest.approx(found, rel=0.2)
 
 
 @pytest.mark.parametrize("architecture", ["qwen2", "gpt2"])

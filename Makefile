@@ -8,7 +8,7 @@ SMOKE ?= build/smoke
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep test test-slow test-gpu check smoke bench cards clean
+.PHONY: help setup sweep test test-slow test-gpu attack check smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,9 @@ test-slow: setup  ## the tests that take minutes, on every core
 
 test-gpu: setup  ## the tests that need a CUDA device
 	$(BIN)/python -m pytest -q -m gpu
+
+attack: setup  ## try to break in or to mislead: a table of attacks, expected and seen
+	$(TESTING) -m attack -p tests.attack_table tests
 
 check: setup  ## format, lint, types, import arrows
 	$(BIN)/ruff format --check . && $(BIN)/ruff check .

@@ -36,7 +36,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         if getattr(report, "when", "") == "call" and dict(report.user_properties).get("attack")
     ]
     table = Table("attack", "expected", "seen", "", title=f"{len(found)} attacks")
-    for outcome, told in sorted(found, key=lambda entry: (entry[0] == "passed", entry[1]["attack"])):
+    for outcome, told in sorted(
+        found, key=lambda entry: (entry[0] == "passed", entry[1]["attack"])
+    ):
         cells = (told["attack"], told["expected"], str(told.get("seen", "")), outcome)
         table.add_row(*(Text(visible(cell)) for cell in cells))
     Console(width=WIDTH).print(table)

@@ -114,11 +114,12 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
 def _installed() -> dict[str, dict[str, Any]]:
     """By name, the launcher entries that installed plugins have registered."""
     entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
-    return {
-        name.removesuffix(".yaml"): dict(OmegaConf.to_container(OmegaConf.create(entry.node)))
+    found: dict[str, Any] = {
+        name.removesuffix(".yaml"): OmegaConf.to_container(OmegaConf.create(entry.node))
         for name, entry in entries.items()
         if entry.provider != OURS
     }
+    return found
 
 
 def _stored(launcher: Launcher, runs_at_once: int) -> str:
@@ -147,7 +148,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
 def _quoted(path: str) -> str:
     """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
     literal = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", path)
-    return QuotedString(text=literal, quote=Quote.double).with_quotes()
+    return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
 
 
 def is_local(overrides: Sequence[str]) -> bool:

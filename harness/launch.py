@@ -35,6 +35,7 @@ from harness import jobs, keys, own_files, places, plans
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.grammar import parse
+from harness.grant import Grant
 from harness.keys import Word
 from harness.plans import Plan, Point
 from harness.rewording import reword
@@ -75,7 +76,11 @@ def point(overrides: Sequence[str]) -> Point:
 
 
 def launch(
-    dirs: Sequence[Path], overrides: Sequence[str], runs_at_once: int, if_failed: IfFailed
+    dirs: Sequence[Path],
+    overrides: Sequence[str],
+    runs_at_once: int,
+    if_failed: IfFailed,
+    granted: frozenset[Grant] = frozenset(),
 ) -> list[RunOutcome]:
     """Execute the runs planned in `dirs` by the launcher that `overrides` choose."""
     os.environ["HARNESS_RUNS_AT_ONCE"] = str(runs_at_once)  # read by conf/hydra/launcher/local.yaml
@@ -85,7 +90,7 @@ def launch(
     with _hydra():
         numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
         names = [str(path) for path in dirs]
-        task = functools.partial(_execute, names, os.getpid(), if_failed)
+        task = functools.partial(_execute, names, os.getpid(), if_failed, granted)
         where = _where(parse(overrides))  # from a sweep.json that may be somebody else's
         _checked(where)
         return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
@@ -180,10 +185,10 @@ def _chooses(word: Word) -> bool:
 
 
 def _execute(
-    dirs: Sequence[str], launcher_pid: int, if_failed: IfFailed, _: DictConfig
+    dirs: Sequence[str], pid: int, if_failed: IfFailed, granted: frozenset[Grant], _: DictConfig
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    return jobs.execute(dirs, HydraConfig.get().job.num, launcher_pid, if_failed)
+    return jobs.execute(dirs, HydraConfig.get().job.num, pid, if_failed, granted)
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from harness import launch, needs
+from harness import launch, needs, permission, typed
 from harness.config import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
 from harness.report import chat_view
@@ -38,7 +38,13 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     interrupted. Raises ConfigError for a sweep, and for what a served user needs.
     """
     config = _only(overrides)
-    needs.check_users(config)
+    sends = needs.check_users(config, typed.grants(overrides))
+    needs.tell(sends)
+    with permission.given(sends):
+        return _chat(config, reveal, as_json)
+
+
+def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)

@@ -13,6 +13,7 @@ import typer
 
 from harness.cli_profiles import profiles
 from harness.cli_study import study
+from harness.cli_trust import trust
 from harness.options import (
     AsJson,
     Cards,
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(profiles, name="profiles")
 app.command()(study)
+app.command()(trust)
 
 
 @app.callback()
@@ -61,29 +63,30 @@ def sweep(
 
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
-    from harness import devices, launch, needs, room
+    from harness import devices, launch, launching, needs, room, typed
 
     words = overrides or []
     plan = launch.plan(words)
-    configs = [point.config for point in plan.points]
+    configs, granted = [point.config for point in plan.points], typed.grants(words)
     if dry_run:
         from harness import dry_run as dry_runs
 
-        dry_runs.show(plan, as_json)
+        dry_runs.show(plan, as_json, granted)
         return
-    if launch.is_local(words):
+    if launching.is_local(words):
         devices.check(configs)
-    needs.check(configs)
+    sends = needs.check(configs, granted)
     from harness import endings, ledger, listing
     from harness import sweep as sweeps
     from harness.trying import IfFailed
 
     room.check(configs, ledger.RUNS)
+    needs.tell(sends)
     if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)
     endings.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    known, code = sweeps.execute(Path(str(made.dir)), if_failed)
+    known, code = sweeps.execute(Path(str(made.dir)), if_failed, told=sends)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):
@@ -119,10 +122,7 @@ def resume(folder: RunOrSweep, events: EventsOption = None) -> None:
 
 
 @app.command()
-def status(
-    folder: RunOrSweep,
-    as_json: AsJson = False,
-) -> None:
+def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
     """Say how a run or a sweep stands."""
     from harness import listing
     from harness import resume as resuming

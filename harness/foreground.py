@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from harness import devices, launch, needs, process, room, run
+from harness import devices, launch, needs, process, room, run, typed
 from harness.config import RunConfig
 from harness.errors import ConfigError, FolderError
+from harness.grant import Grant
 from harness.records import folder
 from harness.records.folder import RunFolder
 
@@ -31,8 +32,9 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     where = RunFolder(path.resolve())
     run.refuse_if_held(where)
     devices.check([config])
-    needs.check([config])
+    sends = needs.check([config], typed.grants(overrides))
     room.check([config], where.path)
+    needs.tell(sends)
     try:
         folder.refuse_others(where)
     except ConfigError:
@@ -44,16 +46,20 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
         raise FolderError(f"{where.path}: {error.strerror or error}") from error
     lock = folder.take(where)
     folder.create(where, config)
-    become(where, config, events, lock)
+    become(where, config, events, lock, sends)
 
 
-def become(where: RunFolder, config: RunConfig, events: str | None, lock: int) -> NoReturn:
-    """Replace this process by the run's, which holds the folder by `lock` from its first moment."""
+def become(
+    where: RunFolder, config: RunConfig, events: str | None, lock: int, sends: frozenset[Grant]
+) -> NoReturn:
+    """Replace this process by the run's, which holds the folder by `lock` from its first moment
+    and may send what is in `sends`.
+    """
     over = folder.read_status(where).status == "done"
     lease = devices.take(0 if over else config.trainer.gpus, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
-    command = run.command(where.path, arguments)
+    command = run.command(where.path, arguments, sends)
     sys.stdout.flush()
     os.execve(command[0], command, run.environment(config, lease.visible))

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness import breaker, process, stops, trying
+from harness.grant import Grant
 from harness.run import RunOutcome
 from harness.trying import IfFailed
 
@@ -15,8 +16,17 @@ REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 """Either may be what submitit queues a job again at; it is SIGUSR2 unless a cluster says else."""
 
 
-def execute(dirs: Sequence[str], number: int, launcher_pid: int, if_failed: IfFailed) -> RunOutcome:
-    """Execute run `number` of the launch, and have no more begun where one failure is enough."""
+def execute(
+    dirs: Sequence[str],
+    number: int,
+    launcher_pid: int,
+    if_failed: IfFailed,
+    granted: frozenset[Grant] = frozenset(),
+) -> RunOutcome:
+    """Execute run `number` of the launch, and have no more begun where one failure is enough.
+
+    `granted`: what its process may send; a job on another machine has no settings of the user's.
+    """
     process.keep_private()
     path = Path(dirs[number])
     if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
@@ -24,19 +34,20 @@ def execute(dirs: Sequence[str], number: int, launcher_pid: int, if_failed: IfFa
         for stop in process.STOP_SIGNALS:
             signal.signal(stop, lambda *_: None)
     local = launcher_pid in (os.getpid(), os.getppid())
-    outcome = trying.execute(path, if_failed.retries) if local else _execute_away(path, if_failed)
+    do = trying.execute if local else _execute_away
+    outcome = do(path, if_failed.retries, granted=granted)
     gave_up = breaker.gave_up(outcome.status, outcome.reason)
     if gave_up and (if_failed.stop or breaker.trips(dirs)):
         stops.request(path.parent, stops.NO_NEW_RUNS)
     return outcome
 
 
-def _execute_away(path: Path, if_failed: IfFailed) -> RunOutcome:
+def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:
     """The same in a cluster's job. If that is to end, the run first saves what it has learned;
     then the launcher's plugin does what it would have done: submitit queues the job again.
     """
     with process.put_off(REQUEUE_SIGNALS) as came:
-        outcome = trying.execute(path, if_failed.retries, lambda: bool(came))
+        outcome = trying.execute(path, retries, lambda: bool(came), granted)
     if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun
         signal.raise_signal(came[0])
     return outcome

@@ -9,11 +9,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from harness import engines, places
+from harness import engines, permission, places, said, trackers
 from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
+from harness.grant import Grant
 from harness.policy import fetch
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
@@ -22,23 +23,29 @@ FOR_FLASH_ATTENTION = ("flash_attn",)
 FOR_TRACKERS = ("accelerate",)
 
 
-def check(configs: Iterable[RunConfig]) -> None:
-    """Raise ConfigError, with the command that installs it, if something is missing.
+def check(
+    configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
+) -> frozenset[Grant]:
+    """What the runs send of the environment, and where; `granted` was typed.
 
-    Raises DeviceError where an engine needs a GPU that the run does not ask for.
+    Raises ConfigError, with the command that installs it, if something is missing, and for a key
+    that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for.
     """
     known = list(configs)
     _check_gpus(known)
     _check_policies(known)
     _check_trackers({name for config in known for name in config.trainer.report_to})
-    for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
-        check_users(config)
+    distinct = {repr((c.simulator, c.difficulty)): c for c in known}.values()
+    return frozenset().union(*(check_users(config, granted) for config in distinct))
 
 
-def check_users(config: RunConfig) -> None:
-    """Raise ConfigError if a served user lacks the client or the key, or of simulator.profiles
-    nobody fits a level.
+def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
+    """What the run sends of the environment, and where; `granted` was typed.
+
+    Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
+    or if of simulator.profiles nobody fits a level.
     """
+    sends = permission.require(config.simulator, granted)
     if config.simulator.kind == "served":
         _check_served(config.simulator)
     if config.simulator.profiles:
@@ -46,6 +53,13 @@ def check_users(config: RunConfig) -> None:
 
         for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
             cast.check(level, config.simulator)
+    return frozenset({sends} if sends else ())
+
+
+def tell(grants: Iterable[Grant]) -> None:
+    """Say of each what goes where, before it does."""
+    for grant in sorted(grants):
+        said.say(f"sends ${grant.variable} to {grant.host}")
 
 
 def _check_served(simulator: SimulatorConfig) -> None:
@@ -71,6 +85,7 @@ def _check_gpus(configs: Sequence[RunConfig]) -> None:
 
 def _check_trackers(names: Iterable[str]) -> None:
     wanted = sorted(names)
+    trackers.refuse_settings_here(wanted)
     absent = missing((*wanted, *FOR_TRACKERS)) if wanted else []
     if absent:
         lacking = [name for name in wanted if name in absent]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from harness import launch, needs, said
+from harness import launch, needs, permission, said, typed
 from harness.config import RunConfig
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
@@ -29,7 +29,13 @@ def probe(overrides: Sequence[str]) -> int:
     Raises ConfigError for a sweep, EndpointError if the endpoint does not answer.
     """
     config = _config(overrides)
-    needs.check_users(config)
+    sends = needs.check_users(config, typed.grants(overrides))
+    needs.tell(sends)
+    with permission.given(sends):
+        return _probe(config)
+
+
+def _probe(config: RunConfig) -> int:
     line = line_to(config.simulator)
     said.say(f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most")
     try:

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from harness import foreground, needs, process
 from harness.errors import DataError, StoppedError
+from harness.grant import Grant
 from harness.records import folder, held, sweep, whole
 from harness.records.folder import RunFolder
 from harness.records.sweep import Sweep
@@ -31,10 +32,12 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
     if not where.is_run():
         raise DataError(f"{path}: nothing to resume: no {where.status.name} and no {sweep.FILE}")
     config = folder.read_config(where)
+    sends = frozenset[Grant]()
     if folder.read_status(where).status != "done":
-        needs.check([config])
+        sends = needs.check([config])
+        needs.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, folder.take(where))
+    foreground.become(where, config, events, folder.take(where), sends)
 
 
 def status(path: Path) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import devices, stops
+from harness import devices, permission, stops
 from harness.config import RunConfig
 from harness.devices import Lease
 from harness.errors import HarnessError, StoppedError
+from harness.grant import Grant
 from harness.records import atomic, folder, held
 from harness.records.folder import RunFolder, RunStatus
 
@@ -37,9 +38,14 @@ class RunOutcome:
     exit_code: int | None
 
 
-def execute(run_dir: Path, interrupted: Callable[[], bool] = lambda: False) -> RunOutcome:
+def execute(
+    run_dir: Path,
+    interrupted: Callable[[], bool] = lambda: False,
+    granted: frozenset[Grant] = frozenset(),
+) -> RunOutcome:
     """Train the run planned in `run_dir` to its end, or until its sweep stops or `interrupted()`.
 
+    `granted`: what of the environment its process may send, and where; its folder has no say.
     Never raises: a failed run is a row.
     """
     run, root = RunFolder(run_dir), run_dir.parent
@@ -49,7 +55,7 @@ def execute(run_dir: Path, interrupted: Callable[[], bool] = lambda: False) -> R
         with devices.lease(gpus, lambda: stops.no_new_runs(root) or interrupted()) as lease:
             if stops.no_new_runs(root):
                 return _outcome(run, folder.read_status(run))
-            code = _supervise(run, config, lease, interrupted)
+            code = _supervise(run, config, lease, interrupted, granted)
         return _outcome(run, _settle(run, code, stops.stop_runs(root) or interrupted()))
     except StoppedError:
         return _outcome(run, folder.read_status(run))
@@ -67,10 +73,14 @@ def refuse_if_held(run: RunFolder) -> None:
 
 
 def _supervise(
-    run: RunFolder, config: RunConfig, lease: Lease, interrupted: Callable[[], bool]
+    run: RunFolder,
+    config: RunConfig,
+    lease: Lease,
+    interrupted: Callable[[], bool],
+    granted: frozenset[Grant],
 ) -> int:
     """The exit code of the child; -N if signal N ended it."""
-    words = command(run.path, ["--die-with-parent", str(os.getpid())])
+    words = command(run.path, ["--die-with-parent", str(os.getpid())], granted)
     folder.refuse_links(run)  # of which the log is one
     with os.fdopen(atomic.open_to_append(run.log), "ab") as log:
         child = subprocess.Popen(
@@ -142,10 +152,11 @@ def _last_line(run: RunFolder) -> str:
     return lines[-1][:500] if lines else "ended without a word"
 
 
-def command(run_dir: Path, arguments: list[str]) -> list[str]:
-    """What starts the process of a run."""
+def command(run_dir: Path, arguments: list[str], granted: frozenset[Grant]) -> list[str]:
+    """What starts the process of a run, which may send what is `granted`."""
+    send = [word for grant in sorted(granted) for word in ("--send", permission.to_word(grant))]
     # -P: the current folder may hold a folder named harness, or a module that hides a library's
-    return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments]
+    return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments, *send]
 
 
 def environment(config: RunConfig, gpus: str) -> dict[str, str]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from harness import grant
 from harness.checks import address, in_range, one_of, unheeded
 from harness.errors import ConfigError
+from harness.grant import Grant
 
 SIMULATOR_FAULTS = (
     "connection",  # refused, reset, or closed before the answer was whole
@@ -28,7 +29,6 @@ OF_SERVED = (
     "tokens_per_minute", "retries", "backoff_s", "temperature", "max_tokens",
 )  # fmt: skip
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
-VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ class SimulatorConfig:
         address("simulator.base_url", self.base_url, KEY_BELONGS)
         if not self.model.strip():
             raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")
-        _check_key_name(self.api_key_env)
+        if self.api_key_env:
+            grant.check_variable("simulator.api_key_env", self.api_key_env)
         in_range("simulator.deadline_s", self.deadline_s, 0.05, 3600)
         in_range("simulator.concurrency", self.concurrency, 1, 4096)
         if self.requests_per_minute is not None:
@@ -80,10 +81,13 @@ class SimulatorConfig:
         if self.kind == "scripted":
             unheeded("simulator", self, OF_SERVED, "the served user")
 
+    @property
+    def sends(self) -> Grant | None:
+        """The key that each call carries, and where to; None without one.
 
-def _check_key_name(name: str) -> None:
-    if name and not VARIABLE.fullmatch(name):  # not shown: it may be the key itself
-        raise ConfigError(
-            "simulator.api_key_env must be the name of an environment variable, in capitals, "
-            f"never a key; got {len(name)} characters that are no such name"
-        )
+        Raises ConfigError for a host that a key must not go to.
+        """
+        try:
+            return grant.to(self.base_url, self.api_key_env) if self.api_key_env else None
+        except ConfigError as error:
+            raise ConfigError(f"simulator.base_url: {self.base_url}: {error}") from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from harness import (
     cards,
     devices,
     launch,
+    launching,
     ledger,
     needs,
     progress,
@@ -33,6 +34,7 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
+from harness.grant import Grant
 from harness.records import folder
 from harness.records.folder import RunFolder
 from harness.records.sweep import LedgerRow, Sweep
@@ -42,21 +44,28 @@ LOOK_EVERY_S = 1.0
 
 
 def execute(
-    root: Path, if_failed: IfFailed = trying.DEFAULT, only: Collection[str] | None = None
+    root: Path,
+    if_failed: IfFailed = trying.DEFAULT,
+    only: Collection[str] | None = None,
+    told: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
     """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
 
     `only`: names of the runs that are executed and that the code is about; None for all.
+    `told`: what of the environment may be sent, and the user was told; for the rest of what is
+    needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
     with folder.hold(RunFolder(root)):
         stops.clear(root)
         known = ledger.refresh(ledger.read(root))
         known, ready = _ready(known, only)
-        local = launch.is_local(known.command)
+        local = launching.is_local(known.command)
         if local:
             devices.check(ready.values())
-        needs.check(ready.values())
+        sends = needs.check(ready.values(), told)
+        needs.tell(sends - told)
+        known, ready = _made(known, ready)
         if ready:
             dirs = sorted(ready, key=lambda path: devices.turn(ready[path]))
             configs = [ready[path] for path in dirs]
@@ -65,7 +74,9 @@ def execute(
                     with cards.made_beside(root), _watched(known, dirs, configs):
                         room = devices.runs_at_once(configs)
                         words = known.command
-                        begin = functools.partial(launch.launch, dirs, words, room, if_failed)
+                        begin = functools.partial(
+                            launching.execute, dirs, words, room, if_failed, sends
+                        )
                         _launch(begin, None if local else obey)
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
@@ -79,7 +90,9 @@ def chosen(known: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
 
 
 def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
-    """The unfinished runs that can be executed; each of the others is a failed row."""
+    """The unfinished runs that can be executed, with the configs that they have or will have;
+    each of the others is a failed row.
+    """
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
     for row in ledger.unfinished(replace(known, runs=chosen(known, only))):
@@ -92,15 +105,33 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
 
 
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
-    """The run's config; a run that is missing is first planned anew from its words."""
-    if not where.is_run():
-        _make_again(row, where)
-    return folder.read_config(where)
-
-
-def _make_again(row: LedgerRow, where: RunFolder) -> None:
+    """The run's config; a run that is missing is planned anew from its words."""
+    if where.is_run():
+        return folder.read_config(where)
     try:
-        folder.create(where, launch.point(row.overrides).config)
+        return launch.point(row.overrides).config
+    except ConfigError as error:
+        raise ledger.gone(where) from error
+
+
+def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
+    """The same, once the runs that were missing are there."""
+    there: dict[Path, RunConfig] = {}
+    unusable: dict[str, HarnessError] = {}
+    for path, config in ready.items():
+        where = RunFolder(path)
+        try:
+            if not where.is_run():
+                _make_again(where, config)
+            there[path] = config
+        except HarnessError as error:
+            unusable[path.name] = error
+    return ledger.mark_failed(known, unusable), there
+
+
+def _make_again(where: RunFolder, config: RunConfig) -> None:
+    try:
+        folder.create(where, config)
     except ConfigError as error:
         raise ledger.gone(where) from error
 

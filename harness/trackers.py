@@ -14,13 +14,13 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness import said
 from harness.config import RunConfig
-from harness.errors import DataError
+from harness.errors import ConfigError, DataError
 from harness.records import config_file, sweep
 from harness.records.folder import RunFolder
 
@@ -35,6 +35,9 @@ OWN_ID: Mapping[str, Callable[[Any], str]] = {
     "tensorboard": lambda writer: "tensorboard",
 }
 """By tracker, what it calls a run: kept in the run's folder, a resume goes on with that one."""
+WANDBS_SETTINGS = ("wandb/settings", ".wandb/settings")
+"""In the current folder, wandb reads them before its variables: an address for its key, a proxy."""
+SENDS_NOTHING = ("offline", "dryrun", "disabled")
 Row = tuple[int, dict[str, float]]
 Rows = queue.SimpleQueue[Row | None]
 Listener = tuple[str, threading.Thread, Rows]
@@ -58,6 +61,17 @@ def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, A
         yield tell
     finally:
         _end(listening)
+
+
+def refuse_settings_here(names: Collection[str]) -> None:
+    """Raise ConfigError where the current folder would say to whom wandb shows the user's key."""
+    mode = os.environ.get("WANDB_MODE", "offline")
+    here = [name for name in WANDBS_SETTINGS if os.path.lexists(name)]
+    if "wandb" in names and here and mode not in SENDS_NOTHING:
+        raise ConfigError(
+            f"{here[0]}: with WANDB_MODE={mode} the current folder must not hold settings of "
+            "wandb's, which say where its key goes; keep them in ~/.config/wandb/settings"
+        )
 
 
 def _begin(run: RunFolder, config: RunConfig) -> Iterator[Listener]:
@@ -134,6 +148,7 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
     """
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
+    refuse_settings_here([name])
     kind = LOGGER_TYPE_TO_CLASS[name]
     run.trackers.mkdir(exist_ok=True)
     values = {**dict(_flat(config_file.to_dict(config))), "group": group(run, config)}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness import run, stops
 from harness.errors import EndpointError, StorageError
+from harness.grant import Grant
 from harness.run import RunOutcome
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
@@ -33,14 +34,17 @@ DEFAULT = IfFailed()
 
 
 def execute(
-    path: Path, retries: int, interrupted: Callable[[], bool] = lambda: False
+    path: Path,
+    retries: int,
+    interrupted: Callable[[], bool] = lambda: False,
+    granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
     """`run.execute`, and again up to `retries` times; run.json counts the attempts."""
-    outcome = run.execute(path, interrupted)
+    outcome = run.execute(path, interrupted, granted)
     for made in range(retries):
         if outcome.exit_code not in TRANSIENT or not _waited(path.parent, made, interrupted):
             break
-        outcome = run.execute(path, interrupted)
+        outcome = run.execute(path, interrupted, granted)
     return outcome
 
 

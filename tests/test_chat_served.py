@@ -71,6 +71,6 @@ def test_an_endpoint_that_fails_in_the_middle_keeps_what_was_said(tmp_path):
 
 
 def test_a_key_that_is_not_there_is_one_line(tmp_path):
-    done = chat("simulator=served", "simulator.api_key_env=NOT_SET_HERE", said="", cwd=tmp_path)
+    done = chat("simulator=served", "simulator.api_key_env=NOT_SET_KEY", said="", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "the variable NOT_SET_HERE must hold the key" in done.stderr
+    assert "the variable NOT_SET_KEY must hold the key" in done.stderr

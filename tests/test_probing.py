@@ -66,9 +66,9 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
     assert done.returncode == 2
     assert "never a key; got 6 characters" in done.stderr
     assert "sk-123" not in done.stderr
-    done = here("probe-simulator", "simulator.api_key_env=NO_SUCH", cwd=tmp_path)
+    done = here("probe-simulator", "simulator.api_key_env=NO_SUCH_KEY", cwd=tmp_path)
     assert done.returncode == 2
-    assert "the variable NO_SUCH must hold the key" in done.stderr
+    assert "the variable NO_SUCH_KEY must hold the key" in done.stderr
 
 
 @pytest.mark.slow

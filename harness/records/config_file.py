@@ -80,17 +80,20 @@ def _completed(cls: type[Any], values: Any) -> Any:
 
 
 @functools.cache
-def _defaults(cls: type[Any]) -> dict[str, Any]:
-    """Of the keys of a config class that have one."""
-    made = {
-        f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
-        for f in dataclasses.fields(cls)
-    }
-    return {
-        name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
-        for name, value in made.items()
-        if value is not dataclasses.MISSING and not isinstance(value, type)
-    }
+def _defaults(cls: type) -> dict[str, Any]:
+    """Of the keys of a config class that have one, as plain values."""
+    found: dict[str, Any] = {}
+    for part in dataclasses.fields(cls):
+        if part.default_factory is not dataclasses.MISSING:
+            found[part.name] = _plain(part.default_factory())
+        elif part.default is not dataclasses.MISSING:
+            found[part.name] = _plain(part.default)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    is_part = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    return dataclasses.asdict(value) if is_part else value
 
 
 def _part_types(cls: type[Any]) -> dict[str, type[Any]]:

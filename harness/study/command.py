@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, endings, launch, listing, needs, room, said
+from harness import devices, endings, launching, listing, needs, room, said, typed
 from harness import sweep as sweeps
 from harness.errors import StoppedError
 from harness.law import analysis, study_arms, study_outcome
@@ -45,17 +45,18 @@ def study(wanted: Wanted) -> int:
         _warn(planned)
         return 0
     folder.known(planned, root)
-    if launch.is_local(planned.launcher):
+    if launching.is_local(planned.launcher):
         devices.check(configs)
-    needs.check(configs)
+    sends = needs.check(configs, typed.grants(wanted.overrides))
     room.check(configs, root)
+    needs.tell(sends)
     said.say(cost.sentence(configs))
     _warn(planned)
     record = folder.settle(planned, root)
     for sentence in record.changed:
         said.say(f"changed since the first runs were planned: {sentence}")
     asked = {run for seeds in record.arms.values() for run in seeds.values()}
-    ledger, code = sweeps.execute(root, only=asked)
+    ledger, code = sweeps.execute(root, only=asked, told=sends)
     if code == StoppedError.exit_code:
         said.say("stopped; the same command goes on where it was")
         return code

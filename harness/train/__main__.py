@@ -20,7 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import process, said, trackers
+from harness import permission, process, said, trackers
 from harness.config import RunConfig
 from harness.errors import (
     ConfigError,
@@ -59,7 +59,8 @@ def main() -> int:
         process.keep_private()
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
-        with folder.hold(run, arguments.lock):
+        granted = [permission.of_word(word) for word in arguments.send]
+        with folder.hold(run, arguments.lock), permission.given(granted):
             return attempt(run, emit)
     except HarnessError as error:
         said.say(str(error))
@@ -181,6 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("run_dir", type=Path)
     parser.add_argument("--events", choices=["jsonl"])
     parser.add_argument("--die-with-parent", type=int, metavar="PID")
+    parser.add_argument("--send", action="append", default=[], metavar="HOST=VARIABLE")
     parser.add_argument("--lock", type=int, metavar="FD", help="open, and holding the folder")
     return parser
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import devices, launch, progress, trying
+from harness import devices, launch, launching, progress, trying
 from harness import run as run_process
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.records import checkpoints, folder, held, lock
@@ -217,7 +217,7 @@ def test_a_shared_conf_runs_no_code(
     line = OWN_CONF[name].replace("BOMB", str(tmp_path / "bomb"))
     own.write_text(own.read_text().replace("  job: {chdir: false}", f"  {line}"))
     runs = [tmp_path / "x"]
-    for act in (lambda: launch.plan([]), lambda: launch.launch(runs, [], 1, trying.DEFAULT)):
+    for act in (lambda: launch.plan([]), lambda: launching.execute(runs, [], 1, trying.DEFAULT)):
         with pytest.raises(ConfigError, match=rf"{name}: a file in conf/ or sweeps/ may change"):
             act()
     assert not (tmp_path / "bomb").exists()
@@ -242,7 +242,7 @@ def test_a_sweep_of_somebody_else_brings_no_launcher_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"of hydra's own keys only|sweeps must be one of"):
-        launch.launch([tmp_path / "run"], [word], 1, trying.DEFAULT)
+        launching.execute([tmp_path / "run"], [word], 1, trying.DEFAULT)
 
 
 def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
+from harness import permission
 from harness.config import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserTurn
@@ -25,12 +26,14 @@ def config(url: str, **values: Any) -> SimulatorConfig:
 
 @contextlib.contextmanager
 def connected(url: str, **values: Any) -> Iterator[Line]:
-    """A line that is closed at the end."""
-    line = line_to(config(url, **values))
-    try:
-        yield line
-    finally:
-        line.close()
+    """A line that is closed at the end, and may send its key."""
+    given = config(url, **values)
+    line = line_to(given)
+    with permission.given([given.sends] if given.sends else []):
+        try:
+            yield line
+        finally:
+            line.close()
 
 
 def users(line: Line, level: DifficultyConfig = BRIEF) -> ServedSimulator:

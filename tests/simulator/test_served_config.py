@@ -26,6 +26,35 @@ def test_a_key_where_a_name_belongs_is_refused_and_not_repeated(key):
     assert key not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "ANTHROPIC_API_KEY",
+        "OPENROUTER_API_KEY",
+        "TOGETHER_API_KEY",
+        "AZURE_OPENAI_API_KEY",
+        *("HF_TOKEN", "API_KEY", "MY_KEY", "SIM_KEY"),
+    ],
+)
+def test_a_variable_that_holds_a_services_key_is_taken(name):
+    assert SimulatorConfig(kind="served", api_key_env=name).sends.variable == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("HOME", "OPENAI_API_KEY_FILE", "AKIAIOSFODNN7EXAMPLE"),
+        *("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY", "GITHUB_TOKEN", "GH_TOKEN", "CI_JOB_TOKEN"),
+        *("WANDB_API_KEY", "SSH_KEY", "DJANGO_SECRET_KEY", "TLS_PRIVATE_KEY", "AZURE_STORAGE_KEY"),
+    ],
+)
+def test_a_variable_that_may_hold_something_else_is_refused(name):
+    with pytest.raises(ConfigError, match=r"simulator\.api_key_env must (not )?be") as told:
+        SimulatorConfig(kind="served", api_key_env=name)
+    assert "AKIA" not in str(told.value)  # it may be the key itself
+
+
 def test_a_password_in_the_url_is_refused_and_not_repeated():
     with pytest.raises(ConfigError, match="must not hold a user or a password") as told:
         SimulatorConfig(base_url="https://me:geheim@host/v1")

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from harness import permission
 from harness.errors import ConfigError
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.redaction import Redact, redactor
@@ -47,7 +48,7 @@ class Endpoint:
     """The client of one endpoint, for one event loop."""
 
     def __init__(self, config: SimulatorConfig) -> None:
-        """Raises ConfigError if the key's variable is not set."""
+        """Raises ConfigError if the key's variable is not set, or is not for this host."""
         key = api_key(config)
         self._config, self._below, self._redact = config, _below(), redactor(key)
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
@@ -216,9 +217,13 @@ def is_here(host: str) -> bool:
 
 
 def api_key(config: SimulatorConfig) -> str:
-    """The key of the endpoint. Raises ConfigError if its variable holds none."""
-    name = config.api_key_env
-    key = os.environ.get(name, "") if name else NO_KEY
+    """The key of the endpoint: read here, and nowhere else.
+
+    Raises ConfigError if its variable holds none, or may not be sent to that host.
+    """
+    sends = permission.require(config)
+    name = sends.variable if sends else ""
+    key = os.environ.get(name, "") if sends else NO_KEY
     if not key:
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
     if not (key.isascii() and key.isprintable()):

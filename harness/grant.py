@@ -1,0 +1,75 @@
+"""Which variable of the environment may be sent to which host: a value, checked as it is made."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from harness.errors import ConfigError
+
+VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")
+ENDINGS = ("_KEY", "_TOKEN")
+OTHER_PROGRAMS = (
+    "ACTIONS_", "AWS_", "AZURE_STORAGE_", "CARGO_", "CI_", "DOCKER_", "GH_", "GITHUB_", "GITLAB_",
+    "GPG_", "KUBE", "NPM_", "PYPI_", "RAY_", "SLURM_", "SSH_", "TWINE_", "UV_", "VAULT_", "WANDB_",
+)  # fmt: skip
+OTHER_SECRETS = (
+    "COOKIE", "CREDENTIAL", "ENCRYPT", "PASSP", "PASSW", "PRIVATE", "SECRET", "SESSION", "SIGNING",
+)  # fmt: skip
+PART = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
+HOST = re.compile(rf"({PART}(\.{PART})*|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{{0,4}}))?")
+"""No character that two readers of one URL could take in two ways."""
+HIGHEST_PORT = 65535
+
+
+@dataclass(frozen=True, order=True)
+class Grant:
+    """What `variable` holds may be sent to `host`. Raises ConfigError for no host or no key."""
+
+    host: str
+    """`host` or `host:port` in small letters; https on its own port goes without."""
+    variable: str
+
+    def __post_init__(self) -> None:
+        found = HOST.fullmatch(self.host)
+        if found is None or int(found["port"] or 0) > HIGHEST_PORT:
+            raise ConfigError(
+                "HOST must be a host or host:port in small letters, without http:// and without "
+                f"a path, got {self.host!r}"
+            )
+        check_variable("VARIABLE", self.variable)
+
+
+def to(base_url: str, variable: str) -> Grant:
+    """The grant that calls of `base_url` with `variable` need. Raises ConfigError, as Grant."""
+    parts = urlsplit(base_url)
+    name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else f"{parts.hostname}"
+    own_port = 443 if parts.scheme == "https" else 80
+    port = parts.port or own_port
+    without = parts.scheme == "https" and port == own_port
+    return Grant(name if without else f"{name}:{port}", variable)
+
+
+def check_variable(key: str, name: str) -> None:
+    """Raise ConfigError unless `name` is of a variable that plainly holds a service's key.
+
+    What is no such name is not repeated: it may be the key itself.
+    """
+    if not VARIABLE.fullmatch(name):
+        raise ConfigError(
+            f"{key} must be the name of an environment variable, in capitals, "
+            f"never a key; got {len(name)} characters that are no such name"
+        )
+    if not name.endswith(ENDINGS):
+        raise ConfigError(
+            f"{key} must be the name of a variable that ends in {' or '.join(ENDINGS)}, since any "
+            f"other may hold something else; got {len(name)} characters that end otherwise"
+        )
+    other = next((start for start in OTHER_PROGRAMS if name.startswith(start)), None)
+    other = other or next((word for word in OTHER_SECRETS if word in name), None)
+    if other is not None:
+        raise ConfigError(
+            f"{key} must not be a variable of another program's, as {other} in it says, got "
+            f"{name}; put the endpoint's key in a variable of its own, as in SIM_KEY"
+        )

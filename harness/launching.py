@@ -1,0 +1,109 @@
+"""The launch of planned runs: Hydra's multirun with the launcher that was chosen.
+
+Hydra gives the launcher one numbered job per run folder, so that a first launch and a resume are
+the same act. The launcher's class comes from an installed plugin's own entry and its settings from
+`launchers`; while the jobs are launched, no conf/ of the current folder is searched.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Quote, QuotedString
+from omegaconf import DictConfig, OmegaConf
+
+from harness import jobs, keys, launch, launchers, own_files
+from harness.grammar import parse
+from harness.grant import Grant
+from harness.launchers import Launcher
+from harness.run import RunOutcome
+from harness.trying import IfFailed
+
+LAUNCHERS = "hydra/launcher"
+WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
+"""Words that say where runs are executed; a sweep file may name a launcher too."""
+OURS = launch.OURS
+
+
+def execute(
+    dirs: Sequence[Path],
+    overrides: Sequence[str],
+    runs_at_once: int,
+    if_failed: IfFailed,
+    granted: frozenset[Grant] = frozenset(),
+) -> list[RunOutcome]:
+    """Execute the runs planned in `dirs` by the launcher that `overrides` choose.
+
+    Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
+    """
+    os.environ["PYTHONSAFEPATH"] = "1"  # a module in the current folder must not hide a library's
+    # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
+    os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
+    launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
+    names = [str(path) for path in dirs]
+    task = functools.partial(_execute, names, os.getpid(), if_failed, granted)
+    with launch.shipped_alone(), launch.opened():
+        words = [f"{LAUNCHERS}={_stored(launcher, runs_at_once)}", f"seed=range({len(dirs)})"]
+        return _multirun(task, words, str(dirs[0].parent / ".launcher"))
+
+
+def _launcher(overrides: Sequence[str]) -> Launcher:
+    """The launcher that the words choose, and what a conf/ or sweep file tells it."""
+    with launch.composing():
+        words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
+        keys.check(words)
+        own_files.check(words, parse)
+        composed = launch.plain_config([word.text for word in words])
+        keys.check_settings(composed["hydra"])
+        return launchers.chosen(composed["hydra"]["launcher"], launch.installed())
+
+
+def _stored(launcher: Launcher, runs_at_once: int) -> str:
+    """The name under which Hydra finds the plugin's own entry with the launcher's settings.
+
+    Nobody can have put a file of that name into a conf/.
+    """
+    node = OmegaConf.create(launch.installed()[launcher.plugin])
+    at_once = {"n_jobs": runs_at_once} if launcher.plugin == "joblib" else {}
+    for key, value in {**at_once, **launcher.settings}.items():
+        OmegaConf.update(node, key, value, force_add=True)
+    name = f"{OURS}_{secrets.token_hex(8)}"
+    ConfigStore.instance().store(group=LAUNCHERS, name=name, node=node, provider=OURS)
+    return name
+
+
+def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
+    """Values of `task` in job order; `folder` is for what Hydra and its launchers write."""
+    place = [f"hydra.sweep.dir={_quoted(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
+    hydra = GlobalHydra.instance().hydra
+    assert hydra is not None
+    words = [*overrides, *place, *launch.QUIET, "hydra.mode=MULTIRUN"]
+    batches = hydra.multirun("config", task, words)
+    return [job.return_value for batch in batches for job in batch]
+
+
+def _quoted(path: str) -> str:
+    """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
+    literal = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", path)
+    return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
+
+
+def is_local(overrides: Sequence[str]) -> bool:
+    """True if the launcher that the words choose executes runs on this machine."""
+    return _launcher(overrides).is_local
+
+
+def _execute(
+    dirs: Sequence[str], pid: int, if_failed: IfFailed, granted: frozenset[Grant], _: DictConfig
+) -> RunOutcome:
+    """The task of a launch: the run that has this job's number."""
+    return jobs.execute(dirs, HydraConfig.get().job.num, pid, if_failed, granted)

@@ -1,0 +1,135 @@
+"""The hosts that a user has confirmed, each with the variables that may be sent there.
+
+One file of the user's own, outside every folder that may come from somebody else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.errors import ConfigError, StorageError
+from harness.grant import Grant
+from harness.records import atomic, lock
+
+SCHEMA = 1
+NAME = "trust.json"
+LARGEST_BYTES = 1_000_000
+OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+LOCK_WAIT_S = 5.0
+
+
+def file() -> Path:
+    """trust.json in $HARNESS_CONFIG, else in harness/ of the XDG config folder.
+
+    Raises ConfigError where that is no absolute path: the current folder's is not the user's.
+    """
+    if own := os.environ.get("HARNESS_CONFIG"):
+        if not Path(own).is_absolute():
+            raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {own!r}")
+        return Path(own) / NAME
+    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
+    try:
+        folder = given if given.is_absolute() else Path.home() / ".config"
+    except RuntimeError as error:
+        raise ConfigError("HARNESS_CONFIG must be set where there is no home folder") from error
+    return folder / "harness" / NAME
+
+
+def read() -> frozenset[Grant]:
+    """What is confirmed; nothing where there is no file.
+
+    Raises ConfigError, naming the file, where somebody else may have written it.
+    """
+    where = file()
+    try:
+        descriptor = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise _not_own(where, "a link") from error
+        raise ConfigError(f"{where}: cannot be read: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "rb") as opened:
+        _refuse_others(where, os.fstat(descriptor))
+        return _grants(where, opened.read(LARGEST_BYTES + 1))
+
+
+def add(grant: Grant) -> None:
+    """Confirm one more. Raises ConfigError as `read`, StorageError."""
+    with _alone():
+        _write({*read(), grant})
+
+
+def remove(grant: Grant) -> None:
+    """Take one back. Raises ConfigError as `read` and for one that is not there, StorageError."""
+    with _alone():
+        before = read()
+        if grant not in before:
+            rule = "must be confirmed to be taken back; `harness trust` lists what is"
+            raise ConfigError(f"{file()}: {grant.host} {grant.variable} {rule}")
+        _write(before - {grant})
+
+
+def _write(grants: Iterable[Grant]) -> None:
+    hosts: dict[str, list[str]] = {}
+    for grant in sorted(grants):
+        hosts.setdefault(grant.host, []).append(grant.variable)
+    atomic.write_json(file(), {"schema": SCHEMA, "hosts": hosts})
+
+
+@contextlib.contextmanager
+def _alone() -> Iterator[None]:
+    """Nobody else changes the file meanwhile; what is made is the user's alone."""
+    before = os.umask(0o077)  # whatever HARNESS_UMASK says of runs
+    try:
+        folder = file().parent
+        with atomic.storage(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            held = lock.acquire(folder, LOCK_WAIT_S)
+        if held is None:
+            raise StorageError(f"{folder}: must not be in use for {LOCK_WAIT_S:g} s, and was")
+        try:
+            yield
+        finally:
+            os.close(held)
+    finally:
+        os.umask(before)
+
+
+def _refuse_others(where: Path, status: os.stat_result) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise _not_own(where, "something else")
+    if status.st_uid != os.geteuid():
+        raise _not_own(where, f"a file of user {status.st_uid}")
+    if status.st_mode & OTHERS_WRITE:
+        raise _not_own(where, f"mode {status.st_mode & 0o777:o}")
+    folder = where.parent.stat()
+    if folder.st_uid not in (0, os.geteuid()):
+        raise _not_own(where, f"one in a folder of user {folder.st_uid}")
+    if folder.st_mode & OTHERS_WRITE:
+        raise _not_own(where, f"one in a folder of mode {folder.st_mode & 0o777:o}")
+
+
+def _not_own(where: Path, given: str) -> ConfigError:
+    rule = "must be a regular file of your own that nobody else can change"
+    return ConfigError(f"{where}: {rule}, got {given}; look at what it confirms, then remove it")
+
+
+def _grants(where: Path, data: bytes) -> frozenset[Grant]:
+    try:
+        values: Any = json.loads(data) if len(data) <= LARGEST_BYTES else None
+        if not isinstance(values, dict) or values["schema"] != SCHEMA:
+            raise ValueError("must be a mapping with schema 1")
+        hosts: dict[str, list[str]] = values["hosts"]
+        return frozenset(Grant(host, name) for host, names in hosts.items() for name in names)
+    except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
+        raise ConfigError(f"{where}: must be what `harness trust` writes, got {error}") from error
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}") from error

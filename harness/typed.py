@@ -1,0 +1,43 @@
+"""What the words of a command line, and of nothing else, allow to be sent."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from harness import grant
+from harness.errors import ConfigError
+from harness.grammar import parse
+from harness.grant import Grant
+from harness.simulator_config import SimulatorConfig
+
+HOST, VARIABLE = "simulator.base_url", "simulator.api_key_env"
+
+
+def grants(overrides: Sequence[str]) -> frozenset[Grant]:
+    """Each typed variable with each typed address, or where none is typed with the default one.
+
+    Sweep files, studies and conf/ are not looked into. Raises ConfigError for a word that cannot
+    be read.
+    """
+    urls = _values(HOST, overrides) or _default()
+    found = set[Grant]()
+    for url in urls:
+        for variable in _values(VARIABLE, overrides):
+            with contextlib.suppress(ConfigError, ValueError):  # ${...}: what it yields is a file's
+                found.add(grant.to(url, variable))
+    return frozenset(found)
+
+
+def _values(key: str, overrides: Sequence[str]) -> list[str]:
+    words = [text for text in overrides if text.partition("=")[0].strip(" +") == key]
+    return [value for word in parse(words) for value in word.values if isinstance(value, str)]
+
+
+def _default() -> list[str]:
+    """The address that came with harness, as long as it is on this machine."""
+    url = SimulatorConfig.base_url
+    here = ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
+    return [url] if here else []

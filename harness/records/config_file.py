@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -79,7 +78,6 @@ def _completed(cls: type[Any], values: Any) -> Any:
     return {**defaults, **values}
 
 
-@functools.cache
 def _defaults(cls: type) -> dict[str, Any]:
     """Of the keys of a config class that have one, as plain values."""
     found: dict[str, Any] = {}

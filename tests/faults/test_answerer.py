@@ -103,25 +103,23 @@ def heard(folder: Path, answers: int, a_step: int) -> int:
 def test_a_build_that_changes_at_every_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Record
 ) -> None:
-    once = heard(tmp_path / "1000", 1000, a_step=10)
-    five_times = heard(tmp_path / "5000", 5000, a_step=10)
+    written = heard(tmp_path / "5000", 5000, a_step=50)
     path = tmp_path / "5000" / "answerer.json"
     found = json.loads(path.read_text())
-    assert five_times <= 6 * once
-    assert five_times / 5000 < 500
+    assert written / 5000 < 40
     assert path.stat().st_size < 2000
     assert (len(found["builds"]), found["builds"][1], found["others"]) == (
         50,
-        "fp_000000000010",
+        "fp_000000000050",
         4950,
     )
-    assert capsys.readouterr().err.count("another build") == 2, "once for each of both"
+    assert capsys.readouterr().err.count("another build") == 1
     again = Answerer("http://here/v1")
     again.keep_in(tmp_path / "5000")
     again.heard("A", "fp_another")
     again.at_step()
     assert json.loads(path.read_text())["others"] == 4951
-    record_property("seen", f"{five_times:,} bytes for 5,000, a file of {path.stat().st_size:,}")
+    record_property("seen", f"{written:,} bytes for 5,000, a file of {path.stat().st_size:,}")
 
 
 def test_a_run_says_once_that_builds_change_and_keeps_one_a_step(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 import json
@@ -17,7 +18,10 @@ from typing import Any
 import pytest
 
 from harness import progress
+from harness.errors import EndpointError
 from harness.records.folder import RunFolder
+from harness.simulator.served.faults import Fault
+from harness.simulator.served.outage import Outages
 from harness.train import served_users
 from tests.commands import until
 from tests.faults.test_replay import FEW_USERS
@@ -213,6 +217,29 @@ def test_with_outage_s_0_nothing_is_waited_for(tmp_path: Path) -> None:
     assert f"simulator.base_url: {endpoint.url} must answer as 'm', got connection" in err
     assert "does not answer" not in err
     assert time.monotonic() - began < 10
+
+
+@pytest.mark.attack(
+    "an endpoint answers each probe and goes away again before anything else is answered",
+    "its outages are one: after simulator.outage_s in all the run is given up",
+)
+def test_outages_that_no_answer_comes_between_are_one(record_property: Record) -> None:
+    async def scenario() -> int:
+        met = itertools.cycle([Fault("connection", "refused"), None])
+
+        async def probe() -> Fault | None:
+            return next(met)
+
+        outages = Outages("http://h/v1", 1.5, probe)
+        while outages.over < 5:
+            assert await outages.met()
+        return outages.over
+
+    with pytest.raises(
+        EndpointError, match=r"must answer within 1\.5 s \(simulator\.outage_s\)"
+    ) as given_up:
+        asyncio.run(scenario())
+    record_property("seen", str(given_up.value))
 
 
 @pytest.mark.attack(

@@ -48,7 +48,6 @@ from tests.simulator.served import connected, users
 from tests.train.made import make_run, tabular
 
 Record = Callable[[str, object], None]
-STEPS = 3
 FEW_USERS = (
     "import sys; from harness.train import evaluate, __main__ as child; evaluate.USERS = 8; "
     "sys.exit(child.main())"
@@ -82,7 +81,7 @@ def alike(chance: random.Random) -> DifficultyConfig:
     )
 
 
-def drawn(chance: random.Random, url: str, **simulator: Any) -> RunConfig:
+def drawn(chance: random.Random, url: str, steps: int, **simulator: Any) -> RunConfig:
     """A run whose levels differ in what no prompt tells."""
     named = {name: replace(alike(chance), name=name) for name in ("easy", "medium", "hard")}
     group_size, every = chance.choice((2, 4)), chance.choice((1, 2))
@@ -92,7 +91,7 @@ def drawn(chance: random.Random, url: str, **simulator: Any) -> RunConfig:
         replace(alike(chance), name="own"),
         seed=chance.randrange(1000),
         algorithm={"group_size": group_size},
-        steps=STEPS,
+        steps=steps,
         conversations=8,
         checkpoint_every=chance.choice((1, 2)),
         eval_every=every,
@@ -146,22 +145,22 @@ def replayed(run: RunFolder, path: Path) -> tuple[int, str, RunFolder]:
     return code, err, again
 
 
-def check_replay(run: RunFolder, path: Path) -> None:
+def check_replay(run: RunFolder, path: Path, steps: int) -> None:
     code, err, again = replayed(run, path)
     assert code == 0, err
     assert again.metrics.read_bytes() == run.metrics.read_bytes()
     last = json.loads(again.events.read_text().splitlines()[-1])
-    assert (last["event"], last["compared"], last["mismatched"]) == ("replay_check", STEPS, 0)
+    assert (last["event"], last["compared"], last["mismatched"]) == ("replay_check", steps, 0)
 
 
-def sampled_trial(root: Path, seed: int, kills: int, fails: float) -> list[int]:
+def sampled_trial(root: Path, seed: int, steps: int, kills: int, fails: float) -> list[int]:
     chance = random.Random(seed)
     with serving(sampled(random.Random(seed + 1), fails)) as endpoint:
-        run = make_run(root / "run", drawn(chance, endpoint.url))
+        run = make_run(root / "run", drawn(chance, endpoint.url, steps))
         codes = go_on_to_the_end(run, endpoint, chance, kills)
         assert codes[-1] == 0
         endpoint.script, calls = (lambda number, body: completion("{}")), len(endpoint.bodies)
-        check_replay(run, root / "again")
+        check_replay(run, root / "again", steps)
         assert len(endpoint.bodies) == calls, "nothing is asked again"
     return codes
 
@@ -171,7 +170,7 @@ def sampled_trial(root: Path, seed: int, kills: int, fails: float) -> list[int]:
     "the run goes on to exit 0; its journal gives the same rows, and nobody is asked",
 )
 def test_a_sampling_endpoint_and_a_kill(tmp_path: Path, record_property: Record) -> None:
-    codes = sampled_trial(tmp_path, seed=4, kills=1, fails=0.0)
+    codes = sampled_trial(tmp_path, seed=4, steps=2, kills=1, fails=0.0)
     assert codes == [-9, 0]
     record_property("seen", f"exit codes {codes}, then 0 from the journal alone")
 
@@ -185,7 +184,7 @@ def test_a_sampling_endpoint_and_a_kill(tmp_path: Path, record_property: Record)
 def test_sampling_endpoints_kills_and_knobs(
     tmp_path: Path, seed: int, record_property: Record
 ) -> None:
-    codes = sampled_trial(tmp_path, seed, kills=3, fails=0.01)
+    codes = sampled_trial(tmp_path, seed, steps=3, kills=3, fails=0.01)
     record_property("seen", f"exit codes {codes}, then 0 from the journal alone")
 
 
@@ -202,7 +201,7 @@ def test_a_killed_run_equals_one_never_killed(
     for kills in (0, 3):
         chance = random.Random(seed)
         with serving() as endpoint:
-            run = make_run(tmp_path / str(kills), drawn(chance, endpoint.url, deadline_s=10.0))
+            run = make_run(tmp_path / str(kills), drawn(chance, endpoint.url, 3, deadline_s=10.0))
             codes = go_on_to_the_end(run, endpoint, chance, kills)
         rows.append(run.metrics.read_bytes())
     assert rows[0] == rows[1]

@@ -186,7 +186,8 @@ def _rank(view: RunView) -> int:
 
 def _cells(view: RunView) -> list[Text]:
     numbers = [_decimal(view.entropy), _decimal(view.reward), _decimal(view.emotion, 0)]
-    last = shortened(view.reason or "", 60) if view.status in ENDED else _duration(view.left_s)
+    held_up = view.status in ENDED or view.reason is not None
+    last = shortened(view.reason or "", 60) if held_up else _duration(view.left_s)
     style = STYLES.get(view.status, "dim")
     return [
         text(shortened(view.name, 40)),
@@ -213,8 +214,10 @@ def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Eve
 
 
 def worth_a_line(told: RunView, now: RunView) -> bool:
-    """Whether the run started, ended, or came another tenth of its way since it was `told` of."""
-    if (told.status, told.attempt) != (now.status, now.attempt):
+    """Whether the run started, ended, waits for an endpoint or no longer does, or came another
+    tenth of its way since it was `told` of.
+    """
+    if (told.status, told.attempt, told.reason) != (now.status, now.attempt, now.reason):
         return now.status != "planned"
     size = max(1.0, now.steps * SHARE_A_LINE)
     return now.status == "running" and now.step // size > told.step // size
@@ -227,7 +230,7 @@ def line(view: RunView) -> str:
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
     if view.left_s is not None:
         parts.append(f"{_duration(view.left_s)} left")
-    if view.status in ENDED and view.reason:
+    if view.reason:
         parts.append(view.reason)
     return f"{view.name}: {', '.join(parts)}"
 

@@ -27,6 +27,7 @@ SIMULATOR_FAULTS = (
 OF_SERVED = (
     "base_url", "model", "api_key_env", "deadline_s", "concurrency", "requests_per_minute",
     "tokens_per_minute", "retries", "backoff_s", "temperature", "max_tokens",
+    "outage_s",
 )  # fmt: skip
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 
@@ -57,6 +58,8 @@ class SimulatorConfig:
     """null leaves it to the endpoint; RLVER's users speak at 0.5 (arXiv 2507.03112)."""
     max_tokens: int = 400
     """Of one answer."""
+    outage_s: float = 3600.0
+    """How long a run waits for an endpoint that is gone before it stops; 0 for not at all."""
     profiles: str = ""
     """JSONL file of users of one's own; empty for ours."""
 
@@ -78,6 +81,7 @@ class SimulatorConfig:
         if self.temperature is not None:
             in_range("simulator.temperature", self.temperature, 0, 2)
         in_range("simulator.max_tokens", self.max_tokens, 16, 100_000)
+        in_range("simulator.outage_s", self.outage_s, 0, 1e6)
         if self.kind == "scripted":
             unheeded("simulator", self, OF_SERVED, "the served user")
 

@@ -6,6 +6,7 @@ What is measured is the users' own final emotion / 100, never what was reported 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -68,16 +69,25 @@ def evaluate(config: RunConfig, speaker: Speaker | InWaves[Speaker]) -> dict[str
     }
 
 
+def lost_shares(values: Mapping[str, float | None]) -> dict[str, float]:
+    """Share of the held-out users that an evaluation has lost, by level, the run's own first."""
+    names = {"its own": "eval/failed", **{name: f"eval/{name}/failed" for name in LEVELS}}
+    return {name: (values.get(key) or 0.0) / USERS for name, key in names.items()}
+
+
 def finals(
-    config: RunConfig, speaker: Speaker | InWaves[Speaker], users: int = USERS
+    config: RunConfig, speaker: Speaker | InWaves[Speaker], users: int | None = None
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
     """Final emotion / 100 of each user, shape (users,): at the run's own level, and at each named.
+
+    `users`: at each level; USERS where it is None.
 
     nan where the simulator failed.
 
     `speaker` must draw from `draws` or `ByTurn`, which are no run's own, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
     """
+    users = USERS if users is None else users
     levels = [getattr(config.levels, name) for name in LEVELS]
     named = [_nameless(level) for level in levels]
     own = _nameless(config.difficulty)

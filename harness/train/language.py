@@ -96,6 +96,7 @@ class LanguageRun:
         looked: Metrics = {}
         if evaluate.due(step, config):
             looked = look(self.engine, self._model, self._chat, config, self._start)
+            self._session.judge_evaluation(step, looked)
         seen = time.monotonic()
         filled, transcripts = self._converse(step)
         held, course = filled.held, self._course

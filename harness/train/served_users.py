@@ -1,32 +1,43 @@
 """A served user as a run meets it: reached first, journalled by step, and given up on in the end.
 
 A lost conversation is a row's business (no reward, counted by type); losing many is the run's.
+An evaluation that lost many is no row: its means would be those of the users who are left.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.config import RunConfig
 from harness.errors import EndpointError
 from harness.records.folder import RunFolder
-from harness.simulator.served.check import reach
+from harness.simulator.served.check import question, reach
 from harness.simulator.served.line import line_to
+from harness.simulator.served.outage import Outage
+from harness.train import evaluate
 
 WINDOW_STEPS = 20
 MOST_LOST = 0.2
-"""Share of the conversations of WINDOW_STEPS steps that a run may lose and go on."""
+"""Share of the conversations of WINDOW_STEPS steps that a run may lose and go on; and of the users
+of each level in one evaluation.
+"""
 
 
 class ServedUsers:
     """The line of one run to its endpoint, and the conversations lost on it."""
 
-    def __init__(self, run: RunFolder, config: RunConfig) -> None:
-        """Raises DataError for a damaged journal."""
+    def __init__(self, run: RunFolder, config: RunConfig, told: Callable[[Outage], None]) -> None:
+        """`told` hears when an outage begins and when it is over, in the caller's thread.
+
+        Raises DataError for a damaged journal.
+        """
         self._where, self._url = run.path, config.simulator.base_url
         self._line = line_to(config.simulator)
         self._line.keep_in(run.simulator)
+        self._line.endure(question(), told)
+        self._last_row = 0
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
         self._held = steps * config.trainer.conversations
@@ -37,7 +48,8 @@ class ServedUsers:
 
     def at_step(self, step: int, last_row: int) -> None:
         """From here on it is step `step`; a row up to `last_row` is on disk and binds it."""
-        self._line.journal.at_step(step, binding=step <= last_row)
+        self._last_row = last_row
+        self._line.at_step(step, binding=step <= last_row)
 
     def cost(self) -> dict[str, Any]:
         """Calls, retries, latencies and tokens since the last time."""
@@ -46,6 +58,22 @@ class ServedUsers:
     def count(self, lost: float) -> None:
         """Remember how many conversations a new row lost; those of a row met again are history."""
         self._lost.append(int(lost))
+
+    def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Raises EndpointError if more than MOST_LOST of the users of a level are lost in `values`,
+        before they become a row; those of a row on disk are history.
+        """
+        shares = evaluate.lost_shares(values)
+        if step > self._last_row and max(shares.values()) > MOST_LOST:
+            users = evaluate.USERS
+            lost = {name: round(share * users) for name, share in shares.items()}
+            counts = ", ".join(f"{count} at {name}" for name, count in lost.items() if count)
+            raise EndpointError(
+                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {users} held-out "
+                f"users of a level may be lost in an evaluation on {self._url}, {counts} were; "
+                "its row is not written, and asks them again. Once it answers, continue with "
+                f"`harness resume {self._where}`"
+            )
 
     def judge(self, step: int) -> None:
         """Raises EndpointError once more are lost than WINDOW_STEPS steps may lose."""

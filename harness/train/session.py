@@ -37,6 +37,7 @@ from harness.train.deadline import Deadline
 from harness.train.talk import Emit, say
 
 if TYPE_CHECKING:
+    from harness.simulator.served.outage import Outage
     from harness.train.served_users import ServedUsers
 
 
@@ -55,8 +56,9 @@ class Session:
         self._stop_signal: int | None = None
         self._replayed = 0
         self._superseded = 0
-        self._served = _served_users(run, config)
         self._deadline = Deadline(config.trainer.deadline_s, self._on_deadline)
+        self._in_step = False
+        self._served = _served_users(run, config, self._on_outage)
         if cleared:
             self.note("scratch_cleared", folders=cleared)
         for problem in problems:
@@ -80,8 +82,10 @@ class Session:
         return self._metrics.last_step
 
     def reach_users(self) -> None:
-        """Raises EndpointError if users are served and nobody answers for them."""
-        if self._served is not None:
+        """Raises EndpointError if users are served and nobody answers for them; a run that has all
+        its rows asks nobody.
+        """
+        if self._served is not None and self.last_step < self.config.trainer.steps:
             self._served.reach()
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
@@ -93,11 +97,17 @@ class Session:
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         self.note(event, step=self.start, rows=self.last_step, gpus=gpus)
         self._emit({"event": event, "step": self.start})
+        self._in_step = True
         self._deadline.restart()
 
     def note(self, event: str, **values: Any) -> None:
         """Log to events.jsonl something that another run of the same config need not share."""
         self._events.append(event, **values)
+
+    def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Raises EndpointError where the evaluation of `step` has lost too many served users."""
+        if self._served is not None:
+            self._served.judge_evaluation(step, values)
 
     def record(
         self,
@@ -178,6 +188,24 @@ class Session:
         deadline_s = self.config.trainer.deadline_s
         self._leave(StoppedError.exit_code, f"after {deadline_s:g} s in it (trainer.deadline_s)")
 
+    def _on_outage(self, outage: Outage) -> None:
+        """Say so. No deadline runs meanwhile: that of the step begins anew once it is over."""
+        url, longest_s = self.config.simulator.base_url, self.config.simulator.outage_s
+        if outage.seconds is None:
+            self._deadline.end()
+            wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
+            reason = f"{url} does not answer, {outage.fault}; {wait}"
+            self._write_status(reason=reason)
+            said.say(f"{self.run.path}: {reason}")
+            return
+        self._write_status(reason=None)
+        found = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
+        self.note("outage", step=self.last_step + 1, **found)
+        if outage.answered:
+            said.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
+        if self._in_step:
+            self._deadline.restart()
+
     def end_hung(self, why: str) -> None:
         """For a thread that looks on, where something takes too long: end now, to be resumed."""
         self._leave(StoppedError.exit_code, why)
@@ -216,12 +244,14 @@ class Session:
         return now
 
 
-def _served_users(run: RunFolder, config: RunConfig) -> ServedUsers | None:
+def _served_users(
+    run: RunFolder, config: RunConfig, told: Callable[[Outage], None]
+) -> ServedUsers | None:
     if config.simulator.kind != "served":
         return None
     from harness.train.served_users import ServedUsers
 
-    return ServedUsers(run, config)
+    return ServedUsers(run, config, told)
 
 
 @contextlib.contextmanager

@@ -88,6 +88,7 @@ def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Stan
     advantages = advantages_of(earned, config, step)
     trace = _trace(at.policy, acts, advantages, temperature)
     looked = _yardsticks(at.policy, config) if evaluate.due(step, config) else {}
+    session.judge_evaluation(step, looked)
     measured = time.monotonic()
     start = log_p_of_acts(TabularPolicy.start(), acts, temperature)
     touched = filled.put_in[acts.conversation]

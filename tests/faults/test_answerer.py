@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from harness.simulator.served.answerer import Answerer
 from tests.simulator.endpoint import completion, play, serving
 from tests.train.made import few_held_out_users, go_on, status
 from tests.train.test_served_run import a_run, rows
+
+Record = Callable[[str, object], None]
 
 
 def as_model(model: str, build: str = "b1") -> Any:
@@ -71,3 +74,64 @@ def test_an_endpoint_that_says_nothing_of_itself_is_let_be(
     (tmp_path / "answerer.json").write_text("[]")
     with pytest.raises(DataError, match=r"answerer.json: must say model and builds"):
         Answerer("http://here/v1").keep_in(tmp_path)
+
+
+def written_bytes() -> int:
+    """By this process so far, whatever the file."""
+    found = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(found["wchar"])
+
+
+def heard(folder: Path, answers: int, a_step: int) -> int:
+    """Bytes written for so many answers, each of another build, flushed one by one."""
+    folder.mkdir()
+    answerer, before = Answerer("http://here/v1"), written_bytes()
+    answerer.keep_in(folder)
+    for number in range(answers):
+        if number % a_step == 0:
+            answerer.at_step()
+        answerer.heard("A", f"fp_{number:012}")
+        answerer.flush()
+    answerer.at_step()
+    return written_bytes() - before
+
+
+@pytest.mark.attack(
+    "5,000 answers, each with another system_fingerprint",
+    "a small file, bytes that do not grow with the square of the answers, one line on stderr",
+)
+def test_a_build_that_changes_at_every_answer(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Record
+) -> None:
+    written = heard(tmp_path / "5000", 5000, a_step=50)
+    path = tmp_path / "5000" / "answerer.json"
+    found = json.loads(path.read_text())
+    assert written / 5000 < 40
+    assert path.stat().st_size < 2000
+    assert (len(found["builds"]), found["builds"][1], found["others"]) == (
+        50,
+        "fp_000000000050",
+        4950,
+    )
+    assert capsys.readouterr().err.count("another build") == 1
+    again = Answerer("http://here/v1")
+    again.keep_in(tmp_path / "5000")
+    again.heard("A", "fp_another")
+    again.at_step()
+    assert json.loads(path.read_text())["others"] == 4951
+    record_property("seen", f"{written:,} bytes for 5,000, a file of {path.stat().st_size:,}")
+
+
+def test_a_run_says_once_that_builds_change_and_keeps_one_a_step(tmp_path: Path) -> None:
+    def script(number: int, body: Any) -> bytes:
+        return as_model("A", build=f"b{number}")(number, body)
+
+    with serving(script) as endpoint, few_held_out_users():
+        run = a_run(tmp_path / "run", endpoint.url, steps=3)
+        code, _, err = go_on(run)
+    assert code == 0, err
+    assert err.count("answers from another build of 'A'") == 1
+    found = json.loads((run.simulator / "answerer.json").read_text())
+    assert found["builds"][0] == "b0"
+    assert len(found["builds"]) == 1 + 3, "the check, and one a step"
+    assert found["others"] == len(endpoint.bodies) - 4

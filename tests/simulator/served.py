@@ -20,7 +20,8 @@ BRIEF = DifficultyConfig(turn_cap=3)
 
 def config(url: str, **values: Any) -> SimulatorConfig:
     """An impatient one: tests wait for no one."""
-    given = {"model": "m", "retries": 2, "backoff_s": 0.0, "deadline_s": 10.0, **values}
+    waits = {"backoff_s": 0.0, "deadline_s": 10.0, "outage_s": 0.0}
+    given = {"model": "m", "retries": 2, **waits, **values}
     return SimulatorConfig("served", "served", url, **given)
 
 

@@ -1,9 +1,13 @@
-"""Which model answers, by what its answers say: one for a whole run, whatever is behind the URL."""
+"""Which model answers, by what its answers say: one for a whole run, whatever is behind the URL.
+
+Kept in simulator/answerer.json: the model, and the builds of it (`system_fingerprint`) that were
+heard. Some endpoints name another build at every answer: at most one new one is kept a step, and
+MOST_BUILDS in all; answers of builds that are not kept are counted.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness import said
@@ -11,6 +15,7 @@ from harness.errors import DataError, EndpointError
 from harness.records import atomic, plain_file
 
 FILE = "answerer.json"
+MOST_BUILDS = 50
 
 
 class Answerer:
@@ -20,18 +25,21 @@ class Answerer:
         self._url = url
         self._path: Path | None = None
         self._model: str | None = None
-        self._builds: Sequence[str] = ()
+        self._builds: list[str] = []
+        self._others = self._others_kept = 0
+        self._may_keep, self._has_said, self._unwritten = True, False, False
 
     def keep_in(self, folder: Path) -> None:
         """Raises DataError for a damaged file."""
         self._path = folder / FILE
         if self._path.exists():
-            self._model, self._builds = _read(self._path)
+            self._model, self._builds, self._others = _read(self._path)
+            self._others_kept = self._others
 
     def heard(self, model: str | None, build: str | None) -> None:
         """An answer came, with what it says of its origin; None where it says nothing.
 
-        Raises EndpointError for another model than before. Another build is said, and noted.
+        Raises EndpointError for another model than before. Another build is said, once.
         """
         if model is not None and self._model not in (None, model):
             raise EndpointError(
@@ -39,30 +47,51 @@ class Answerer:
                 f"first as {self._model!r}, got {model!r}; put the first back and continue with "
                 "`harness resume`, or begin another run"
             )
-        new = build is not None and build not in self._builds
-        if new and self._builds:
+        if self._model != model is not None:
+            self._model, self._unwritten = model, True
+        if build is not None and build not in self._builds:
+            self._another(build)
+
+    def at_step(self) -> None:
+        """A step begins: another new build may be kept. Raises StorageError."""
+        self._unwritten |= self._others > self._others_kept
+        self.flush()
+        self._may_keep = True
+
+    def flush(self) -> None:
+        """Make durable what is kept, which changes at most once a step. Raises StorageError."""
+        if self._path is not None and self._unwritten:
+            kept = {"model": self._model, "builds": self._builds}
+            others = {"others": self._others} if self._others else {}
+            atomic.write_json(self._path, kept | others)
+            self._others_kept = self._others
+        self._unwritten = False
+
+    def _another(self, build: str) -> None:
+        if self._builds and not self._has_said:
             said.say(
                 f"simulator.base_url: {self._url} answers from another build of {self._model!r}, "
-                f"{build!r} (system_fingerprint); its users may differ from here on"
+                f"{build!r} (system_fingerprint); its users may differ from here on. Further ones "
+                f"are noted in {FILE}"
             )
-        if new or self._model != model is not None:
-            self._model = model or self._model
-            self._builds = (*self._builds, *([build] if build is not None and new else []))
-            self._write()
-
-    def _write(self) -> None:
-        if self._path is not None:
-            atomic.write_json(self._path, {"model": self._model, "builds": list(self._builds)})
+            self._has_said = True
+        if self._may_keep and len(self._builds) < MOST_BUILDS:
+            self._builds.append(build)
+            self._may_keep, self._unwritten = False, True
+        else:
+            self._others += 1
 
 
-def _read(path: Path) -> tuple[str | None, Sequence[str]]:
+def _read(path: Path) -> tuple[str | None, list[str], int]:
     rule = "must say model and builds, as a run wrote them"
     try:
         found = json.loads(plain_file.text(path))
-        model, builds = found["model"], found["builds"]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        model, builds, others = found["model"], found["builds"], found.get("others", 0)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: {rule}; got {plain_file.one_line(error)}") from error
     named = isinstance(builds, list) and all(isinstance(build, str) for build in builds)
     if not named or not (model is None or isinstance(model, str)):
         raise DataError(f"{path}: {rule}; got {model!r:.40} and {builds!r:.40}")
-    return model, builds
+    if type(others) is not int or others < 0:
+        raise DataError(f"{path}: others must be a count, as a run wrote it; got {others!r:.40}")
+    return model, builds, others

@@ -12,15 +12,20 @@ from harness.simulator.served.requests import Request
 from harness.simulator.served.talk import USER, Talk
 from harness.simulator.state import User
 
+LEVEL = DifficultyConfig()
 
-def reach(line: Line) -> None:
-    """Have one reply appraised, as in any talk. Raises EndpointError if that cannot be done."""
-    level = DifficultyConfig()
+
+def question() -> Request:
+    """A reply to appraise, as in any talk: the least that shows that users can be played."""
     user = User(0, INTENTIONS[0], TEMPERAMENTS[0])
     key = ConversationKey(0, 0, 0, 0, TRAIN)
-    talk = Talk(key, user, level.start_emotion, 0.0, ((USER, user.persona.facts[0]),))
-    request = prompts.appraise(talk, "I am here with you.", level)
-    line.check(request, lambda content: answers.appraisal(content, wording.changes(level)))
+    talk = Talk(key, user, LEVEL.start_emotion, 0.0, ((USER, user.persona.facts[0]),))
+    return prompts.appraise(talk, "I am here with you.", LEVEL)
+
+
+def reach(line: Line) -> None:
+    """Have one reply appraised. Raises EndpointError if that cannot be done."""
+    line.check(question(), lambda content: answers.appraisal(content, wording.changes(LEVEL)))
 
 
 def enforces_schema(line: Line) -> bool:

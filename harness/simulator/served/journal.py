@@ -6,14 +6,16 @@
 
 A line is `{"id": ..., "of": [...], "purpose": ..., "content": ...}`, or has `"fault"` in place of
 `"content"` where the retries were spent. The id is a hash of all that the answer may depend on. A
-fault binds only a step whose row is on disk: in a step that was broken off it is asked again.
+fault binds only a step whose row is on disk: one that was broken off begins without its faults,
+in the file too. Were they left there, an opening that is answered now, in a file of its own, would
+stay lost for whoever replays the step.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +50,17 @@ class Journal:
         """From here on, what is asked belongs to `step`; `binding`: its row is on disk."""
         self._step, self._step_name = {}, f"step-{step:05d}.jsonl"
         if self._folder is not None:
-            found = dict(_read(self._folder / self._step_name))
+            path = self._folder / self._step_name
+            found = dict(_read(path))
             self._step = {k: e for k, e in found.items() if binding or "fault" not in e}
+            if len(self._step) < len(found):
+                atomic.write_bytes(path, _lines(self._step.values()))
 
     def find(self, digest: str) -> Entry | None:
         """The step at hand first, so that a replayed step meets what it met."""
         return self._step.get(digest) or self._openings.get(digest)
 
-    def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> None:
+    def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> Entry:
         """`content` of an answer that was found good, or else the kind of the last fault."""
         said = {"content": content} if fault is None else {"fault": fault}
         entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **said}
@@ -63,18 +68,34 @@ class Journal:
         (self._openings if lasting else self._step)[digest] = entry
         if self._folder is not None:
             self._unwritten.append((OPENINGS if lasting else self._step_name, entry))
+        return entry
 
     def flush(self) -> None:
-        """Make durable what was added. Raises StorageError."""
-        for name in {name for name, _ in self._unwritten}:
+        """Make durable what was added. Raises StorageError; half of it is then none."""
+        for name in dict.fromkeys(name for name, _ in self._unwritten):
             assert self._folder is not None
-            lines = [json.dumps(entry) + "\n" for at, entry in self._unwritten if at == name]
-            path = self._folder / name
-            with atomic.storage(path), os.fdopen(atomic.open_to_append(path), "ab") as file:
-                file.write("".join(lines).encode())
-                file.flush()
-                os.fsync(file.fileno())
-        self._unwritten = []
+            _append(self._folder / name, _lines(e for at, e in self._unwritten if at == name))
+            self._unwritten = [(at, e) for at, e in self._unwritten if at != name]
+
+
+def _lines(entries: Iterable[Entry]) -> bytes:
+    return "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+
+
+def _append(path: Path, data: bytes) -> None:
+    """All of it or nothing: others may write once more after a full disk had no room for it."""
+    with atomic.storage(path):
+        descriptor = atomic.open_to_append(path)
+        try:
+            size = os.fstat(descriptor).st_size
+            try:
+                atomic.write_all(descriptor, data)
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, size)
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def _read(path: Path) -> Iterator[tuple[str, Entry]]:

@@ -4,11 +4,15 @@ One process trains one run, so it has one line to each endpoint that its config 
 training and evaluation share its limits, its journal and its connections. Calls are made in a
 thread of their own, so that the policy can speak meanwhile; all else of a line is the caller's,
 while no call is under way.
+
+A request is asked once, whoever else asks the same meanwhile: the journal has one answer of it,
+and a model that samples would give each its own, which a resumed run could not repeat.
 """
 
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import random
 import threading
 import time
@@ -20,9 +24,10 @@ from harness.errors import EndpointError
 from harness.simulator.draws import uniforms
 from harness.simulator.served.answerer import Answerer
 from harness.simulator.served.endpoint import Endpoint
-from harness.simulator.served.faults import Fault, tries
-from harness.simulator.served.journal import Journal
+from harness.simulator.served.faults import Fault
+from harness.simulator.served.journal import Entry, Journal
 from harness.simulator.served.limits import Limits, tokens_of
+from harness.simulator.served.outage import AWAY, Outage, Outages, Tries, heard
 from harness.simulator.served.requests import Request
 from harness.simulator.served.tally import Tally
 from harness.simulator_config import SimulatorConfig
@@ -30,6 +35,8 @@ from harness.simulator_config import SimulatorConfig
 T = TypeVar("T")
 LONGEST_WAIT_S = 60.0
 """Between two tries, whatever Retry-After asks for."""
+NEWS_EVERY_S = 0.2
+"""How soon an outage is told while answers are waited for."""
 _LINES: dict[SimulatorConfig, Line] = {}
 
 
@@ -51,6 +58,27 @@ class Line:
         self._thread: threading.Thread | None = None
         self._endpoint: Endpoint | None = None
         self._limits: Limits | None = None
+        self._under_way: dict[str, asyncio.Task[Entry]] = {}
+        self._outages: Outages | None = None
+        self._told: Callable[[Outage], None] = lambda outage: None
+
+    def endure(self, probe: Request, told: Callable[[Outage], None]) -> None:
+        """From here on wait for an endpoint that is away, for simulator.outage_s at most.
+
+        `probe` is what it is asked meanwhile. `told` hears of each outage, in the thread that
+        waits for answers.
+        """
+
+        async def away() -> Fault | None:
+            try:
+                await self._call(probe, _seed("probe", 1))
+            except Fault as fault:
+                return fault if fault.kind in AWAY else None
+            return None
+
+        if self.config.outage_s:
+            self._outages = Outages(self.config.base_url, self.config.outage_s, away)
+            self._told = told
 
     def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Callable[[], list[T]]:
         """Begin all at once; what comes back waits for them. Their answers are durable then."""
@@ -60,8 +88,10 @@ class Line:
                 return list(await asyncio.gather(*conversations))
             finally:
                 self.journal.flush()
+                self.answerer.flush()
 
-        return asyncio.run_coroutine_threadsafe(together(), self._running()).result
+        future = asyncio.run_coroutine_threadsafe(together(), self._running())
+        return lambda: self._waited_for(future)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Begin all at once and wait for them."""
@@ -70,23 +100,32 @@ class Line:
     async def ask(self, request: Request, read: Callable[[str], T]) -> T:
         """The answer to `request` as `read` has it; `read` raises Fault for one that is no good.
 
-        Raises Fault once the tries are spent.
+        Raises Fault once the tries are spent, which are those of whoever asked first.
         """
         digest = request.digest(self.config.model, self.config.temperature)
-        known = self.journal.find(digest)
-        if known is not None:
+        entry = self.journal.find(digest)
+        if entry is not None or digest in self._under_way:
             self._tally.remembered += 1
-            if "fault" in known:
-                raise Fault(known["fault"], "as before")
-            return read(known["content"])
+        else:
+            asked = asyncio.create_task(self._settled(request, read, digest))
+            asked.add_done_callback(heard)
+            self._under_way[digest] = asked
+        if entry is None:  # whoever asked may be cancelled, and others still wait
+            entry = await asyncio.shield(self._under_way[digest])
+        if "fault" in entry:
+            raise Fault(entry["fault"], "in all its tries")
+        return read(entry["content"])
+
+    async def _settled(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
+        """What is in the journal from now on."""
         try:
-            content, value = await self._try(request, read, digest)
+            content, _ = await self._try(request, read, digest)
+            return self.journal.add(digest, request, content, None)
         except Fault as fault:
             self._tally.given_up[fault.kind] += 1
-            self.journal.add(digest, request, None, fault.kind)
-            raise
-        self.journal.add(digest, request, content, None)
-        return value
+            return self.journal.add(digest, request, None, fault.kind)
+        finally:
+            del self._under_way[digest]
 
     def check(self, request: Request, read: Callable[[str], T]) -> T:
         """The answer, past the journal. Raises EndpointError if there is none."""
@@ -106,6 +145,13 @@ class Line:
         """Keep there what was answered, and by whom. Raises DataError, StorageError."""
         self.journal.keep_in(folder)
         self.answerer.keep_in(folder)
+
+    def at_step(self, step: int, binding: bool) -> None:
+        """From here on it is step `step`; `binding`: its row is on disk. Raises DataError,
+        StorageError.
+        """
+        self.journal.at_step(step, binding)
+        self.answerer.at_step()
 
     def take_tally(self) -> Tally:
         """What was counted since the last time."""
@@ -130,6 +176,15 @@ class Line:
             self._thread.start()
         return self._loop
 
+    def _waited_for(self, future: concurrent.futures.Future[T]) -> T:
+        """What comes of `future`, with the news meanwhile."""
+        if self._outages is not None:
+            while not future.done() or not self._outages.news.empty():
+                concurrent.futures.wait([future], timeout=NEWS_EVERY_S)
+                while not self._outages.news.empty():
+                    self._told(self._outages.news.get())
+        return future.result()
+
     async def _end(self) -> None:
         mine = asyncio.current_task()
         others = [task for task in asyncio.all_tasks() if task is not mine]
@@ -141,17 +196,19 @@ class Line:
 
     async def _try(self, request: Request, read: Callable[[str], T], digest: str) -> tuple[str, T]:
         """Content and value of the first good answer."""
-        made = 0
+        tries = Tries(self.config.retries, self._outages)
         while True:
-            made += 1
+            await tries.take()
             try:
-                content = await self._call(request, _seed(digest, made))
+                content = await self._call(request, _seed(digest, tries.made))
+                if self._outages is not None:
+                    self._outages.answered()
                 return content, read(content)
             except Fault as fault:
-                if made >= tries(fault.kind, self.config.retries):
+                if await tries.are_spent(fault):
                     raise
                 self._tally.retries[fault.kind] += 1
-                await asyncio.sleep(self._wait_s(made, fault.retry_after_s))
+                await asyncio.sleep(self._wait_s(tries.made, fault.retry_after_s))
 
     async def _call(self, request: Request, seed: int) -> str:
         """One try, within the limits."""

@@ -14,7 +14,9 @@ class Tally:
     calls: int = 0
     """Tries, the first and further ones."""
     remembered: int = 0
-    """Requests that the journal answered."""
+    """Requests without a call of their own: the journal had the answer, or one like it was under
+    way.
+    """
     tokens: int = 0
     retries: Counter[str] = field(default_factory=Counter)
     """By the fault that made it necessary."""

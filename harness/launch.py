@@ -79,7 +79,6 @@ def launch(
 ) -> list[RunOutcome]:
     """Execute the runs planned in `dirs` by the launcher that `overrides` choose."""
     os.environ["HARNESS_RUNS_AT_ONCE"] = str(runs_at_once)  # read by conf/hydra/launcher/local.yaml
-    os.environ["PYTHONSAFEPATH"] = "1"  # a module in the current folder must not hide a library's
     # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     with _hydra():

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import devices, stops
+from harness import devices, safe_path, stops
 from harness.config import RunConfig
 from harness.devices import Lease
 from harness.errors import HarnessError, StoppedError
@@ -155,6 +155,7 @@ def environment(config: RunConfig, gpus: str) -> dict[str, str]:
     return {
         **os.environ,
         **dict.fromkeys(names, threads),
+        safe_path.VARIABLE: "1",
         "CUDA_VISIBLE_DEVICES": gpus,
         "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
     }

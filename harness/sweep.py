@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
+from typing import IO, cast
 
 from rich.console import Console
 
 from harness import (
+    bounded,
     breaker,
     cards,
     devices,
@@ -151,8 +154,9 @@ def _keep_ledger(known: Sweep, over: threading.Event) -> None:
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
+    console = Console(file=cast(IO[str], bounded.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
-        progress.watch(dirs, [path.name for path in dirs], steps, Console(stderr=True), over)
+        progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 
 
 def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:

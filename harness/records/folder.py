@@ -30,7 +30,8 @@ from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
 from harness.records import atomic, config_file, lock, plain_file, shape, versions
 
-STATUSES = ("planned", "running", "done", "failed", "stopped")
+ENDED = ("done", "failed", "stopped")
+STATUSES = ("planned", "running", *ENDED)
 
 
 @dataclass(frozen=True)

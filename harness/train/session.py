@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from harness import said
+from harness import bounded, said
 from harness.config import RunConfig
 from harness.errors import (
     EXIT_INTERRUPTED_TWICE,
@@ -38,6 +38,9 @@ from harness.train.talk import Emit, say
 
 if TYPE_CHECKING:
     from harness.train.served_users import ServedUsers
+
+LAST_WAIT_S = 8.0
+"""What a run that is told to leave has to say so."""
 
 
 class Session:
@@ -165,7 +168,7 @@ class Session:
         if self._stop_signal is None:
             self._stop_signal = number
             signal.setitimer(signal.ITIMER_REAL, self.config.trainer.grace_s)
-            say("harness: stopping at the end of this step; interrupt again to end now\n")
+            say("harness: stopping at the end of this step; interrupt again to end now\n", 0.0)
         elif number == signal.SIGINT:
             self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
 
@@ -183,10 +186,18 @@ class Session:
         self._leave(StoppedError.exit_code, why)
 
     def _leave(self, exit_code: int, why: str) -> None:
-        """End the process here and now, saying so in run.json and in the events."""
+        """End the process here and now, saying so in run.json and in the events.
+
+        At the latest after LAST_WAIT_S: a disk or a reader that does not answer is left to itself.
+        """
+        bounded.exit_within(LAST_WAIT_S, exit_code)
         reason = f"ended within step {self.last_step + 1}, {why}"
         ended = {"status": "stopped", "exit_code": exit_code}
         try:
+            found = folder.read_status(self.run)
+            if found.status in folder.ENDED:  # only its last words were still to be taken
+                exit_code = exit_code if found.exit_code is None else found.exit_code
+                return
             self._write_status(reason=reason, last_step=self.last_step, **ended)
             self._emit({"event": "end", **ended})
             say(f"harness: {self.run.path}: {reason}\n")

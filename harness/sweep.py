@@ -38,6 +38,7 @@ from harness.errors import (
 )
 from harness.records import folder
 from harness.records.folder import RunFolder
+from harness.records.keeping import Keeper
 from harness.records.sweep import LedgerRow, Sweep
 from harness.trying import IfFailed
 
@@ -148,9 +149,12 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
 
 
 def _keep_ledger(known: Sweep, over: threading.Event) -> None:
+    keeper = Keeper(RunFolder(Path(str(known.dir))))
     while not over.wait(LOOK_EVERY_S):
-        with contextlib.suppress(StorageError):  # the last writing of it reports what is wrong
+        with contextlib.suppress(StorageError, StoppedError):  # the last writing reports it
+            keeper.renew()
             known = ledger.follow(known)
+    keeper.close()
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:

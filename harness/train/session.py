@@ -28,10 +28,11 @@ from harness.errors import (
     StorageError,
 )
 from harness.process import STOP_SIGNALS
-from harness.records import checkpoints, conversations, folder
+from harness.records import checkpoints, conversations, folder, keeping
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
+from harness.records.keeping import Keeper
 from harness.records.metrics import MetricsLog
 from harness.train.deadline import Deadline
 from harness.train.talk import Emit, say
@@ -46,13 +47,13 @@ LAST_WAIT_S = 8.0
 class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
-    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
+    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
         self.run, self.config = run, config
         folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
         self.checkpoint, problems = checkpoints.newest(run.checkpoints)
-        self._emit = emit
+        self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics)
         self._events = EventLog(run.events)
         self._stop_signal: int | None = None
@@ -111,8 +112,11 @@ class Session:
     ) -> None:
         """Make row `step` durable and acknowledge it; write its conversations where they are due.
 
-        Raises DivergedError if the row was on disk already and differs, on a CPU.
+        Raises DivergedError if the row was on disk already and differs, on a CPU, StoppedError if
+        another process has taken the folder.
         """
+        if self._keeper.renew():
+            self.note("lock_renewed", step=step)
         new = self._append(step, values)
         self._replayed += not new
         every = self.config.trainer.conversations_every
@@ -238,14 +242,15 @@ def _served_users(run: RunFolder, config: RunConfig) -> ServedUsers | None:
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """A session with its signals installed; closed at the end, however it ends."""
-    session = Session(run, config, emit)
-    for number in STOP_SIGNALS:
-        signal.signal(number, session.on_signal)
-    signal.signal(signal.SIGALRM, session.on_grace_over)
-    try:
-        yield session
-    except BaseException:
-        with contextlib.suppress(HarnessError):  # what ended the run says more
-            session.close()
-        raise
-    session.close()
+    with keeping.only_writer(run) as keeper:
+        session = Session(run, config, emit, keeper)
+        for number in STOP_SIGNALS:
+            signal.signal(number, session.on_signal)
+        signal.signal(signal.SIGALRM, session.on_grace_over)
+        try:
+            yield session
+        except BaseException:
+            with contextlib.suppress(HarnessError):  # what ended the run says more
+                session.close()
+            raise
+        session.close()

@@ -20,6 +20,7 @@ from harness import (
     cards,
     devices,
     launch,
+    launching,
     ledger,
     needs,
     progress,
@@ -68,9 +69,9 @@ def execute(
                 if start_model.prepare(configs, root):
                     with cards.made_beside(root), _watched(known, dirs, configs):
                         room = devices.runs_at_once(configs)
-                        words = known.command
-                        begin = functools.partial(launch.launch, dirs, words, room, if_failed)
-                        _launch(begin, None if local else obey)
+                        begin = functools.partial(_launch, known.command, room, if_failed)
+                        here = begin if local else functools.partial(_away, begin, obey)
+                        launching.execute(root, dirs, here)
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)
@@ -109,24 +110,23 @@ def _make_again(row: LedgerRow, where: RunFolder) -> None:
         raise ledger.gone(where) from error
 
 
-def _launch(begin: Callable[[], object], obey: Callable[[], object] | None) -> None:
-    """Until all runs of the launch have ended, or the launcher itself has failed.
+def _launch(
+    words: Sequence[str], runs_at_once: int, if_failed: IfFailed, dirs: Sequence[Path]
+) -> None:
+    launch.launch(dirs, words, runs_at_once, if_failed)
 
-    `obey`, of a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a word.
+
+def _away(
+    begin: Callable[[Sequence[Path]], object], obey: Callable[[], object], dirs: Sequence[Path]
+) -> None:
+    """`begin` by a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a
+    word, so signals are taken back again and again meanwhile.
     """
-    try:
-        if obey is None:
-            begin()
-            return
-        with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
-            launched = pool.submit(begin)
-            while not futures.wait([launched], LOOK_EVERY_S).done:
-                obey()
-            launched.result()
-    except HarnessError:
-        raise
-    except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        said.say(f"the launcher failed: {type(error).__name__}: {error}")
+    with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
+        launched = pool.submit(begin, dirs)
+        while not futures.wait([launched], LOOK_EVERY_S).done:
+            obey()
+        launched.result()
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import run as run_process
 from harness.records import held, holders, lock
 from harness.records.folder import RunFolder
 from tests.commands import TABULAR, alive, ledger, rows, started, until
@@ -101,3 +102,15 @@ def test_a_run_of_a_sweep_is_killed_with_what_it_started(tmp_path: Path) -> None
         sweep.communicate(timeout=60)
     assert sweep.returncode == 3
     assert ledger(path.parent)[0]["reason"] == "killed by signal 9"
+
+
+@pytest.mark.attack(
+    "a run's process ends and leaves one of its own behind, in its group", "that one is ended too"
+)
+def test_what_a_run_started_ends_with_it(tmp_path: Path, record_property: Record) -> None:
+    words = ["sh", "-c", "sleep 300 & echo $! > left; exit 7"]
+    child = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
+    assert run_process.wait(child, lambda: False, 1.0) == 7
+    left = int((tmp_path / "left").read_text())
+    until(lambda: holders.started(left) is None, "it to be gone")
+    record_property("seen", f"exit 7; {left} is gone")

@@ -33,10 +33,10 @@ def worker_of(run: Path) -> int:
     "all three are done, with the rows of undisturbed runs",
 )
 def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -> None:
-    short = (*TABULAR, "trainer.steps=400", "trainer.checkpoint_every=50")
+    short = (*TABULAR, "trainer.steps=200", "trainer.checkpoint_every=20")
     words = (*short, "seed=1,2,3", "hydra.launcher.n_jobs=2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
-        both = lambda: [rows(p) > 60 for p in tmp_path.glob("runs/*/*-seed[12]")]  # noqa: E731
+        both = lambda: [rows(p) > 30 for p in tmp_path.glob("runs/*/*-seed[12]")]  # noqa: E731
         until(lambda: sum(both()) == 2, "steps of two runs")
         (root,) = (tmp_path / "runs").iterdir()
         os.kill(worker_of(root / "0-medium-seed1"), signal.SIGKILL)
@@ -45,7 +45,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     record_property("seen", f"exit {sweep.returncode}: {[row['status'] for row in found]}")
     assert sweep.returncode == 0, said
     assert [row["status"] for row in found] == ["done"] * 3
-    assert [rows(Path(str(row["dir"]))) for row in found] == [400] * 3
+    assert [rows(Path(str(row["dir"]))) for row in found] == [200] * 3
     attempts = [folder.read_status(RunFolder(Path(str(r["dir"])))).attempts for r in found]
     assert max(attempts[:2]) == 2, "from its checkpoint"
     assert "one of its workers was killed" in said

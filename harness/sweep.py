@@ -20,7 +20,7 @@ from harness import (
     cards,
     devices,
     launch,
-    launching,
+    relaunch,
     ledger,
     needs,
     progress,
@@ -71,7 +71,7 @@ def execute(
                         room = devices.runs_at_once(configs)
                         begin = functools.partial(_launch, known.command, room, if_failed)
                         here = begin if local else functools.partial(_away, begin, obey)
-                        launching.execute(root, dirs, here)
+                        relaunch.execute(root, dirs, here)
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import launching
+from harness import relaunch
 from harness.records import folder
 from harness.records.folder import RunFolder
 from tests.commands import TABULAR, alive, ledger, rows, started, until
@@ -85,7 +85,7 @@ def test_what_kills_its_workers_is_a_failed_row_in_the_end(
         for path in dirs:
             becomes(path, "done")
 
-    launching.execute(tmp_path, [poison, *others], launch)
+    relaunch.execute(tmp_path, [poison, *others], launch)
     ended = [folder.read_status(RunFolder(path)) for path in (poison, *others)]
     record_property("seen", f"{ended[0].reason}; {[status.status for status in ended]}")
     assert launches == [[poison, *others]] * 3 + [others]
@@ -108,7 +108,7 @@ def test_what_had_ended_is_not_launched_again(tmp_path: Path) -> None:
             becomes(second, "running")
             raise BrokenProcessPool
 
-    launching.execute(tmp_path, [first, second, third], launch)
+    relaunch.execute(tmp_path, [first, second, third], launch)
     assert launches == [[first, second, third], [second, third]]
 
 
@@ -123,11 +123,11 @@ def test_a_launcher_that_begins_nothing_is_not_tried_for_ever(
         raise BrokenProcessPool if error is None else error
 
     error: Exception | None = None
-    launching.execute(tmp_path, runs, launch)
-    assert len(launches) == launching.MOST_LOSSES
+    relaunch.execute(tmp_path, runs, launch)
+    assert len(launches) == relaunch.MOST_LOSSES
     error = ValueError("no such queue")
-    launching.execute(tmp_path, runs, launch)
-    assert len(launches) == launching.MOST_LOSSES + 1
+    relaunch.execute(tmp_path, runs, launch)
+    assert len(launches) == relaunch.MOST_LOSSES + 1
     assert "the launcher failed: ValueError: no such queue" in capsys.readouterr().err
 
 

@@ -2,9 +2,12 @@
 
 import gc
 
+from harness import safe_path
+
 
 def main() -> None:
     """Load the command line and run it."""
+    safe_path.keep()  # before anything else is imported or started
     gc.disable()  # nothing made by an import is garbage, and looking for some takes 4 ms of 66
     from harness import cli
 

@@ -45,7 +45,6 @@ def execute(
 
     Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
     """
-    os.environ["PYTHONSAFEPATH"] = "1"  # a module in the current folder must not hide a library's
     # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import devices, permission, stops
+from harness import devices, permission, safe_path, stops
 from harness.config import RunConfig
 from harness.devices import Lease
 from harness.errors import HarnessError, StoppedError
@@ -92,25 +92,42 @@ def _supervise(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    try:
-        stopping = lambda: stops.stop_runs(run.path.parent) or interrupted()  # noqa: E731
-        return wait(child, stopping, config.trainer.grace_s)
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(child.pid, signal.SIGKILL)  # what it started and left behind
+    stopping = lambda: stops.stop_runs(run.path.parent) or interrupted()  # noqa: E731
+    return wait(child, stopping, config.trainer.grace_s)
 
 
 def wait(child: subprocess.Popen[bytes], stopping: Callable[[], bool], grace_s: float) -> int:
-    """Wait for the child's end; once `stopping()`, tell it to stop and give it time to do so."""
+    """Wait for the end of `child`, which leads a group; once `stopping()`, tell it to stop and give
+    it time to do so. What it started and left behind is killed.
+    """
     deadline: float | None = None
-    while True:
+    try:
+        while not _has_ended(child):
+            if deadline is None and stopping():
+                child.terminate()
+                deadline = time.monotonic() + grace_s + KILL_AFTER_S
+            elif deadline is not None and time.monotonic() > deadline:
+                child.kill()
+    finally:
+        if child.returncode is None:  # not collected: its number is still its own, as a group too
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(child.pid, signal.SIGKILL)
+    return child.wait()
+
+
+def _has_ended(child: subprocess.Popen[bytes]) -> bool:
+    """Whether it ends within POLL_S; it is not collected where the system can tell without."""
+    if not hasattr(os, "waitid"):  # macOS, before Python 3.13
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return child.wait(timeout=POLL_S)
-        if deadline is None and stopping():
-            child.terminate()
-            deadline = time.monotonic() + grace_s + KILL_AFTER_S
-        elif deadline is not None and time.monotonic() > deadline:
-            child.kill()
+            child.wait(timeout=POLL_S)
+        return child.returncode is not None
+    until, pause_s = time.monotonic() + POLL_S, 0.001
+    while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+        if time.monotonic() > until:
+            return False
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.05)
+    return True
 
 
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
@@ -166,6 +183,7 @@ def environment(config: RunConfig, gpus: str) -> dict[str, str]:
     return {
         **os.environ,
         **dict.fromkeys(names, threads),
+        safe_path.VARIABLE: "1",
         "CUDA_VISIBLE_DEVICES": gpus,
         "PYTHONHASHSEED": "0",  # the order of a set must not reach a row
     }

@@ -6,9 +6,9 @@ sequence in one of them would move the cursor, set a title or fill the clipboard
 
 from __future__ import annotations
 
-import contextlib
 import sys
 
+from harness import bounded
 from harness.visible import visible
 
 
@@ -18,7 +18,6 @@ def shown(text: str) -> str:
 
 
 def say(text: str) -> None:
-    """One line on stderr; where nobody reads it any more, none."""
+    """One line on stderr; where nobody reads it any more, or for some seconds, none."""
     if sys.stderr is not None:
-        with contextlib.suppress(OSError):
-            print(f"harness: {shown(text)}", file=sys.stderr, flush=True)
+        bounded.write_text(sys.stderr, f"harness: {shown(text)}\n")

@@ -77,14 +77,17 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
 
 
 def _end_at_once(runs: Sequence[Path]) -> None:
-    """Kill the workers, whose children die with them, and every run; leave when none is held."""
+    """Kill the workers, whose children die with them, and every run; leave when none is held.
+
+    Runs first, while they can be told from what gets their numbers next.
+    """
     folders = [RunFolder(path) for path in runs]
     try:
-        for worker in multiprocessing.active_children():
-            if worker.pid is not None:
-                os.kill(worker.pid, signal.SIGKILL)
         for run in folders:
             held.kill(run)
+        for worker in multiprocessing.active_children():
+            if worker.is_alive() and worker.pid is not None:  # a child of ours, not collected yet
+                os.kill(worker.pid, signal.SIGKILL)
         deadline = time.monotonic() + LAST_WAIT_S
         while time.monotonic() < deadline and any(map(held.holder, folders)):
             time.sleep(0.02)

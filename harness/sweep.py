@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
+from typing import IO, cast
 
 from rich.console import Console
 
 from harness import (
+    bounded,
     breaker,
     cards,
     devices,
@@ -21,6 +24,7 @@ from harness import (
     ledger,
     needs,
     progress,
+    relaunch,
     said,
     start_model,
     stops,
@@ -37,6 +41,7 @@ from harness.errors import (
 from harness.grant import Grant
 from harness.records import folder
 from harness.records.folder import RunFolder
+from harness.records.keeping import Keeper
 from harness.records.sweep import LedgerRow, Sweep
 from harness.trying import IfFailed
 
@@ -73,11 +78,9 @@ def execute(
                 if start_model.prepare(configs, root):
                     with cards.made_beside(root), _watched(known, dirs, configs):
                         room = devices.runs_at_once(configs)
-                        words = known.command
-                        begin = functools.partial(
-                            launching.execute, dirs, words, room, if_failed, sends
-                        )
-                        _launch(begin, None if local else obey)
+                        begin = functools.partial(_launch, known.command, room, if_failed, sends)
+                        here = begin if local else functools.partial(_away, begin, obey)
+                        relaunch.execute(root, dirs, here)
         known = ledger.refresh(known)
         if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
             said.say(breaker.SAID)
@@ -136,24 +139,27 @@ def _make_again(where: RunFolder, config: RunConfig) -> None:
         raise ledger.gone(where) from error
 
 
-def _launch(begin: Callable[[], object], obey: Callable[[], object] | None) -> None:
-    """Until all runs of the launch have ended, or the launcher itself has failed.
+def _launch(
+    words: Sequence[str],
+    runs_at_once: int,
+    if_failed: IfFailed,
+    granted: frozenset[Grant],
+    dirs: Sequence[Path],
+) -> None:
+    launching.execute(dirs, words, runs_at_once, if_failed, granted)
 
-    `obey`, of a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a word.
+
+def _away(
+    begin: Callable[[Sequence[Path]], object], obey: Callable[[], object], dirs: Sequence[Path]
+) -> None:
+    """`begin` by a cluster's launcher: Ray takes SIGTERM for itself, and would end us without a
+    word, so signals are taken back again and again meanwhile.
     """
-    try:
-        if obey is None:
-            begin()
-            return
-        with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
-            launched = pool.submit(begin)
-            while not futures.wait([launched], LOOK_EVERY_S).done:
-                obey()
-            launched.result()
-    except HarnessError:
-        raise
-    except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        said.say(f"the launcher failed: {type(error).__name__}: {error}")
+    with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may take a signal back
+        launched = pool.submit(begin, dirs)
+        while not futures.wait([launched], LOOK_EVERY_S).done:
+            obey()
+        launched.result()
 
 
 @contextlib.contextmanager
@@ -176,14 +182,18 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
 
 
 def _keep_ledger(known: Sweep, over: threading.Event) -> None:
+    keeper = Keeper(RunFolder(Path(str(known.dir))))
     while not over.wait(LOOK_EVERY_S):
-        with contextlib.suppress(StorageError):  # the last writing of it reports what is wrong
+        with contextlib.suppress(StorageError, StoppedError):  # the last writing reports it
+            keeper.renew()
             known = ledger.follow(known)
+    keeper.close()
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
+    console = Console(file=cast(IO[str], bounded.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
-        progress.watch(dirs, [path.name for path in dirs], steps, Console(stderr=True), over)
+        progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 
 
 def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:

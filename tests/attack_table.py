@@ -23,7 +23,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """What the marker says travels with the report, also from another process."""
     marker = item.get_closest_marker("attack")
     if marker is not None:
-        what, expected = marker.args
+        what, expected = (*marker.args, *marker.kwargs.values())
         item.user_properties += [("attack", what), ("expected", expected)]
 
 

@@ -17,7 +17,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import platform
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,9 +27,10 @@ import yaml
 
 from harness.config import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, lock, plain_file, shape, versions
+from harness.records import atomic, config_file, holders, lock, plain_file, shape, versions
 
-STATUSES = ("planned", "running", "done", "failed", "stopped")
+ENDED = ("done", "failed", "stopped")
+STATUSES = ("planned", "running", *ENDED)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class RunFolder:
 
     @property
     def holder(self) -> Path:
-        return self.path / ".holder"
+        return self.path / holders.NAME
 
     def is_run(self) -> bool:
         return self.status.is_file()
@@ -203,14 +203,16 @@ def take(folder: RunFolder) -> int:
     Raises StoppedError, naming the holder, if a live process holds it, StorageError.
     """
     with atomic.storage(folder.path / lock.NAME):
-        descriptor = lock.acquire(folder.path, wait_s=0.2)  # somebody may just be asking
-    if descriptor is not None:
-        atomic.write_text(folder.holder, f"{os.getpid()} on {platform.node()}\n")
-        return descriptor
-    with contextlib.suppress(DataError):
-        by = plain_file.text(folder.holder).strip()
-        raise StoppedError(f"{folder.path}: held by process {by}")
-    raise StoppedError(f"{folder.path}: held by another process")
+        descriptor = lock.acquire(folder.path, lock.ASKING_S)
+    if descriptor is None:
+        recorded = holders.read(folder.path)
+        raise StoppedError(f"{folder.path}: held by process {recorded or holders.UNNAMED}")
+    other = holders.beside(folder.path, folder.metrics)
+    if other is not None:
+        os.close(descriptor)
+        raise StoppedError(f"{folder.path}: held by process {other}")
+    atomic.write_text(folder.holder, holders.this_process().to_text())
+    return descriptor
 
 
 @contextlib.contextmanager

@@ -4,28 +4,80 @@ from __future__ import annotations
 
 import contextlib
 import os
-import platform
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import lock, plain_file
+from harness.records import holders, lock
 from harness.records.folder import RunFolder
+from harness.records.holders import PROC, Holder
+
+OF_A_SWEEP = ("harness.train", "--die-with-parent")
+"""Words of a run's process that a sweep started, and not a person."""
 
 
 def holder(run: RunFolder) -> str | None:
     """`PID on NODE` of the live process that holds the folder; None if it is free."""
-    path = run.path / ".holder"
-    if not path.exists():
-        return None
+    recorded = holders.read(run.path)
+    if recorded is not None and recorded.lives:
+        return str(recorded)  # also where somebody has deleted the lock's file
     with contextlib.suppress(OSError, DataError):  # a folder that we may only read
-        if lock.is_taken(run.path):
-            return plain_file.text(path).strip()
+        if lock.is_file_locked(run.metrics) or lock.is_taken(run.path):
+            return str(recorded or holders.UNNAMED)
     return None
 
 
 def kill(run: RunFolder) -> None:
-    """End the process that holds the folder, with its process group, if it is on this machine."""
-    pid, _, node = (holder(run) or "").partition(" on ")
-    if node == platform.node():
-        with contextlib.suppress(ProcessLookupError, PermissionError, ValueError):
-            os.killpg(int(pid), signal.SIGKILL)
+    """End the process of a sweep that holds the folder, with its process group.
+
+    A number in a file is no reason to kill: the process must have begun when the file says, be of
+    this user, be a run's that a sweep started, and have this folder's lock open.
+    """
+    found = holders.read(run.path)
+    if found is None:
+        return
+    with contextlib.suppress(OSError), _handle(found.pid) as handle:
+        if not (found.lives and _trains(found, run)):
+            return
+        if os.getpgid(found.pid) == found.pid:
+            os.killpg(found.pid, signal.SIGKILL)
+        elif handle is not None:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _handle(pid: int) -> Iterator[int | None]:
+    """Of the process that has this number now, whichever has it later; None where there are none.
+
+    Raises ProcessLookupError where there is no such process.
+    """
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except (OSError, AttributeError):  # an old kernel, a sandbox, another system
+        yield None
+        return
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _trains(found: Holder, run: RunFolder) -> bool:
+    """Whether the process, of this user, is a run's that a sweep started in this folder."""
+    if not all(word in holders.command_line(found.pid).split() for word in OF_A_SWEEP):
+        return False
+    where = PROC / str(found.pid)
+    if not where.exists():  # no /proc: that somebody has the lock must do
+        return lock.is_taken(run.path)
+    ours = where.stat().st_uid == os.getuid()
+    return ours and any(_is_lock(path, run) for path in (where / "fd").iterdir())
+
+
+def _is_lock(descriptor: Path, run: RunFolder) -> bool:
+    name = str(run.path.resolve() / lock.NAME)
+    with contextlib.suppress(OSError):
+        return os.readlink(descriptor) in (name, f"{name} (deleted)")  # noqa: PTH115
+    return False

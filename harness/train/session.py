@@ -14,13 +14,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from harness import said
 from harness.config import RunConfig
 from harness.errors import (
-    EXIT_INTERRUPTED_TWICE,
     DataError,
     DivergedError,
     HarnessError,
@@ -28,13 +26,15 @@ from harness.errors import (
     StorageError,
 )
 from harness.process import STOP_SIGNALS
-from harness.records import checkpoints, conversations, folder
+from harness.records import checkpoints, conversations, folder, keeping
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
+from harness.records.keeping import Keeper
 from harness.records.metrics import MetricsLog
 from harness.train.deadline import Deadline
-from harness.train.talk import Emit, say
+from harness.train.leaving import Leaving
+from harness.train.talk import Emit
 
 if TYPE_CHECKING:
     from harness.simulator.served.outage import Outage
@@ -44,19 +44,19 @@ if TYPE_CHECKING:
 class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
-    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
+    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
         self.run, self.config = run, config
         folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
         self.checkpoint, problems = checkpoints.newest(run.checkpoints)
-        self._emit = emit
+        self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics)
         self._events = EventLog(run.events)
-        self._stop_signal: int | None = None
+        self.leaving = Leaving(run, config.trainer, lambda: self.last_step, emit)
         self._replayed = 0
         self._superseded = 0
-        self._deadline = Deadline(config.trainer.deadline_s, self._on_deadline)
+        self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
         if cleared:
@@ -118,8 +118,11 @@ class Session:
     ) -> None:
         """Make row `step` durable and acknowledge it; write its conversations where they are due.
 
-        Raises DivergedError if the row was on disk already and differs, on a CPU.
+        Raises DivergedError if the row was on disk already and differs, on a CPU, StoppedError if
+        another process has taken the folder.
         """
+        if self._keeper.renew():
+            self.note("lock_renewed", step=step)
         new = self._append(step, values)
         self._replayed += not new
         every = self.config.trainer.conversations_every
@@ -140,7 +143,7 @@ class Session:
         EndpointError where the users have been out of reach for too long.
         """
         trainer = self.config.trainer
-        stopping = self._stop_signal is not None and step < trainer.steps
+        stopping = self.leaving.asked_by is not None and step < trainer.steps
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
             checkpoints.publish(self.run.checkpoints, step, fill)
@@ -148,7 +151,7 @@ class Session:
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
         if stopping:
-            name = signal.Signals(self._stop_signal or 0).name
+            name = signal.Signals(self.leaving.asked_by or 0).name
             raise StoppedError(
                 f"{self.run.path}: stopped by {name} after step {step}; "
                 f"continue with `harness resume {self.run.path}`"
@@ -170,24 +173,6 @@ class Session:
             self.note("replay_check", compared=compared, mismatched=self._superseded)
         self._write_status(last_step=self.last_step)
 
-    def on_signal(self, number: int, _frame: FrameType | None) -> None:
-        """First: stop at the end of the step. Second SIGINT: end at once."""
-        if self._stop_signal is None:
-            self._stop_signal = number
-            signal.setitimer(signal.ITIMER_REAL, self.config.trainer.grace_s)
-            say("harness: stopping at the end of this step; interrupt again to end now\n")
-        elif number == signal.SIGINT:
-            self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
-
-    def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
-        """The step took too long: leave without a checkpoint. What is on disk is resumable."""
-        grace_s = self.config.trainer.grace_s
-        self._leave(StoppedError.exit_code, f"{grace_s:g} s after a stop request (trainer.grace_s)")
-
-    def _on_deadline(self) -> None:
-        deadline_s = self.config.trainer.deadline_s
-        self._leave(StoppedError.exit_code, f"after {deadline_s:g} s in it (trainer.deadline_s)")
-
     def _on_outage(self, outage: Outage) -> None:
         """Say so. No deadline runs meanwhile: that of the step begins anew once it is over."""
         url, longest_s = self.config.simulator.base_url, self.config.simulator.outage_s
@@ -208,18 +193,7 @@ class Session:
 
     def end_hung(self, why: str) -> None:
         """For a thread that looks on, where something takes too long: end now, to be resumed."""
-        self._leave(StoppedError.exit_code, why)
-
-    def _leave(self, exit_code: int, why: str) -> None:
-        """End the process here and now, saying so in run.json and in the events."""
-        reason = f"ended within step {self.last_step + 1}, {why}"
-        ended = {"status": "stopped", "exit_code": exit_code}
-        try:
-            self._write_status(reason=reason, last_step=self.last_step, **ended)
-            self._emit({"event": "end", **ended})
-            say(f"harness: {self.run.path}: {reason}\n")
-        finally:
-            os._exit(exit_code)
+        self.leaving.now(why)
 
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
         """Whether row `step` is new. A GPU repeats itself only nearly; there the new row counts."""
@@ -257,14 +231,15 @@ def _served_users(
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """A session with its signals installed; closed at the end, however it ends."""
-    session = Session(run, config, emit)
-    for number in STOP_SIGNALS:
-        signal.signal(number, session.on_signal)
-    signal.signal(signal.SIGALRM, session.on_grace_over)
-    try:
-        yield session
-    except BaseException:
-        with contextlib.suppress(HarnessError):  # what ended the run says more
-            session.close()
-        raise
-    session.close()
+    with keeping.only_writer(run) as keeper:
+        session = Session(run, config, emit, keeper)
+        for number in STOP_SIGNALS:
+            signal.signal(number, session.leaving.on_signal)
+        signal.signal(signal.SIGALRM, session.leaving.on_grace_over)
+        try:
+            yield session
+        except BaseException:
+            with contextlib.suppress(HarnessError):  # what ended the run says more
+                session.close()
+            raise
+        session.close()

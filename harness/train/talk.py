@@ -1,4 +1,8 @@
-"""What a run says while it trains: events to a program, a line every few seconds to a person."""
+"""What a run says while it trains: events to a program, a line every few seconds to a person.
+
+A program that reads slowly is waited for at each step, until a deadline or a signal ends the run.
+A person is not waited for, and nobody is while the run begins or ends.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,35 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from harness import bounded
+
 STDOUT, STDERR = 1, 2
 EVERY_S = 5.0
+WAITED_FOR = ("step", "checkpoint")
 Emit = Callable[[Mapping[str, Any]], None]
 
 
 def jsonl_emitter(enabled: bool) -> Emit:
-    """Events as lines on stdout, without a step's values; a closed pipe does not stop training."""
+    """Events as lines on stdout, without a step's values; a closed pipe does not stop training.
+
+    Steps and checkpoints wait until they are taken, the other events for bounded.WAIT_S.
+    """
 
     def emit(event: Mapping[str, Any]) -> None:
         public = {k: v for k, v in event.items() if k != "values"}
-        _write(STDOUT, json.dumps(public) + "\n")
+        line = (json.dumps(public) + "\n").encode()
+        if event["event"] not in WAITED_FOR:
+            bounded.write(STDOUT, line)
+            return
+        with contextlib.suppress(OSError):
+            os.write(STDOUT, line)  # unbuffered, since a signal may come amid a buffered write
 
     return emit if enabled else lambda event: None
 
 
 def talker(stream: TextIO, run: Path) -> Emit:
     """Print step, H and R at most every EVERY_S seconds and at the end of the run, then what is
-    next; a closed stream does not stop training.
+    next; a stream that is closed, or that nobody reads just now, does not stop training.
     """
     last, kept = -EVERY_S, ""
 
@@ -41,8 +56,7 @@ def talker(stream: TextIO, run: Path) -> Emit:
             kept += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            with contextlib.suppress(OSError):
-                print(kept, end="", file=stream, flush=True)
+            bounded.write_text(stream, kept, 0.0 if event["event"] == "step" else bounded.WAIT_S)
             last, kept = now, ""
 
     return emit
@@ -54,12 +68,6 @@ def _measured(values: Mapping[str, float | None]) -> str:
     return "  ".join(f"{k} {v:.3f}" for k, v in found.items() if v is not None)
 
 
-def say(text: str) -> None:
+def say(text: str, within_s: float = bounded.WAIT_S) -> None:
     """To a person, also from within a signal's handler."""
-    _write(STDERR, text)
-
-
-def _write(descriptor: int, text: str) -> None:
-    """Unbuffered, since a signal may come amid a buffered write; a closed pipe is let go."""
-    with contextlib.suppress(OSError):
-        os.write(descriptor, text.encode())
+    bounded.write(STDERR, text.encode(), within_s)

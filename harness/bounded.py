@@ -1,0 +1,86 @@
+"""Writing to a pipe or a terminal that nobody may be reading: for a while, never for ever.
+
+A pager that was suspended, a parent that hangs and Ctrl-S leave a stream open and full. What ends
+a process is said within a second or two all the same, or left unsaid.
+"""
+
+from __future__ import annotations
+
+import _thread
+import contextlib
+import io
+import os
+import select
+import time
+from typing import TextIO
+
+WAIT_S = 2.0
+_stalled: set[int] = set()
+"""Descriptors that took nothing for WAIT_S: until they do again, they are not waited for."""
+
+
+def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
+    """Whether all of `data` was taken within so many seconds; also from within a signal's handler,
+    since nothing is buffered. What nobody takes any more is let go.
+    """
+    until = time.monotonic() + (0.0 if descriptor in _stalled else within_s)
+    rest = memoryview(data)
+    with contextlib.suppress(OSError, ValueError):
+        while rest:
+            _, ready, _ = select.select([], [descriptor], [], max(0.0, until - time.monotonic()))
+            if not ready:
+                if within_s:
+                    _stalled.add(descriptor)
+                return False
+            _stalled.discard(descriptor)
+            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]  # what never blocks
+        return True
+    return False
+
+
+def write_text(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
+    """`write`, to what `stream` writes to, in its encoding; a stream of memory takes all."""
+    try:
+        descriptor = None if hasattr(stream, "rich_proxied_file") else stream.fileno()
+    except (OSError, ValueError, AttributeError):
+        descriptor = None
+    if descriptor is not None:
+        encoded = text.encode(getattr(stream, "encoding", None) or "utf-8", "backslashreplace")
+        return write(descriptor, encoded, within_s)
+    with contextlib.suppress(OSError):
+        stream.write(text)
+        stream.flush()
+        return True
+    return False
+
+
+class Stream(io.TextIOBase):
+    """The same stream, written to by `write_text`: for a library that takes a stream."""
+
+    def __init__(self, of: TextIO) -> None:
+        self._of = of
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return getattr(self._of, "encoding", None) or "utf-8"
+
+    def write(self, text: str) -> int:
+        write_text(self._of, text)
+        return len(text)
+
+    def isatty(self) -> bool:
+        return self._of.isatty()
+
+    def fileno(self) -> int:
+        return self._of.fileno()
+
+
+def exit_within(seconds: float, code: int) -> None:
+    """End this process by then with this exit code, whatever its threads wait for."""
+
+    def end() -> None:
+        time.sleep(seconds)
+        os._exit(code)
+
+    with contextlib.suppress(RuntimeError):  # no room for another thread
+        _thread.start_new_thread(end, ())  # takes no lock that who was interrupted may have

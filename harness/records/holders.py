@@ -1,0 +1,124 @@
+"""`.holder`: which process holds a folder, so that it can be named, and told from another that got
+its number since.
+
+    4711 on node-1              what sentences say; older versions wrote no more
+    started 8d6f4c02 1234567    which boot of the machine, and its clock ticks from then on
+
+A number alone says little: it is given again, and a folder may come from another machine.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.records import lock, plain_file
+
+NAME = ".holder"
+PROC = Path("/proc")
+FORMAT = re.compile(r"(\d{1,10}) on ([^\n]{0,300})(?:\nstarted ([^\n]{1,200}))?\n?")
+LARGEST_BYTES = 1000
+
+
+@dataclass(frozen=True)
+class Holder:
+    """What a `.holder` says."""
+
+    pid: int
+    node: str
+    started: str | None = None
+    """When the process began; None in a file of an older version."""
+
+    def __str__(self) -> str:
+        return f"{self.pid} on {self.node}"
+
+    @property
+    def lives(self) -> bool:
+        """Whether this very process is running on this machine."""
+        here = self.started is not None and self.node == platform.node()
+        return here and self.started == started(self.pid)
+
+    def to_text(self) -> str:
+        return f"{self}\nstarted {self.started}\n"
+
+
+def this_process() -> Holder:
+    return Holder(os.getpid(), platform.node(), started(os.getpid()))
+
+
+def read(folder: Path) -> Holder | None:
+    """Who says to hold `folder`, alive or not; None where nobody does in words of ours."""
+    try:
+        found = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
+    except DataError:
+        return None
+    return Holder(int(found[1]), found[2], found[3]) if found else None
+
+
+def beside(folder: Path, metrics: Path) -> str | None:
+    """Another live process that holds `folder` or writes `metrics`, whatever the lock says: its
+    file may have been deleted since.
+    """
+    recorded = read(folder)
+    if recorded is not None and recorded.pid != os.getpid() and recorded.lives:
+        return str(recorded)
+    return UNNAMED if lock.is_file_locked(metrics) else None
+
+
+UNNAMED = f"(one that no {NAME} names)"
+
+
+def started(pid: int) -> str | None:
+    """When process `pid` of this machine began, in words that no other process has; None if there
+    is none, or it is dead and only not collected yet.
+    """
+    if not (PROC / "self/stat").exists():
+        return _started_by_ps(pid)
+    try:
+        fields = (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    state, ticks = fields[0], fields[19]
+    return None if state in "ZX" else f"{_boot()} {ticks}"
+
+
+@functools.cache
+def _boot() -> str:
+    try:
+        return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "-"
+
+
+def _started_by_ps(pid: int) -> str | None:
+    """As macOS has it, to the second."""
+    return _ps(pid, "lstart=")
+
+
+def command_line(pid: int) -> str:
+    """The words of process `pid`, by blanks; empty if there is none."""
+    try:
+        return (PROC / str(pid) / "cmdline").read_text(errors="replace").replace("\0", " ")
+    except OSError:
+        return _ps(pid, "command=") or ""
+
+
+def _ps(pid: int, column: str) -> str | None:
+    try:
+        done = subprocess.run(
+            ["ps", "-o", column, "-p", str(pid)],
+            env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None

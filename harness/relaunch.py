@@ -1,0 +1,86 @@
+"""The runs of a sweep, launched until each has ended: a worker that is killed costs no other run.
+
+joblib ends all workers of a launch once one of them was killed, by a lack of memory or by somebody,
+and each run dies with its worker. What was under way goes on from its checkpoint in a next launch.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from pathlib import Path
+
+from harness import said, stops
+from harness.errors import DataError, HarnessError
+from harness.records import folder, held
+from harness.records.folder import RunFolder, RunStatus
+
+MOST_LOSSES = 3
+"""So often a run is lost with its worker until it is a failed row: it may be what kills them."""
+KILLED = 128 + 9
+LAST_WAIT_S = 10.0
+POLL_S = 0.1
+Launch = Callable[[Sequence[Path]], object]
+
+
+def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
+    """Until all runs have ended, the sweep is stopped, or its launcher fails by itself.
+
+    Raises HarnessError as `launch` does; any other failure of it is said, and the runs tell theirs.
+    """
+    losses: Counter[Path] = Counter()
+    barren, left = 0, list(dirs)
+    while left:
+        before = {path: _status(path) for path in left}
+        if not _worker_was_killed(launch, left) or stops.no_new_runs(sweep):
+            return
+        _wait_until_free(left)
+        begun = [path for path in left if _status(path).attempts > before[path].attempts]
+        lost = [path for path in begun if _status(path).status == "running"]
+        barren = 0 if begun else barren + 1
+        if barren == MOST_LOSSES:
+            return
+        losses.update(lost)
+        given_up = [path for path in lost if losses[path] == MOST_LOSSES]
+        for path in given_up:
+            _give_up(path)
+        over = {*begun} - {*lost} | {*given_up}
+        left = [path for path in left if path not in over and held.holder(RunFolder(path)) is None]
+        if left:
+            said.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
+
+
+def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
+    try:
+        launch(dirs)
+    except HarnessError:
+        raise
+    except BrokenProcessPool:
+        said.say("the launcher failed: one of its workers was killed, and the others ended with it")
+        return True
+    except Exception as error:  # a launcher's own failure; what the runs wrote is kept
+        said.say(f"the launcher failed: {type(error).__name__}: {error}")
+    return False
+
+
+def _wait_until_free(dirs: Sequence[Path]) -> None:
+    """Runs die with their workers, some moments later."""
+    until = time.monotonic() + LAST_WAIT_S
+    while time.monotonic() < until and any(held.holder(RunFolder(path)) for path in dirs):
+        time.sleep(POLL_S)
+
+
+def _status(path: Path) -> RunStatus:
+    try:
+        return folder.read_status(RunFolder(path))
+    except DataError:
+        return RunStatus()
+
+
+def _give_up(path: Path) -> None:
+    reason = f"its launcher's worker was killed, {MOST_LOSSES} times"
+    ended = replace(_status(path), status="failed", reason=reason, exit_code=KILLED)
+    folder.write_status(RunFolder(path), ended)

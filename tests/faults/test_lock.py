@@ -1,0 +1,175 @@
+"""The lock of a folder that is held is deleted: there is still one writer, and it is named."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from harness.records import folder, held, holders, lock
+from harness.records.folder import RunFolder
+from harness.train.__main__ import attempt
+from tests.commands import TABULAR, harness, rows, started, until
+from tests.faults.limited import RUN, quick
+from tests.train.made import make_run, status
+
+Record = Callable[[str, object], None]
+attack = functools.partial(
+    pytest.mark.attack, expected="75 with the first one's number; the rows are the first one's"
+)
+SLEEPS = """
+import sys, time
+from pathlib import Path
+from harness.records import folder, keeping
+run = folder.RunFolder(Path(sys.argv[1]))
+with folder.hold(run), keeping.only_writer(run):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def deleted(run: Path, names: Sequence[str]) -> None:
+    for name in names:
+        (run / name).unlink()
+
+
+@pytest.mark.parametrize("names", [[".lock"], [".lock", ".holder"]])
+@attack("the lock of a folder is deleted while a process that writes no row holds it")
+def test_a_deleted_lock_frees_no_folder(
+    tmp_path: Path, names: Sequence[str], record_property: Record
+) -> None:
+    run = RunFolder(tmp_path)
+    words = [sys.executable, "-c", SLEEPS, str(tmp_path)]
+    other = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        deleted(tmp_path, names)
+        with pytest.raises(folder.StoppedError) as refused:
+            folder.take(run)
+        assert held.holder(run) is not None
+    finally:
+        other.kill()
+        other.communicate()
+    record_property("seen", str(refused.value))
+    by = str(other.pid) if len(names) == 1 else "(one that no .holder names)"
+    assert f"{tmp_path}: held by process {by}" in str(refused.value)
+    assert held.holder(run) is None, "free once it is dead"
+    os.close(folder.take(run))
+
+
+@attack("the lock of a run is deleted, then `train`, `resume` or the run's process starts in it")
+@pytest.mark.parametrize("names", [[".lock"], [".lock", ".holder"]])
+def test_a_run_whose_lock_is_deleted_stays_the_only_writer(
+    whole: bytes, tmp_path: Path, names: Sequence[str], record_property: Record
+) -> None:
+    run = make_run(tmp_path / "run", quick(steps=100_000))
+    child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)
+    try:
+        until(lambda: rows(run.path) > 2, "steps")
+        deleted(run.path, names)
+        second = subprocess.run([*RUN, str(run.path)], capture_output=True, text=True, check=False)
+        until(lambda: (run.path / names[-1]).exists(), "the holder to notice")
+        resumed = harness("resume", "run", cwd=tmp_path)
+        assert child.poll() is None
+        by = held.holder(run)
+    finally:
+        child.kill()
+        child.wait()
+    record_property("seen", f"exit {second.returncode}: {second.stderr.strip()}")
+    assert (second.returncode, resumed.returncode) == (75, 75)
+    assert f"held by process {child.pid} on " in resumed.stderr
+    assert by == str(holders.read(run.path))
+    assert status(run)["attempts"] == 1
+    assert run.metrics.read_bytes().startswith(whole[: whole.index(b"\n") + 1])
+    found = [json.loads(line)["step"] for line in run.metrics.read_text().splitlines()]
+    assert found == [*range(1, len(found) + 1)]
+    assert "lock_renewed" in run.events.read_text()
+
+
+@attack("the lock of a sweep is deleted, then the sweep is resumed")
+@pytest.mark.slow
+def test_a_sweep_whose_lock_is_deleted_is_executed_once(
+    tmp_path: Path, record_property: Record
+) -> None:
+    words = (*TABULAR, "trainer.steps=100000", "seed=1,2")
+    with started("sweep", *words, cwd=tmp_path) as sweep:
+        until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
+        (root,) = (tmp_path / "runs").iterdir()
+        (root / ".lock").unlink()
+        done = harness("resume", str(root), cwd=tmp_path)
+        until(lambda: (root / ".lock").exists() and lock.is_taken(root), "a lock again")
+        pid = sweep.pid
+    record_property("seen", f"exit {done.returncode}: {done.stderr.strip()}")
+    assert done.returncode == 75
+    assert f"{root}: held by process {pid} on " in done.stderr
+
+
+@pytest.mark.attack(
+    "a file `.holder` is left that names this very process's number, of another boot",
+    "the folder is free: its holder is not alive",
+)
+def test_a_number_that_was_given_again_holds_nothing(
+    tmp_path: Path, record_property: Record
+) -> None:
+    run = RunFolder(tmp_path)
+    (tmp_path / ".lock").touch()
+    node = os.uname().nodename
+    for text in (f"{os.getppid()} on {node}\n", f"{os.getppid()} on {node}\nstarted 8d6f4c02 1\n"):
+        run.holder.write_text(text)
+        assert held.holder(run) is None
+        os.close(folder.take(run))
+    record_property("seen", f"free, though {os.getppid()} is alive")
+
+
+def test_a_folder_held_by_an_older_version_is_held_and_named(tmp_path: Path) -> None:
+    taken = lock.acquire(tmp_path, 0)
+    assert taken is not None
+    (tmp_path / ".holder").write_text("4711 on elsewhere\n")
+    assert held.holder(RunFolder(tmp_path)) == "4711 on elsewhere"
+    with pytest.raises(folder.StoppedError, match="held by process 4711 on elsewhere"):
+        folder.take(RunFolder(tmp_path))
+    os.close(taken)
+
+
+def test_who_waits_for_a_lock_that_is_deleted_takes_the_file_of_that_name(tmp_path: Path) -> None:
+    first = lock.acquire(tmp_path, 0)
+    assert first is not None
+    got: list[int | None] = []
+    waiting = threading.Thread(target=lambda: got.append(lock.acquire(tmp_path, 5.0)))
+    waiting.start()
+    (tmp_path / ".lock").unlink()
+    os.close(first)
+    waiting.join()
+    assert got[0] is not None
+    assert os.path.samestat(os.fstat(got[0]), (tmp_path / ".lock").stat())
+    os.close(got[0])
+
+
+def test_a_folder_taken_over_is_written_to_no_more(tmp_path: Path) -> None:
+    """As by an older version, which asks for the lock alone."""
+    run = make_run(tmp_path / "run", quick())
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        with folder.hold(run):
+            seen: list[int] = []
+
+            def emit(event: object) -> None:
+                if isinstance(event, dict) and event.get("step") == 3 and not seen:
+                    seen.append(3)
+                    by = holders.Holder(other.pid, os.uname().nodename, holders.started(other.pid))
+                    run.holder.write_text(by.to_text())
+
+            assert attempt(run, emit) == 75
+    finally:
+        other.kill()
+        other.wait()
+    assert rows(run.path) == 3
+    assert f"taken over by process {other.pid} on" in status(run)["reason"]

@@ -1,0 +1,155 @@
+"""What lies in the current folder is read, never imported: by no command, and no process of it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.cli import app
+from tests.commands import TABULAR
+from tests.law import synthetic
+from tests.simulator import test_served_rlver
+from tests.simulator.endpoint import serving
+from tests.study import test_study_command
+
+SCRIPT = "#!{}\nfrom harness.__main__ import main\nmain()\n"
+"""As pip writes it: the folder of the script comes first on the path, not the current one."""
+CANARY = "import posix\nposix.close(posix.open({!r} + __name__, posix.O_CREAT | posix.O_RDWR))\n"
+MORE = ("sitecustomize", "usercustomize", "hydra_plugins/evil", "harness", "tests", "conftest")
+Record = Callable[[str, object], None]
+
+attack = functools.partial(
+    pytest.mark.attack,
+    expected="none of them is imported, by the command or by a process that it starts",
+)
+QUICK = ("doctor", "chat", "probe-simulator", "profiles check", "profiles from-rlver", "trust")
+SLOW = ("status", "train", "resume", "sweep", "study", "calibrate")
+SMALL = (*TABULAR, "trainer.steps=2")
+WORDS = {
+    "status": ["status", "run"],
+    "doctor": ["doctor"],
+    "trust": ["trust"],
+    "chat": ["chat", "difficulty=easy"],
+    "probe-simulator": ["probe-simulator", "difficulty.turn_cap=1"],
+    "profiles check": ["profiles", "check", "users.jsonl"],
+    "profiles from-rlver": ["profiles", "from-rlver", "users.jsonl", "--out", "made.jsonl"],
+    "train": ["train", *SMALL, "--dir", "one", "--events", "jsonl"],
+    "resume": ["resume", "one"],
+    "sweep": ["sweep", *SMALL, "seed=1,2"],
+    "study": ["study", "mine"],
+    "calibrate": ["calibrate", "difficulty=easy"],
+}
+
+
+@functools.cache
+def hidden() -> Sequence[str]:
+    """Modules of Python and of everything installed, by the names they are imported by."""
+    installed = importlib.metadata.packages_distributions()
+    names = {*sys.stdlib_module_names, *installed, *MORE}
+    return sorted(name for name in names if name.replace("/", "").isidentifier())
+
+
+class Trap:
+    """A folder to work in that hides every module, and what has been imported from it."""
+
+    def __init__(self, root: Path) -> None:
+        self.here, self.seen = root / "theirs", root / "seen"
+        self.script = root / "bin" / "harness"
+        for folder in (self.here / "hydra_plugins", self.seen, self.script.parent):
+            folder.mkdir(parents=True)
+        self.script.write_text(SCRIPT.format(sys.executable))
+        for name in hidden():
+            (self.here / f"{name}.py").write_text(CANARY.format(f"{self.seen}/"))
+
+    def imported(self) -> list[str]:
+        return sorted(path.name for path in self.seen.iterdir())
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """The installed command in that folder, to its end."""
+        environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
+        return subprocess.run(
+            [sys.executable, str(self.script), *words],
+            cwd=self.here,
+            env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
+            input="Hello.\n",
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> Trap:
+    return Trap(tmp_path)
+
+
+def test_the_trap_catches_what_python_imports_from_there(trap: Trap) -> None:
+    subprocess.run([sys.executable, "-c", "import colorsys"], cwd=trap.here, check=True)
+    assert "colorsys" in trap.imported()
+
+
+def test_no_command_is_left_out() -> None:
+    groups = {f"{group.name} {c}" for group in app.registered_groups for c in commands(group)}
+    assert {*groups, *commands(app)} == {*WORDS, "fit-entropy-law"}
+
+
+def commands(of: Any) -> list[str]:
+    found = getattr(of, "typer_instance", of).registered_commands
+    return [c.name or c.callback.__name__.replace("_", "-") for c in found]
+
+
+def test_python_m_drops_the_folder_before_it_loads_a_library(trap: Trap) -> None:
+    for path in trap.here.glob("*.py"):
+        if path.stem not in ("typer", "yaml", "rich", "packaging"):
+            path.unlink()
+    words = [sys.executable, "-m", "harness", "doctor"]
+    subprocess.run(words, cwd=trap.here, capture_output=True, check=False)
+    assert trap.imported() == []
+
+
+@attack("modules named as Python's and ours lie beside 100 logs that are fitted")
+def test_a_fit_by_several_processes_imports_nothing_from_there(
+    trap: Trap, record_property: Record
+) -> None:
+    for number in range(100):
+        run = trap.here / "logs" / f"run-{number}"
+        run.mkdir(parents=True)
+        synthetic.write_rows(run, synthetic.lawful_rows(number, 24))
+    done = trap.run("fit-entropy-law", "logs", "--figures", "none", "--json")
+    record_property("seen", f"exit {done.returncode}: imported {trap.imported()}")
+    assert done.returncode in (0, 3), done.stderr
+    assert json.loads(done.stdout)["runs"]
+    assert trap.imported() == []
+
+
+@attack("modules named as Python's and ours lie in the folder where a command is given")
+@pytest.mark.parametrize(
+    "name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)]
+)
+def test_no_command_imports_anything_from_there(
+    trap: Trap, name: str, record_property: Record
+) -> None:
+    if name in ("status", "resume"):
+        made = trap.run("train", *SMALL, "--dir", "run" if name == "status" else "one")
+        assert made.returncode == 0, made.stderr
+    test_served_rlver.written(trap.here / "users.jsonl", test_served_rlver.published())
+    test_study_command.written(trap.here)
+    with serving() as endpoint:
+        words = WORDS[name]
+        if name == "probe-simulator":
+            words = [*words, f"simulator.base_url={endpoint.url}", "simulator.model=m"]
+        done = trap.run(*words)
+    record_property("seen", f"exit {done.returncode}: imported {trap.imported()}")
+    assert "Traceback" not in done.stderr
+    assert trap.imported() == []
+    assert done.returncode in (0, 2, 3), done.stderr

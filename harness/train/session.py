@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.metrics import MetricsLog
+from harness.train import provenance
 from harness.train.deadline import Deadline
 from harness.train.talk import Emit, say
 
@@ -44,13 +45,18 @@ class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
-        """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
+        """Find where to start.
+
+        Raises DataError if metrics.jsonl lacks rows of the checkpoint, or one of them is damaged,
+        and if the checkpoint is another run's.
+        """
         self.run, self.config = run, config
         folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self.checkpoint, problems = checkpoints.newest(run.checkpoints)
+        self._made = provenance.of_attempt(run, config, folder.read_status(run))
+        self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._made.own)
         self._emit = emit
-        self._metrics = MetricsLog(run.metrics)
+        self._metrics = MetricsLog(run.metrics, needed=self.start)
         self._events = EventLog(run.events)
         self._stop_signal: int | None = None
         self._replayed = 0
@@ -62,12 +68,27 @@ class Session:
         for problem in problems:
             self.note("checkpoint_passed_over", problem=problem)
             said.say(f"{problem}; continuing from step {self.start}")
+        self._tell_of_what_was_found()
         if self.last_step < self.start:
             self._metrics.close()
             raise DataError(
                 f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
                 f"step up to it, found {self.last_step}; without checkpoints/ it begins anew"
             )
+
+    def _tell_of_what_was_found(self) -> None:
+        """Damaged rows that are computed again, what cannot be checked, and what is another now."""
+        if self._metrics.moved_aside:
+            self.note("row_damaged", problem=self._metrics.moved_aside)
+            aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
+            said.say(f"{self._metrics.moved_aside}; {aside}")
+        if self.checkpoint and self.checkpoint.identity is None:
+            rule = "does not say which run it is of, as an older version saved it; taken on trust"
+            self.note("checkpoint_without_identity", step=self.start)
+            said.say(f"{self.checkpoint.path}: {rule}")
+        notice = self._made.notice(self.last_step)
+        if notice:
+            said.say(notice)
 
     @property
     def start(self) -> int:
@@ -84,6 +105,14 @@ class Session:
         if self._served is not None:
             self._served.reach()
 
+    def start_from(self, start_model: str | None) -> None:
+        """Say in run.json which start model was loaded, by its sum.
+
+        Raises DataError if the run, or its checkpoint, began with another one.
+        """
+        self._made = self._made.with_start_model(start_model, self.checkpoint)
+        self._write_status(start_model=start_model)
+
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
         status = self._write_status(measurement=measurement)
@@ -91,7 +120,8 @@ class Session:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        self.note(event, step=self.start, rows=self.last_step, gpus=gpus)
+        made_by = asdict(self._made.own.made_by)
+        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **made_by)
         self._emit({"event": event, "step": self.start})
         self._deadline.restart()
 
@@ -133,7 +163,7 @@ class Session:
         stopping = self._stop_signal is not None and step < trainer.steps
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
-            checkpoints.publish(self.run.checkpoints, step, fill)
+            checkpoints.publish(self.run.checkpoints, step, fill, self._made.own)
             self._write_status(last_step=self.last_step)
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
@@ -199,9 +229,10 @@ class Session:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
-            self.note("replay_mismatch", step=step, problem=str(error))
+            told = self._made.of_row(step, error, self.start)
+            self.note("replay_mismatch", step=step, problem=str(told))
             if not self.config.trainer.gpus:
-                raise
+                raise told from error
             self._metrics.supersede(step)
             return self._metrics.append(step, values)
 

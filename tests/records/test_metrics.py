@@ -28,7 +28,7 @@ def rewards(path: Path) -> list[float]:
 
 def test_a_row_holds_every_key_in_order_and_null_for_what_was_not_measured() -> None:
     row = json.loads(encode_row(3, {"reward": 0.5, "entropy": float("nan")}))
-    assert list(row) == ["step", *MEASURED]
+    assert list(row) == ["step", *MEASURED, "crc32"]
     assert (row["step"], row["reward"], row["entropy"], row["kl"]) == (3, 0.5, None, None)
 
 

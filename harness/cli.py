@@ -14,6 +14,7 @@ import typer
 from harness.cli_profiles import profiles
 from harness.cli_study import study
 from harness.options import (
+    AnyRuns,
     AsJson,
     Cards,
     Debug,
@@ -133,6 +134,17 @@ def status(
         _print_json(stands)
     for line in [] if as_json else listing.standing(folder):
         typer.echo(visible(line))
+
+
+@app.command()
+def verify(path: AnyRuns, as_json: AsJson = False) -> None:
+    """Check that runs are as they were written.
+
+    Rows, checkpoints, config, start model, conversations; nothing is changed.
+    """
+    from harness import verifying
+
+    raise typer.Exit(verifying.verify(path, as_json=as_json))
 
 
 @app.command("fit-entropy-law")

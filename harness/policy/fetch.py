@@ -49,6 +49,24 @@ def ensure(policy: PolicyConfig) -> Path | None:
     return Path(_snapshot(policy))
 
 
+def present(policy: PolicyConfig) -> Path | None:
+    """The folder with the model's files where it is here already; nothing is downloaded."""
+    if policy.init == "random":
+        return None
+    if _is_path(policy.model):
+        folder = Path(policy.model).expanduser()
+        return folder if folder.is_dir() else None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    with contextlib.suppress(LocalEntryNotFoundError):
+        kept = snapshot_download(
+            policy.model, revision=policy.revision or None, local_files_only=True
+        )
+        return Path(kept)
+    return None
+
+
 def loaded(folder: Path) -> list[str]:
     """The files of a model's folder that its numbers hang on: those of its weights that the
     library loads, config.json and tokenizer.json.

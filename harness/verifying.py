@@ -31,6 +31,7 @@ SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl", "config.yaml")
 """A folder with one of these is a run's, or what is left of one."""
 NOT_ENTERED = {"checkpoints", "conversations", "simulator", "trackers"}
+Look = Callable[[], Iterable[Finding]]
 STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
 
 
@@ -109,32 +110,34 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
 def of_run(path: Path) -> Verified:
     """What each part of the run in `path` came to; no damage to one hides another."""
     run, findings = RunFolder(path), list[Finding]()
-
-    def look(part: str, parts: Callable[[], Iterable[Finding]]) -> None:
+    status, config = _read(run, findings)
+    for part, look in _parts(run, status, config):
         try:
-            findings.extend(parts())
+            findings += look()
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(Finding(part, DAMAGED, str(error)))
+    return Verified(str(path), status.status if status else None, tuple(findings))
 
-    status, config = _read(run, findings)
+
+def _parts(
+    run: RunFolder, status: RunStatus | None, config: RunConfig | None
+) -> Iterator[tuple[str, Look]]:
+    """What there is to look at, and how; where run.json or config.yaml is damaged, the rest."""
     known = status or RunStatus()
     by = held.holder(run)
     if by is not None:
         rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
-        findings.append(Finding("status", NOTE, rule))
-    if status is not None and config is not None:
-        whole = config
-        look("config", lambda: soundness.config(run, known, whole))
-    look("rows", lambda: soundness.metrics(run, known, by is not None))
+        yield "status", lambda: [Finding("status", NOTE, rule)]
+    yield "rows", lambda: soundness.metrics(run, known, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
-        look("checkpoints", lambda: soundness.saved(run, known, _own(known, config)))
-    if config is not None:
-        look("start_model", lambda: _start_model(run, whole, known))
+        yield "checkpoints", lambda: soundness.saved(run, known, _own(known))
+    yield "conversations", lambda: soundness.conversations(run)
+    yield "simulator", lambda: _journal(run)
     if status is not None:
-        look("versions", lambda: soundness.made_with(run, known, versions.now()))
-    look("conversations", lambda: soundness.conversations(run))
-    look("simulator", lambda: _journal(run))
-    return Verified(str(path), status.status if status else None, tuple(findings))
+        yield "versions", lambda: soundness.made_with(run, status, versions.now())
+    if status is not None and config is not None:
+        yield "config", lambda: soundness.config(run, status, config)
+        yield "start_model", lambda: _start_model(run, config, status)
 
 
 def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, RunConfig | None]:
@@ -152,12 +155,12 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
     return status, config
 
 
-def _own(status: RunStatus, config: RunConfig | None) -> Identity | None:
+def _own(status: RunStatus) -> Identity | None:
     """What checkpoints must say they are of; None where the run itself does not say."""
-    if config is None or not status.config_hash:
+    if not status.config_hash or status.seed is None:
         return None
     made_by = MadeBy(status.versions, status.git)
-    return Identity(status.config_hash, config.seed, status.start_model, made_by)
+    return Identity(status.config_hash, status.seed, status.start_model, made_by)
 
 
 def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -69,35 +70,43 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
     """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
     part = "checkpoints"
     plain_file.refuse_link(run.checkpoints)
-    last_row = rows.scan(run.metrics).last_step if run.metrics.is_file() else 0
+    on_disk = rows.scan(run.metrics) if run.metrics.is_file() else None
+    last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
-    damaged, unknown = 0, 0
-    for path in paths:
-        problem = manifest.problem(path)
-        if problem is None:
-            try:
-                one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
-                checkpoints.refuse_another(one, own)
-                unknown += one.identity is None
-                if one.step > last_row:
-                    problem = f"must have a row for each step up to it, got {last_row} sound ones"
-            except DataError as error:
-                problem = str(error).removeprefix(f"{path}: ")
-        if problem is not None:
-            damaged += 1
-            yield Finding(part, DAMAGED, problem if _names(path, problem) else f"{path}: {problem}")
-    if not damaged:
-        steps = ", ".join(str(checkpoints.step_of(path)) for path in paths)
-        yield Finding(part, OK, f"of step {steps}" if paths else "none")
-    if unknown:
-        kind = f"{unknown} checkpoints without the run's identity, made by an older version"
+    problems = [problem for path in paths if (problem := _wrong(path, own))]
+    if on_disk is None or on_disk.problem is None:  # else the rows' own finding says it
+        problems += [
+            f"{path}: must have a row for each step up to it, got {last_row}"
+            for path in paths
+            if checkpoints.step_of(path) > last_row
+        ]
+    steps = ", ".join(str(checkpoints.step_of(path)) for path in paths)
+    whole = Finding(part, OK, f"of step {steps}" if paths else "none")
+    yield from [Finding(part, DAMAGED, problem) for problem in problems] or [whole]
+    unknown = sum(not _says_whose(path) for path in paths)
+    if unknown and not problems:
+        kind = f"{unknown} without the run's identity, made by an older version"
         yield Finding(part, NOTE, f"{run.checkpoints}: {kind}: whose they are cannot be told")
     if status.last_step and not paths:
         yield Finding(part, NOTE, f"{run.checkpoints}: holds none; a resume would begin anew")
 
 
-def _names(path: Path, problem: str) -> bool:
-    return problem.startswith(str(path))
+def _wrong(path: Path, own: Identity | None) -> str | None:
+    problem = manifest.problem(path)
+    if problem is not None:
+        return f"{path}: {problem}"
+    try:
+        one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
+        checkpoints.refuse_another(one, own)
+    except DataError as error:
+        return str(error)
+    return None
+
+
+def _says_whose(path: Path) -> bool:
+    with contextlib.suppress(DataError):
+        return checkpoints.identity_of(path) is not None
+    return True
 
 
 def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:

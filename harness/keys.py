@@ -26,7 +26,6 @@ METHODS = "remedy.methods."
 """Below it stand the keys of methods, which their own files know."""
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
-LEAST_1 = (("launcher", "batch_size"), ("sweeper", "max_batch_size"))
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
 """A colon is a resolver's, and one key inside another may bring one."""
 SECRET = re.compile(r"key=|token|secret|passw|://", re.I)
@@ -66,17 +65,13 @@ def check(words: Sequence[Word]) -> None:
 
 
 def check_settings(hydra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a number with which the launcher or sweeper would fail later, and for
-    what Hydra would call or set before a run: a shared conf/ must not run code.
+    """Raise ConfigError for what Hydra would call, set or search before a run: a shared conf/ must
+    not run code.
     """
-    for part, name in LEAST_1:
-        value = hydra[part].get(name)  # joblib keeps its batch_size as text
-        if re.fullmatch(r"0+|-\d+", str(value)):
-            raise ConfigError(f"hydra.{part}.{name} must be at least 1, got {value}")
-    if hydra["launcher"].get("n_jobs") == 0:
-        raise ConfigError("hydra.launcher.n_jobs must not be 0, got 0")
     quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
-    kept = {"callbacks": {}, "env": {}, "hydra_logging": quiet, "job_logging": quiet}
+    kept = {
+        "callbacks": {}, "env": {}, "hydra_logging": quiet, "job_logging": quiet, "searchpath": [],
+    }  # fmt: skip
     for name, value in kept.items():
         if hydra[name] != value:
             raise ConfigError(_not_yours(name))

@@ -15,10 +15,12 @@ import contextlib
 import copy
 import functools
 import itertools
-import json
 import math
 import os
+import re
+import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -27,21 +29,27 @@ from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.types import Quote, QuotedString
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness import jobs, keys, own_files, places, plans
+from harness import jobs, keys, launchers, own_files, places, plans
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.grammar import parse
 from harness.keys import Word
+from harness.launchers import Launcher
 from harness.plans import Plan, Point
 from harness.rewording import reword
 from harness.run import RunOutcome
 from harness.trying import IfFailed
 
-LOCAL_LAUNCHERS = (".BasicLauncher", ".JoblibLauncher")
+LAUNCHERS = "hydra/launcher"
+WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
+"""Words that say where runs are executed; a sweep file may name a launcher too."""
+OURS = "harness"
+"""Provider of the launcher entries that `launch` makes."""
 Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
@@ -77,35 +85,75 @@ def point(overrides: Sequence[str]) -> Point:
 def launch(
     dirs: Sequence[Path], overrides: Sequence[str], runs_at_once: int, if_failed: IfFailed
 ) -> list[RunOutcome]:
-    """Execute the runs planned in `dirs` by the launcher that `overrides` choose."""
-    os.environ["HARNESS_RUNS_AT_ONCE"] = str(runs_at_once)  # read by conf/hydra/launcher/local.yaml
+    """Execute the runs planned in `dirs` by the launcher that `overrides` choose.
+
+    Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
+    """
     os.environ["PYTHONSAFEPATH"] = "1"  # a module in the current folder must not hide a library's
     # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    with _hydra():
-        numbered = [f"seed=range({len(dirs)})", "hydra/sweeper=basic", "hydra.sweeper.params=null"]
-        names = [str(path) for path in dirs]
-        task = functools.partial(_execute, names, os.getpid(), if_failed)
-        where = _where(parse(overrides))  # from a sweep.json that may be somebody else's
-        _checked(where)
-        return _multirun(task, [*where, *numbered], str(dirs[0].parent / ".launcher"))
+    launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
+    names = [str(path) for path in dirs]
+    task = functools.partial(_execute, names, os.getpid(), if_failed)
+    with _shipped_alone(), _hydra():
+        words = [f"{LAUNCHERS}={_stored(launcher, runs_at_once)}", f"seed=range({len(dirs)})"]
+        return _multirun(task, words, str(dirs[0].parent / ".launcher"))
+
+
+def _launcher(overrides: Sequence[str]) -> Launcher:
+    """The launcher that the words choose, and what a conf/ or sweep file tells it."""
+    with _composing():
+        words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
+        keys.check(words)
+        own_files.check(words, parse)
+        composed = _composed([word.text for word in words])
+        keys.check_settings(composed["hydra"])
+        return launchers.chosen(composed["hydra"]["launcher"], _installed())
+
+
+def _installed() -> dict[str, dict[str, Any]]:
+    """By name, the launcher entries that installed plugins have registered."""
+    entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
+    found: dict[str, Any] = {
+        name.removesuffix(".yaml"): OmegaConf.to_container(OmegaConf.create(entry.node))
+        for name, entry in entries.items()
+        if entry.provider != OURS
+    }
+    return found
+
+
+def _stored(launcher: Launcher, runs_at_once: int) -> str:
+    """The name under which Hydra finds the plugin's own entry with the launcher's settings.
+
+    Nobody can have put a file of that name into a conf/.
+    """
+    node = OmegaConf.create(_installed()[launcher.plugin])
+    at_once = {"n_jobs": runs_at_once} if launcher.plugin == "joblib" else {}
+    for key, value in {**at_once, **launcher.settings}.items():
+        OmegaConf.update(node, key, value, force_add=True)
+    name = f"{OURS}_{secrets.token_hex(8)}"
+    ConfigStore.instance().store(group=LAUNCHERS, name=name, node=node, provider=OURS)
+    return name
 
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     """Values of `task` in job order; `folder` is for what Hydra and its launchers write."""
-    place = [f"hydra.sweep.dir={json.dumps(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
+    place = [f"hydra.sweep.dir={_quoted(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
     batches = hydra.multirun("config", task, [*overrides, *place, *QUIET, "hydra.mode=MULTIRUN"])
     return [job.return_value for batch in batches for job in batch]
 
 
+def _quoted(path: str) -> str:
+    """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
+    literal = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", path)
+    return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
+
+
 def is_local(overrides: Sequence[str]) -> bool:
     """True if the launcher that the words choose executes runs on this machine."""
-    with _composing():
-        texts = _where(parse(overrides))
-        target = compose("config", texts, return_hydra_config=True).hydra.launcher._target_
-        return str(target).endswith(LOCAL_LAUNCHERS)
+    return _launcher(overrides).is_local
 
 
 @contextlib.contextmanager
@@ -149,10 +197,17 @@ def _composer(words: Sequence[Word]) -> Composer:
 
 def _checked(texts: Sequence[str]) -> Any:
     """What `texts` compose. Raises ConfigError for settings of Hydra's that are not a user's."""
-    composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
-    found: Any = OmegaConf.to_container(composed)
-    keys.check_settings(found.pop("hydra"))
+    found = _composed(texts)
+    hydra = found.pop("hydra")
+    keys.check_settings(hydra)
+    launchers.chosen(hydra["launcher"], _installed())
     return found
+
+
+def _composed(texts: Sequence[str]) -> Any:
+    """What `texts` compose, Hydra's own part included, as plain values; nothing is resolved."""
+    composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
+    return OmegaConf.to_container(composed)
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
@@ -201,24 +256,33 @@ def _typed(values: Any) -> DictConfig:
     return typed
 
 
-def _where(words: Sequence[Word]) -> list[str]:
-    """The words that say where runs are executed; a sweep file may name a launcher too."""
-    ours = ("sweeps", "hydra/launcher", "hydra.launcher.")
-    chosen = [word for word in words if word.key.startswith(ours)]
-    keys.check(chosen)
-    return [word.text for word in chosen]
-
-
 def _hydra() -> contextlib.AbstractContextManager[None]:
+    """Hydra, with the places that are searched; a job in this process would make it forget them."""
+    Plugins.instance().register(_Places)
     conf = str(places.shipped() / "conf")
     context: Any = initialize_config_dir(conf, job_name="harness", version_base="1.3")
     return context  # type: ignore[no-any-return]
+
+
+_current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", default=True)
+
+
+@contextlib.contextmanager
+def _shipped_alone() -> Iterator[None]:
+    """Meanwhile no conf/ or sweeps/ of the current folder is searched."""
+    token = _current_folder_counts.set(False)
+    try:
+        yield
+    finally:
+        _current_folder_counts.reset(token)
 
 
 class _Places(SearchPathPlugin):  # type: ignore[misc]
     """The current folder's conf/ before harness's own, and the folders that hold sweeps/."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        if not _current_folder_counts.get():
+            return
         main = SearchPathQuery("main", None)
         for folder in places.conf_folders()[:-1]:
             search_path.prepend("harness", f"file://{folder}", main)
@@ -240,4 +304,3 @@ def _schema() -> DictConfig:
 
 
 ConfigStore.instance().store(name="run_schema", node=_schema())
-Plugins.instance().register(_Places)

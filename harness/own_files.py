@@ -5,38 +5,109 @@ Hydra names no file when one is not UTF-8 or not YAML, and would take any key of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import checks, keys, places
+from harness import checks, keys, launchers, places
 from harness.errors import ConfigError
 from harness.keys import Word
 
+CONFIG = Path("conf") / "config.yaml"
+HYDRA_FOLDERS = (Path("conf") / "hydra", Path("hydra"))
 SWEEP_HEADER = "# @package _global_"
 
 
 def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
     """What the sweep file sets point by point.
 
-    Raises ConfigError, naming the file, if one that `words` lead to cannot be right.
+    Raises ConfigError, naming the file, if one that `words` lead to, or one of the current folder
+    that stands in the place of one of ours, cannot be right.
     """
-    _check_config(Path("conf") / "config.yaml")
+    _check_config(CONFIG)
+    _check_hydra_folders()
     params: list[Word] = []
+    named: dict[str, list[str]] = {}
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
         elif word.key in keys.groups() and word.prefix != "~":
-            for name in word.values:
-                _check_option(word.key, str(name))
+            named[word.key] = [str(name) for name in word.values]
+    for group in keys.groups():
+        for name in named.get(group, []):
+            _check_option(group, name)
+        for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
+            _follow(group, name, ())
     return params
+
+
+def _in_place_of_ours(group: str) -> list[str]:
+    """Options of ours that a file in the current folder replaces: a default may be one."""
+    shipped = places.shipped() / "conf" / group
+    own = Path("conf") / group
+    if shipped.resolve() == own.resolve():
+        return []
+    return [file.stem for file in sorted(shipped.glob("*.yaml")) if (own / file.name).exists()]
+
+
+def _follow(group: str, name: str, above: tuple[Path, ...]) -> None:
+    """Read the own files that an option's `defaults` lead to, each with the checks of the first.
+
+    Raises ConfigError where they lead round in a circle, in which Hydra would go on for ever.
+    """
+    file = places.option_file(group, name)
+    if file is None or file.is_relative_to(places.shipped() / "conf"):
+        return
+    if file in above:
+        way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
+        raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
+    values = places.read_yaml(file)
+    _refuse_targets(file, values)
+    for entry in _entries(values.get("defaults")):
+        whole = entry.removeprefix("/") if entry.startswith("/") else f"{group}/{entry}"
+        below, _, stem = whole.rpartition("/")
+        _follow(below, stem, (*above, file))
+
+
+def _entries(defaults: Any) -> Iterator[str]:
+    """What a defaults list names, relative to the file's group: `name`, or `group/name`."""
+    for entry in defaults if isinstance(defaults, list) else ():
+        if isinstance(entry, str) and entry != "_self_":
+            yield entry.partition("@")[0]
+        for key, name in entry.items() if isinstance(entry, dict) else ():
+            yield f"{str(key).split()[-1].partition('@')[0]}/{name}"
+
+
+def _check_hydra_folders() -> None:
+    """Hydra would read them before what is its own."""
+    for file in sorted(f for top in HYDRA_FOLDERS for f in top.rglob("*") if _is_yaml(f)):
+        if not file.resolve().is_relative_to(places.shipped() / "conf"):
+            _refuse_targets(file, places.read_yaml(file))
+
+
+def _is_yaml(file: Path) -> bool:
+    return file.suffix in (".yaml", ".yml")
+
+
+def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
+    """Raise ConfigError for a `_target_` at any depth: it names code to run."""
+    parts = values.items() if isinstance(values, dict) else enumerate(values)
+    for name, value in parts:
+        at = f"{key}.{name}" if key else str(name)
+        if name == launchers.TARGET:
+            rule = "no file in a conf/ or sweeps/ may name code to run"
+            raise ConfigError(f"{file}: {at}: {rule}, got {str(value)!r:.80}")
+        if isinstance(value, dict | list):
+            _refuse_targets(file, value, at)
 
 
 def _check_config(path: Path) -> None:
     """Refuse another program's conf/config.yaml: it would replace harness's own."""
     if not path.is_file() or path.resolve() == (places.shipped() / path).resolve():
         return
-    defaults = places.read_yaml(path).get("defaults")
+    values = places.read_yaml(path)
+    _refuse_targets(path, values)
+    defaults = values.get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
         raise ConfigError(
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
@@ -67,6 +138,7 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     values = places.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
+    _refuse_targets(file, values)
     allowed = ("defaults", "hydra", "seed", *keys.groups())
     for key, value in values.items():
         if key not in allowed:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, get_type_hints
 
 from harness.config import SCHEMA, RunConfig
@@ -19,10 +20,10 @@ def to_dict(config: RunConfig) -> dict[str, Any]:
 
 
 def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:
-    """The inverse of `to_dict`.
+    """The inverse of `to_dict`; a key that the file lacks, as an older one does, has its default.
 
     Raises ConfigError, naming the file `where` and the dotted key, for another schema, an unknown
-    or a missing key, a value of another type, or one out of its range.
+    key, a value of another type, or one out of its range.
     """
     given = dict(values)
     schema = given.pop("schema", None)
@@ -38,7 +39,7 @@ def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
     if unknown:
         at = f"{where}: {key}" if key else where
         raise ConfigError(f"{at}: unknown key {unknown[0]!r}; allowed: {', '.join(parts)}")
-    problem = shape.problem(cls, values, key)
+    problem = shape.problem(cls, _completed(cls, values), key)
     if problem:
         raise ConfigError(f"{where}: {problem}")
     kinds = _part_types(cls)
@@ -53,6 +54,45 @@ def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
         raise ConfigError(f"{at}: {error}") from error
 
 
+def absent(values: Mapping[str, Any]) -> list[str]:
+    """Dotted keys that a config file lacks, because they came after it was written."""
+    whole = to_dict(RunConfig())
+    return [key for key in _dotted(whole) if key not in set(_dotted(values))]
+
+
+def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    """The keys of a config file's parts; below a part, only what is a key of its own."""
+    for name, value in values.items():
+        key = shape.dotted(above, name)
+        yield key
+        if isinstance(value, Mapping) and name != "methods":
+            yield from _dotted(value, key)
+
+
+def _completed(cls: type[Any], values: Any) -> Any:
+    """The same with the defaults of the keys that are not there, as plain values; no run has ever
+    been written without its seed.
+    """
+    if not isinstance(values, dict):
+        return values
+    defaults = {name: value for name, value in _defaults(cls).items() if name != "seed"}
+    return {**defaults, **values}
+
+
+@functools.cache
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    """Of the keys of a config class that have one."""
+    made = {
+        f.name: f.default if f.default_factory is dataclasses.MISSING else f.default_factory()
+        for f in dataclasses.fields(cls)
+    }
+    return {
+        name: dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+        for name, value in made.items()
+        if value is not dataclasses.MISSING and not isinstance(value, type)
+    }
+
+
 def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
     """Which fields of a config class are config classes themselves."""
     kinds: dict[str, type[Any]] = get_type_hints(cls)
@@ -61,6 +101,11 @@ def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
 
 def config_hash(config: RunConfig) -> str:
     """12 hex digits of everything but the seed: seeds of one config share it."""
-    values = {k: v for k, v in to_dict(config).items() if k != "seed"}
+    return hash_of(to_dict(config))
+
+
+def hash_of(values: Mapping[str, Any]) -> str:
+    """The same of what a config file holds: keys that came after it do not change its hash."""
+    values = {k: v for k, v in values.items() if k != "seed"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

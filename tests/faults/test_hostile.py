@@ -200,7 +200,7 @@ def test_what_a_run_says_of_itself_is_shown_and_does_nothing(tmp_path: Path) -> 
 
 
 OWN_CONF = {
-    "hydra.callbacks": "callbacks: {x: {_target_: os.mkdir, path: BOMB}}",
+    "hydra.callbacks": "callbacks: {x: {class: os.mkdir, path: BOMB}}",
     "hydra.job_logging": "job_logging: {handlers: {x: {class: os.mkdir, path: BOMB}}}",
     "hydra.hydra_logging": "hydra_logging: {handlers: {x: {(): os.mkdir, path: BOMB}}}",
     "hydra.job.env_set": "job: {env_set: {PYTHONSTARTUP: BOMB}}",

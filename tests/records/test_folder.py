@@ -16,7 +16,7 @@ import yaml
 
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import folder, held, lock
+from harness.records import config_file, folder, held, lock
 from harness.records.config_file import config_hash, to_dict
 from harness.records.folder import RunFolder, RunStatus
 from tests.records.bombs import alias_bomb
@@ -123,12 +123,17 @@ def test_a_changed_value_is_named_with_its_file_its_key_and_its_rule(
         folder.read_config(RunFolder(tmp_path))
 
 
-def test_a_key_taken_out_is_missing_and_no_default_takes_its_place(tmp_path: Path) -> None:
+def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Path) -> None:
+    """The file's hash is of what it holds, so that a later key does not make it another config."""
     values = to_dict(RunConfig())
-    del values["levels"]["hard"]["clamp"]
+    del values["levels"]["hard"]["clamp"], values["simulator"]
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
-    with pytest.raises(ConfigError, match=r"config.yaml: levels.hard.clamp must be there, since"):
-        folder.read_config(RunFolder(tmp_path))
+    assert folder.read_config(RunFolder(tmp_path)) == RunConfig()
+    lacks = config_file.absent(values)
+    assert {"levels.hard.clamp", "simulator", "simulator.base_url"} <= set(lacks)
+    assert config_file.absent(to_dict(RunConfig())) == []
+    assert config_file.hash_of(values) != config_hash(RunConfig())
+    assert config_file.hash_of(to_dict(RunConfig())) == config_hash(RunConfig())
 
 
 def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:
@@ -196,7 +201,7 @@ def test_a_later_versions_extra_keys_are_passed_over(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.records import folder, held, lock
+from harness.records import config_file, folder, held, lock
 with folder.hold(folder.RunFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)

@@ -1,0 +1,172 @@
+"""What a launcher may be told: plain values of listed keys, never code, a shell line or an address.
+
+A launcher's class comes from the entry that an installed plugin registers. Its settings may come
+from a conf/ in the current folder, from a sweep file, or from the sweep.json of somebody else, so
+each is checked against what its plugin may be told, and the rest is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.errors import ConfigError
+
+TARGET = "_target_"
+LOCAL_PLUGINS = ("basic", "joblib")
+"""They execute the runs on this machine."""
+TEXT = re.compile(r"[][A-Za-z0-9_.,:=@%+-]{1,200}")
+"""No blank, quote, slash, `$` or line end: such a text is an argument, and stays one."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """A launcher that an installed plugin brings, and what it is told."""
+
+    plugin: str
+    """The plugin's own name for it, as in `hydra/launcher=NAME`."""
+    settings: Mapping[str, Any]
+    """Dotted key below hydra.launcher -> value, where it is not the plugin's own."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether runs are executed on this machine."""
+        return self.plugin in LOCAL_PLUGINS
+
+
+@dataclass(frozen=True)
+class Count:
+    """A whole number of at least `low`, or null."""
+
+    low: int = 0
+    high: int = 1_000_000
+
+    def problem(self, value: Any) -> str | None:
+        fits = type(value) is int and self.low <= value <= self.high
+        rule = f"a whole number between {self.low} and {self.high}"
+        return None if value is None or fits else rule
+
+
+@dataclass(frozen=True)
+class Flag:
+    """true or false."""
+
+    def problem(self, value: Any) -> str | None:
+        return None if isinstance(value, bool) else "true or false"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A word such as a partition or a memory size, or null."""
+
+    def problem(self, value: Any) -> str | None:
+        fits = type(value) in (int, float) or (isinstance(value, str) and TEXT.fullmatch(value))
+        rule = "one word of letters, digits and []_.,:=@%+-"
+        return None if value is None or fits else rule
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """One value alone."""
+
+    value: Any
+
+    def problem(self, value: Any) -> str | None:
+        return None if value == self.value else f"{self.value!r}"
+
+
+Rule = Count | Flag | Name | Exactly
+AUTO = "auto"
+QUEUE: Mapping[str, Rule] = {
+    **dict.fromkeys(("timeout_min", "tasks_per_node", "nodes"), Count(1)),
+    **dict.fromkeys(("cpus_per_task", "gpus_per_node", "mem_gb"), Count()),
+    "stderr_to_stdout": Flag(),
+}
+SLURM_WORDS = (
+    "partition", "qos", "comment", "constraint", "exclude", "gres", "mem_per_gpu", "mem_per_cpu",
+    "account", "name",
+)  # fmt: skip
+MORE_OF_SLURM = ("reservation", "nodelist", "licenses", "clusters", "time_min", "hint", "nice")
+ALLOWED: Mapping[str, Mapping[str, Rule]] = {
+    "basic": {},
+    "joblib": {"n_jobs": Count(1, 4096), "batch_size": Count(1, 4096), "verbose": Count(0, 100)},
+    "submitit_local": QUEUE,
+    "submitit_slurm": {
+        **QUEUE,
+        **dict.fromkeys(SLURM_WORDS, Name()),
+        **dict.fromkeys(("cpus_per_gpu", "gpus_per_task", "array_parallelism"), Count()),
+        **dict.fromkeys(("signal_delay_s", "max_num_timeout"), Count()),
+        **dict.fromkeys((f"additional_parameters.{key}" for key in MORE_OF_SLURM), Name()),
+        "additional_parameters.requeue": Flag(),
+        "additional_parameters.exclusive": Flag(),
+    },
+    # whoever answers at an address of Ray's is believed whatever they send: $RAY_ADDRESS names it
+    "ray": {
+        "ray.init.address": Exactly(AUTO),
+        "ray.init.object_store_memory": Exactly(None),
+        **dict.fromkeys(("ray.init.num_cpus", "ray.init.num_gpus"), Count()),
+        **dict.fromkeys(("ray.remote.num_cpus", "ray.remote.num_gpus"), Name()),
+        "ray.remote.max_retries": Count(-1),
+    },
+}
+"""Plugin -> key below hydra.launcher -> what it may be. `setup`, `python`, `srun_args` and others
+that name a program, a file or an address are in none of them.
+"""
+
+
+def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any]]) -> Launcher:
+    """The launcher that a composed `hydra.launcher` stands for.
+
+    `installed`: by the name of each plugin's launcher, the entry that the plugin itself registers;
+    both as plain values, without interpolations resolved. Raises ConfigError for a class that no
+    installed plugin brings, and for a setting that is not allowed.
+    """
+    given = composed.get(TARGET)
+    plugin = next((name for name, own in installed.items() if own.get(TARGET) == given), None)
+    if plugin is None:
+        names = ", ".join(sorted(installed))
+        rule = f"must be that of an installed plugin ({names}), which no file or word can name"
+        raise ConfigError(f"hydra.launcher.{TARGET}: a launcher's class {rule}; got {given!r:.80}")
+    own = dict(_flat(installed[plugin]))
+    told = {key: value for key, value in _flat(composed) if own.get(key, ...) != value}
+    for key, value in told.items():
+        _check(plugin, own, key, value)
+    return Launcher(plugin, {key: _typed(value) for key, value in told.items()})
+
+
+def _check(plugin: str, own: Mapping[str, Any], key: str, value: Any) -> None:
+    """Of a plugin that is not known here, the numbers and switches that it has may be set."""
+    rules = ALLOWED.get(plugin)
+    if rules is None:
+        rules = {k: _rule_of(v) for k, v in own.items() if isinstance(v, bool | int)}
+    if key not in rules:
+        allowed = ", ".join(rules) or "none"
+        raise ConfigError(
+            f"hydra.launcher.{key}: no such setting of the launcher {plugin} that a word or a file "
+            f"may set; allowed: {allowed}"
+        )
+    rule = rules[key].problem(_typed(value))
+    if rule is not None:
+        raise ConfigError(f"hydra.launcher.{key}: must be {rule}, got {value!r:.80}")
+
+
+def _rule_of(value: bool | int) -> Rule:
+    return Flag() if isinstance(value, bool) else Count(-1)
+
+
+def _typed(value: Any) -> Any:
+    """A whole number also where the plugin keeps it as text, as joblib does."""
+    is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value)
+    return int(value) if is_text else value
+
+
+def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted key -> value; an empty mapping holds nothing."""
+    for name, value in values.items():
+        key = f"{above}.{name}" if above else str(name)
+        if isinstance(value, Mapping):
+            yield from _flat(value, key)
+        else:
+            yield key, value

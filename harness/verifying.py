@@ -30,7 +30,8 @@ from harness.terminal import text
 SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl", "config.yaml")
 """A folder with one of these is a run's, or what is left of one."""
-NOT_ENTERED = {"checkpoints", "conversations", "simulator", "trackers"}
+PARTS = ("checkpoints", "conversations", "simulator", "trackers")
+"""Folders of a run, in which there are no runs."""
 Look = Callable[[], Iterable[Finding]]
 STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
 
@@ -80,18 +81,29 @@ def examine(path: Path) -> list[Verified]:
     """Every run at or below `path`, and those that a sweep's ledger names and that are gone."""
     found: list[Verified] = []
     missed: list[OSError] = []
-    for at, inner, names in os.walk(path, onerror=missed.append):
-        here = Path(at)
-        inner[:] = sorted((n for n in inner if n not in NOT_ENTERED and n[0] != "."), key=_counted)
+    seen: set[tuple[int, int]] = set()
+    for at, inner, names in os.walk(path, onerror=missed.append, followlinks=True):
+        here, is_run = Path(at), any(mark in names for mark in MARKS)
+        where = here.stat()
+        if (where.st_dev, where.st_ino) in seen:  # links may lead round in a circle
+            inner.clear()
+            continue
+        seen.add((where.st_dev, where.st_ino))
+        left_out = PARTS if is_run else ()
+        inner[:] = sorted((n for n in inner if n not in left_out and n[0] != "."), key=_counted)
         if sweep.FILE in names:
             found += _of_ledger(here, inner)
-        if any(mark in names for mark in MARKS):
+        if is_run:
             found.append(of_run(here))
+    return [*found, *_not_listed(missed)]
+
+
+def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
     for error in missed:
-        if os.path.lexists(str(error.filename)):
-            rule = f"{error.filename}: must be a folder that can be listed: {error.strerror}"
-            found.append(Verified(str(error.filename), None, (Finding("folder", DAMAGED, rule),)))
-    return found
+        name = str(error.filename)
+        if os.path.lexists(name):
+            rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
+            yield Verified(name, None, (Finding("folder", DAMAGED, rule),))
 
 
 def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:

@@ -158,3 +158,19 @@ def test_a_tabular_run_is_verified_without_torch(done: RunFolder) -> None:
         "assert 'torch' not in sys.modules; assert 'harness.train' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True)
+
+
+def test_links_are_followed_once_and_what_cannot_be_listed_is_damage(
+    done: RunFolder, tmp_path: Path
+) -> None:
+    (tmp_path / "runs" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "runs" / "checkpoints" / "linked").symlink_to(done.path)
+    (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+    code, runs = found("runs", cwd=tmp_path)
+    assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/linked"])
+    (tmp_path / "file").touch()
+    code, (told,) = found("file", cwd=tmp_path)
+    assert code == 65
+    assert told["findings"][0]["message"] == (
+        "file: must be a folder that can be listed, and is not: Not a directory"
+    )

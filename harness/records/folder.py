@@ -178,13 +178,14 @@ def read_own_config(folder: RunFolder) -> RunConfig:
     return dataclasses.replace(config, simulator=simulator)
 
 
-def changed_since_planned(folder: RunFolder, config: RunConfig, status: RunStatus) -> str | None:
+def changed_since_planned(folder: RunFolder, status: RunStatus) -> str | None:
     """What is wrong with a config that is not the one that the run was planned with; else None.
 
-    Rows of two configs in one file would pass for one run's.
+    Rows of two configs in one file would pass for one run's. Raises DataError for no YAML.
     """
+    values = plain_file.yaml_values(folder.config)
     planned = (status.config_hash, status.seed)
-    now = (config_file.config_hash(config), config.seed)
+    now = (config_file.hash_of(values), values["seed"])
     if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
         return None
     return (

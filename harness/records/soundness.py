@@ -10,7 +10,16 @@ from pathlib import Path
 
 from harness.config import RunConfig
 from harness.errors import DataError
-from harness.records import attempts, checkpoints, folder, manifest, plain_file, rows, versions
+from harness.records import (
+    attempts,
+    checkpoints,
+    config_file,
+    folder,
+    manifest,
+    plain_file,
+    rows,
+    versions,
+)
 from harness.records.checkpoints import Checkpoint
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
@@ -31,13 +40,17 @@ class Finding:
 
 def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Finding]:
     """config.yaml against the hash and the seed that the run was planned with."""
-    changed = folder.changed_since_planned(run, found, status)
+    changed = folder.changed_since_planned(run, status)
     if changed:
         yield Finding("config", DAMAGED, changed)
     elif not status.config_hash:
         yield Finding("config", NOTE, f"{run.status}: holds no hash of the config to check it by")
     else:
         yield Finding("config", OK, f"as planned, hash {status.config_hash}")
+    lacks = config_file.absent(plain_file.yaml_values(run.config))
+    if lacks:
+        kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
+        yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
     if found.simulator.profiles:
         plain_file.text(run.profiles)
         yield Finding("profiles", OK, "readable")

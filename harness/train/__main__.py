@@ -77,7 +77,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    changed = folder.changed_since_planned(run, folder.read_config(run), status)
+    changed = folder.changed_since_planned(run, status)
     if changed:
         raise ConfigError(changed)
     running = replace(status, status="running", attempts=status.attempts + 1)

@@ -64,8 +64,8 @@ class Provenance:
                 found, wanted = identity.shortly(loaded), identity.shortly(had)
                 raise DataError(
                     f"{where}: a run must go on from the start model that it began with, {wanted}, "
-                    f"since the frozen copy of it judges replies; got {found}; put the model's "
-                    "files back, or make another run with `harness train --dir`"
+                    f"since the frozen copy of it judges replies; got {found}; put its files and "
+                    "libraries back, or make another run with `harness train --dir`"
                 )
         return replace(self, own=replace(self.own, start_model=loaded))
 

@@ -136,6 +136,22 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
     assert config_file.hash_of(to_dict(RunConfig())) == config_hash(RunConfig())
 
 
+def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> None:
+    """A key that came later makes it no other config; a value that is changed does."""
+    run = RunFolder(tmp_path)
+    folder.create(run, RunConfig(seed=3))
+    values = yaml.safe_load(run.config.read_text())
+    del values["trainer"]["report_to"]
+    run.config.write_text(yaml.safe_dump(values))
+    older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
+    assert folder.changed_since_planned(run, older) is None
+    assert folder.changed_since_planned(run, RunStatus()) is None
+    changed = folder.changed_since_planned(run, folder.read_status(run))
+    assert changed is not None
+    assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
+    assert folder.changed_since_planned(run, replace(older, seed=4)) is not None
+
+
 def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:
     values = to_dict(RunConfig())
     values["policy"]["temperature"] = 2

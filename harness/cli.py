@@ -13,8 +13,8 @@ import typer
 
 from harness.cli_profiles import profiles
 from harness.cli_study import study
+from harness.cli_verify import verify
 from harness.options import (
-    AnyRuns,
     AsJson,
     Cards,
     Debug,
@@ -43,6 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(profiles, name="profiles")
 app.command()(study)
+app.command()(verify)
 
 
 @app.callback()
@@ -120,10 +121,7 @@ def resume(folder: RunOrSweep, events: EventsOption = None) -> None:
 
 
 @app.command()
-def status(
-    folder: RunOrSweep,
-    as_json: AsJson = False,
-) -> None:
+def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
     """Say how a run or a sweep stands."""
     from harness import listing
     from harness import resume as resuming
@@ -134,17 +132,6 @@ def status(
         _print_json(stands)
     for line in [] if as_json else listing.standing(folder):
         typer.echo(visible(line))
-
-
-@app.command()
-def verify(path: AnyRuns, as_json: AsJson = False) -> None:
-    """Check that runs are as they were written.
-
-    Rows, checkpoints, config, start model, conversations; nothing is changed.
-    """
-    from harness import verifying
-
-    raise typer.Exit(verifying.verify(path, as_json=as_json))
 
 
 @app.command("fit-entropy-law")

@@ -178,22 +178,6 @@ def read_own_config(folder: RunFolder) -> RunConfig:
     return dataclasses.replace(config, simulator=simulator)
 
 
-def changed_since_planned(folder: RunFolder, status: RunStatus) -> str | None:
-    """What is wrong with a config that is not the one that the run was planned with; else None.
-
-    Rows of two configs in one file would pass for one run's. Raises DataError for no YAML.
-    """
-    values = plain_file.yaml_values(folder.config)
-    planned = (status.config_hash, status.seed)
-    now = (config_file.hash_of(values), values["seed"])
-    if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
-        return None
-    return (
-        f"{folder.config}: must be as it was when the run was planned (hash and seed {planned}, "
-        f"got {now}); put it back, or make another run with `harness train --dir`"
-    )
-
-
 def read_status(folder: RunFolder) -> RunStatus:
     """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
     found = plain_file.text(folder.status)

@@ -14,9 +14,9 @@ from harness.records import (
     attempts,
     checkpoints,
     config_file,
-    folder,
     manifest,
     plain_file,
+    planned,
     rows,
     versions,
 )
@@ -40,7 +40,7 @@ class Finding:
 
 def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Finding]:
     """config.yaml against the hash and the seed that the run was planned with."""
-    changed = folder.changed_since_planned(run, status)
+    changed = planned.changed(run, status)
     if changed:
         yield Finding("config", DAMAGED, changed)
     elif not status.config_hash:
@@ -124,12 +124,12 @@ def _says_whose(path: Path) -> bool:
 
 def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:
     """Versions of now, and of each attempt, against those that the run was planned with."""
-    part, planned = "versions", MadeBy(status.versions, status.git)
-    others = [one for one in attempts.every(run.events) if versions.differences(planned, one)]
+    part, meant = "versions", MadeBy(status.versions, status.git)
+    others = [one for one in attempts.every(run.events) if versions.differences(meant, one)]
     for one in others:
-        unlike = ", ".join(versions.differences(planned, one))
+        unlike = ", ".join(versions.differences(meant, one))
         yield Finding(part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}")
-    unlike = ", ".join(versions.differences(planned, now))
+    unlike = ", ".join(versions.differences(meant, now))
     if unlike:
         yield Finding(part, NOTE, f"{run.status}: planned with other versions than these: {unlike}")
     elif not others:

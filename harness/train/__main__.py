@@ -31,7 +31,7 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, folder, rows, whole
+from harness.records import atomic, folder, planned, rows, whole
 from harness.records.folder import RunFolder
 from harness.train import session as sessions
 from harness.train.session import Session
@@ -77,7 +77,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    changed = folder.changed_since_planned(run, status)
+    changed = planned.changed(run, status)
     if changed:
         raise ConfigError(changed)
     running = replace(status, status="running", attempts=status.attempts + 1)

@@ -17,7 +17,6 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from harness import said
 from harness.config import RunConfig
 from harness.errors import (
     EXIT_INTERRUPTED_TWICE,
@@ -33,7 +32,7 @@ from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.metrics import MetricsLog
-from harness.train import provenance
+from harness.train import found, provenance
 from harness.train.deadline import Deadline
 from harness.train.talk import Emit, say
 
@@ -45,11 +44,7 @@ class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit) -> None:
-        """Find where to start.
-
-        Raises DataError if metrics.jsonl lacks rows of the checkpoint, or one of them is damaged,
-        and if the checkpoint is another run's.
-        """
+        """Find where to start. Raises DataError if rows are damaged or the checkpoint another's."""
         self.run, self.config = run, config
         folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
@@ -63,32 +58,14 @@ class Session:
         self._superseded = 0
         self._served = _served_users(run, config)
         self._deadline = Deadline(config.trainer.deadline_s, self._on_deadline)
-        if cleared:
-            self.note("scratch_cleared", folders=cleared)
-        for problem in problems:
-            self.note("checkpoint_passed_over", problem=problem)
-            said.say(f"{problem}; continuing from step {self.start}")
-        self._tell_of_what_was_found()
+        moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
+        found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint)
         if self.last_step < self.start:
             self._metrics.close()
             raise DataError(
                 f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
                 f"step up to it, found {self.last_step}; without checkpoints/ it begins anew"
             )
-
-    def _tell_of_what_was_found(self) -> None:
-        """Damaged rows that are computed again, what cannot be checked, and what is another now."""
-        if self._metrics.moved_aside:
-            self.note("row_damaged", problem=self._metrics.moved_aside)
-            aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
-            said.say(f"{self._metrics.moved_aside}; {aside}")
-        if self.checkpoint and self.checkpoint.identity is None:
-            rule = "does not say which run it is of, as an older version saved it; taken on trust"
-            self.note("checkpoint_without_identity", step=self.start)
-            said.say(f"{self.checkpoint.path}: {rule}")
-        notice = self._made.notice(self.last_step)
-        if notice:
-            said.say(notice)
 
     @property
     def start(self) -> int:
@@ -120,8 +97,8 @@ class Session:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        made_by = asdict(self._made.own.made_by)
-        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **made_by)
+        code = asdict(self._made.own.made_by)
+        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **code)
         self._emit({"event": event, "step": self.start})
         self._deadline.restart()
 

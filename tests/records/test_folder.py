@@ -16,7 +16,7 @@ import yaml
 
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import config_file, folder, held, lock
+from harness.records import config_file, folder, held, lock, planned
 from harness.records.config_file import config_hash, to_dict
 from harness.records.folder import RunFolder, RunStatus
 from tests.records.bombs import alias_bomb
@@ -144,12 +144,12 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     del values["trainer"]["report_to"]
     run.config.write_text(yaml.safe_dump(values))
     older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
-    assert folder.changed_since_planned(run, older) is None
-    assert folder.changed_since_planned(run, RunStatus()) is None
-    changed = folder.changed_since_planned(run, folder.read_status(run))
+    assert planned.changed(run, older) is None
+    assert planned.changed(run, RunStatus()) is None
+    changed = planned.changed(run, folder.read_status(run))
     assert changed is not None
     assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
-    assert folder.changed_since_planned(run, replace(older, seed=4)) is not None
+    assert planned.changed(run, replace(older, seed=4)) is not None
 
 
 def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:

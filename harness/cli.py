@@ -14,6 +14,7 @@ import typer
 from harness.cli_profiles import profiles
 from harness.cli_study import study
 from harness.cli_trust import trust
+from harness.cli_verify import verify
 from harness.options import (
     AsJson,
     Cards,
@@ -44,6 +45,7 @@ app = typer.Typer(
 app.add_typer(profiles, name="profiles")
 app.command()(study)
 app.command()(trust)
+app.command()(verify)
 
 
 @app.callback()

@@ -28,6 +28,10 @@ RunOrSweep = Annotated[
     Path,
     typer.Argument(metavar="DIR", parser=a_path, help="A run's folder or a sweep's."),
 ]
+AnyRuns = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", parser=a_path, help="A run, a sweep, or a folder of them."),
+]
 Logs = Annotated[
     list[Path], typer.Argument(metavar="PATH", parser=a_path, help="Runs, sweeps, or logs.")
 ]

@@ -21,7 +21,7 @@ from typing import Any
 from harness import said
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import config_file, sweep
+from harness.records import config_file, row_checksum, sweep
 from harness.records.folder import RunFolder
 
 PROJECT = "harness"
@@ -134,6 +134,7 @@ def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
     with run.metrics.open(encoding="utf-8") as lines:
         for line in itertools.islice(lines, last, first - 1):
             row = json.loads(line)
+            row.pop(row_checksum.KEY, None)
             yield row.pop("step"), _told(row)
 
 

@@ -29,7 +29,7 @@ def told(run: Path) -> dict[int, dict[str, float]]:
     """By step, the values of metrics.jsonl that are not null: what a tracker should have."""
     found = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return {
-        row["step"]: {k: v for k, v in row.items() if v is not None and k != "step"}
+        row["step"]: {k: v for k, v in row.items() if v is not None and k not in ("step", "crc32")}
         for row in found
     }
 

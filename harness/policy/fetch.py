@@ -15,6 +15,9 @@ from harness.records import plain_file
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
 """What is downloaded: no pickled weights, no code."""
+WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
+"""Weights in one file, or the list of the files they are in; the library takes them in this
+order, and leaves others alone."""
 REACH_S = 10.0
 
 
@@ -44,6 +47,38 @@ def ensure(policy: PolicyConfig) -> Path | None:
     if _is_path(policy.model):
         return Path(policy.model).expanduser()
     return Path(_snapshot(policy))
+
+
+def present(policy: PolicyConfig) -> Path | None:
+    """The folder with the model's files where it is here already; nothing is downloaded."""
+    if policy.init == "random":
+        return None
+    if _is_path(policy.model):
+        folder = Path(policy.model).expanduser()
+        return folder if folder.is_dir() else None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    with contextlib.suppress(LocalEntryNotFoundError):
+        kept = snapshot_download(
+            policy.model, revision=policy.revision or None, local_files_only=True
+        )
+        return Path(kept)
+    return None
+
+
+def loaded(folder: Path) -> list[str]:
+    """The files of a model's folder that its numbers hang on: those of its weights that the
+    library loads, config.json and tokenizer.json.
+    """
+    weights = sorted(path.name for path in folder.glob("*.safetensors"))
+    index = folder / INDEX
+    if WHOLE in weights:
+        weights = [WHOLE]
+    elif index.is_file():
+        weights = sorted(set(json.loads(plain_file.text(index))["weight_map"].values()))
+    others = ("config.json", "tokenizer.json")
+    return [*weights, *(name for name in others if (folder / name).is_file())]
 
 
 def _snapshot(policy: PolicyConfig) -> str:

@@ -1,25 +1,25 @@
 """checkpoints/step-NNNNN/: a folder that appears whole, by one rename, or not at all.
 
-manifest.json, written last, holds size and sha256 of every file; loading takes the newest
-checkpoint whose manifest verifies. At least two are kept, since the newest may be damaged.
+manifest.json, written last, holds size and sha256 of every file, and whose the checkpoint is;
+loading takes the newest checkpoint whose manifest verifies, and refuses one of another run. At
+least two are kept, since the newest may be damaged.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
+import reprlib
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import atomic, plain_file
+from harness.records import atomic, identity, manifest
+from harness.records.identity import Identity
 
 KEEP = 2
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,23 @@ class Checkpoint:
 
     step: int
     path: Path
+    identity: Identity | None = None
+    """The run it was saved by; None where an older version saved it, and does not say."""
 
 
-def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
-    """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once."""
+def publish(
+    root: Path, step: int, fill: Callable[[Path], None], own: Identity | None = None
+) -> Checkpoint:
+    """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once.
+
+    `own`: the run that it is of.
+    """
     target = root / f"step-{step:05d}"
     scratch = root / f".step-{step:05d}.{os.getpid()}.tmp"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
         try:
-            _write(scratch, step, fill)
+            _write(scratch, step, fill, own)
             if target.exists():
                 shutil.rmtree(target)
             scratch.rename(target)
@@ -46,19 +53,52 @@ def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
             raise
         atomic.sync_folder(root)
         _prune(root, step)
-    return Checkpoint(step, target)
+    return Checkpoint(step, target, own)
 
 
-def newest(root: Path) -> tuple[Checkpoint | None, list[str]]:
-    """The newest checkpoint that verifies, and why newer ones were passed over."""
+def newest(root: Path, own: Identity | None = None) -> tuple[Checkpoint | None, list[str]]:
+    """The newest checkpoint that verifies, and why newer ones were passed over.
+
+    Raises DataError if it is not of the run `own`: to load it, or to pass it over without a word,
+    would each make one run of two.
+    """
     problems: list[str] = []
     with atomic.storage(root):
-        for path in reversed(_all(root)):
-            problem = _problem(path)
+        for path in reversed(all_in(root)):
+            problem = manifest.problem(path)
             if problem is None:
-                return Checkpoint(_step(path), path), problems
+                found = Checkpoint(step_of(path), path, identity_of(path))
+                refuse_another(found, own)
+                return found, problems
             problems.append(f"{path}: {problem}")
     return None, problems
+
+
+def identity_of(path: Path) -> Identity | None:
+    """Whose the checkpoint in `path` is, as its manifest says. Raises DataError if that is no
+    identity.
+    """
+    given = manifest.read(path).get("identity")
+    found = identity.from_json(given)
+    if given is not None and found is None:
+        rule = "identity must be the hash, seed, start model, versions and git of a run"
+        raise DataError(f"{path / manifest.NAME}: {rule}, got {reprlib.repr(given)}")
+    return found
+
+
+def refuse_another(found: Checkpoint, own: Identity | None) -> None:
+    """Raise DataError where the checkpoint says that it is of another step, or another run's."""
+    rule, differs = "of the step that its name says", None
+    step = manifest.read(found.path).get("step")
+    if step != found.step:
+        differs = f"step {reprlib.repr(step)}"
+    elif own is not None and found.identity is not None:
+        rule, differs = "of the run that it lies in", identity.conflict(found.identity, own)
+    if differs:
+        raise DataError(
+            f"{found.path / manifest.NAME}: a checkpoint must be {rule}, got one of {differs}; "
+            f"move {found.path.name} away to go on from what is the run's own"
+        )
 
 
 def clear(root: Path) -> int:
@@ -69,60 +109,29 @@ def clear(root: Path) -> int:
     return len(found)
 
 
-def _write(scratch: Path, step: int, fill: Callable[[Path], None]) -> None:
+def _write(scratch: Path, step: int, fill: Callable[[Path], None], own: Identity | None) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     fill(scratch)
-    described = _describe(scratch)
-    for folder in (path for path in scratch.rglob("*") if path.is_dir()):
-        atomic.sync_folder(folder)
-    atomic.write_json(scratch / MANIFEST, {"step": step, "files": described})
+    manifest.write(scratch, step=step, identity=own.to_json() if own else None)
 
 
-def _all(root: Path) -> list[Path]:
+def all_in(root: Path) -> list[Path]:
+    """The folders of checkpoints, the oldest first; whole or not."""
     if not root.is_dir():
         return []
     found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,18}", p.name))
-    return sorted((p for p in found if p.is_dir() and not p.is_symlink()), key=_step)
+    return sorted((p for p in found if p.is_dir() and not p.is_symlink()), key=step_of)
 
 
-def _step(path: Path) -> int:
+def step_of(path: Path) -> int:
     return int(path.name.removeprefix("step-"))
-
-
-def _describe(folder: Path) -> dict[str, dict[str, int | str]]:
-    files: dict[str, dict[str, int | str]] = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                size = file.tell()
-            files[path.relative_to(folder).as_posix()] = {"size": size, "sha256": digest}
-    return files
-
-
-def _problem(folder: Path) -> str | None:
-    try:
-        wanted = json.loads(plain_file.text(folder / MANIFEST))["files"]
-        names = set(wanted)
-    except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
-        return f"no readable {MANIFEST} ({type(error).__name__})"
-    if any(path.is_symlink() for path in folder.rglob("*")):
-        return "must hold no link, and does"
-    found = {name: v for name, v in _describe(folder).items() if name != MANIFEST}
-    if found == wanted:
-        return None
-    if not isinstance(wanted, dict):
-        return f"no readable {MANIFEST} (files must be a mapping)"
-    changed = sorted(n for n in names | found.keys() if wanted.get(n) != found.get(n))
-    return f"{changed[0]} differs from its manifest"
 
 
 def _prune(root: Path, step: int) -> None:
     """Keep `step` and the newest before it; what is later was passed over as damaged."""
-    found = _all(root)
-    kept = [p for p in found if _step(p) <= step][-KEEP:]
+    found = all_in(root)
+    kept = [p for p in found if step_of(p) <= step][-KEEP:]
     for path in set(found) - set(kept):
         shutil.rmtree(path, ignore_errors=True)
     clear(root)

@@ -48,7 +48,10 @@ class RunStatus:
     measurement: Mapping[str, Any] = field(default_factory=dict)
     """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    """What the run was planned with; each attempt says in events.jsonl what it ran with."""
     git: str = ""
+    start_model: str | None = None
+    """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
@@ -135,13 +138,14 @@ def create(folder: RunFolder, config: RunConfig) -> None:
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
+    made_by = versions.now()
     write_status(
         folder,
         RunStatus(
             config_hash=config_file.config_hash(config),
             seed=config.seed,
-            versions=versions.installed(),
-            git=versions.git_revision(),
+            versions=made_by.versions,
+            git=made_by.git,
         ),
     )
 
@@ -183,7 +187,8 @@ def read_status(folder: RunFolder) -> RunStatus:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error
     if isinstance(values, dict):
-        values.setdefault("seed", None)  # as runs have it that were made before the key was
+        for key in ("seed", "start_model"):  # as runs have them that were made before the keys were
+            values.setdefault(key, None)
     problem = shape.problem(RunStatus, values)
     if problem:
         raise DataError(f"{folder.status}: cannot be read: {problem}")

@@ -1,7 +1,8 @@
 """metrics.jsonl: one row a step, holding only what seed and config determine.
 
-A row is acknowledged once it is fsynced. After a resume the rows past the checkpoint are still
-there; the run recomputes them, and a recomputed row must equal the one on disk byte for byte.
+A row is acknowledged once it is fsynced, and ends with a checksum of its bytes. After a resume the
+rows past the checkpoint are still there; the run recomputes them, and a recomputed row must equal
+the one on disk byte for byte, but for the checksum, which rows of older versions lack.
 """
 
 from __future__ import annotations
@@ -9,15 +10,13 @@ from __future__ import annotations
 import json
 import math
 import os
-import stat
-from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.config import LEVELS, STRATEGIES, TEMPERAMENTS
 from harness.errors import DataError, DivergedError
-from harness.records import atomic
+from harness.records import atomic, row_checksum, rows
 from harness.simulator_config import SIMULATOR_FAULTS
 
 MEASURED = {
@@ -95,7 +94,7 @@ def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
     row: dict[str, Any] = {"step": step}
     row.update((key, _finite(values.get(key))) for key in MEASURED)
-    return (json.dumps(row, allow_nan=False) + "\n").encode()
+    return row_checksum.encode(row)
 
 
 def _finite(value: float | None) -> float | None:
@@ -108,20 +107,33 @@ class MetricsLog:
     Of the rows only their ends are remembered: a run of any length takes no more memory.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, needed: int | None = None) -> None:
         """Open `path`, cutting a torn last line (the mark of a killed run).
 
-        Raises DataError if a line is not the row of its step, or the file is not a regular one.
+        Rows past `needed` will be computed again: those from the first damaged one on are moved to
+        metrics.superseded.jsonl, and `moved_aside` says why. Raises DataError if a row up to
+        `needed` (None: any row) is damaged, or the file is not a regular one.
         """
+        self.moved_aside: str | None = None
         with atomic.storage(path):
             self._path = path
             self._descriptor = atomic.open_to_append(path)
             try:
-                self._ends = _ends_of_rows(path, self._descriptor)
+                found = rows.scan(path)
+                self._ends = found.ends
+                if found.problem is not None:
+                    self._leave_out(found, needed)
             except BaseException:
                 os.close(self._descriptor)
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
+
+    def _leave_out(self, found: rows.Rows, needed: int | None) -> None:
+        if needed is None or found.last_step < needed:
+            advice = "without checkpoints/ the rows are computed again"
+            raise DataError(f"{found.problem}; {advice}")
+        self.moved_aside = found.problem
+        self._move_aside(found.ends[-1], os.fstat(self._descriptor).st_size)
 
     @property
     def last_step(self) -> int:
@@ -153,15 +165,18 @@ class MetricsLog:
         """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
         kept = self._ends[:step]
         with atomic.storage(self._path):
-            aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
-            try:
-                atomic.write_all(aside, self._on_disk(kept[-1], self._ends[-1]))
-                os.fsync(aside)
-            finally:
-                os.close(aside)
-            os.ftruncate(self._descriptor, kept[-1])
-            os.fsync(self._descriptor)
+            self._move_aside(kept[-1], self._ends[-1])
         self._ends = kept
+
+    def _move_aside(self, start: int, end: int) -> None:
+        aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
+        try:
+            atomic.write_all(aside, self._on_disk(start, end))
+            os.fsync(aside)
+        finally:
+            os.close(aside)
+        os.ftruncate(self._descriptor, start)
+        os.fsync(self._descriptor)
 
     def _on_disk(self, start: int, end: int) -> bytes:
         return os.pread(self._descriptor, end - start, start)
@@ -169,6 +184,7 @@ class MetricsLog:
     def _compare(self, step: int, line: bytes) -> None:
         with atomic.storage(self._path):
             found = self._on_disk(self._ends[step - 1], self._ends[step])
+        found, line = row_checksum.without(found), row_checksum.without(line)
         if found == line:
             return
         old, new = json.loads(found), json.loads(line)
@@ -183,19 +199,3 @@ class MetricsLog:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-
-def _ends_of_rows(path: Path, descriptor: int) -> array[int]:
-    """Where row N ends, in bytes, at N; 0 before the first."""
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        raise DataError(f"{path}: must be a regular file, and is not")
-    ends = array("q", [0])
-    with path.open("rb") as file:
-        for step, line in enumerate(file, start=1):
-            if not line.endswith(b"\n"):
-                break
-            if not line.startswith(f'{{"step": {step}, '.encode()):
-                given = line[:20].decode(errors="replace").rstrip()
-                raise DataError(f"{path}:{step}: row {step} must be of step {step}, got {given!r}")
-            ends.append(ends[-1] + len(line))
-    return ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from harness.records import plain_file
+from harness.records import plain_file, row_checksum
 from harness.records.folder import RunFolder, RunStatus
 
 TAIL_BYTES = 16_384
@@ -29,7 +29,8 @@ def _last_step(run: RunFolder) -> int:
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             tail = file.read(TAIL_BYTES)
-        step = json.loads(tail[: tail.rfind(b"\n") + 1].splitlines()[-1])["step"]
+        last = tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True)[-1]
+        step = json.loads(last)["step"] if row_checksum.holds(last) is not False else 0
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return 0
     return step if type(step) is int else 0

@@ -31,8 +31,8 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import config_file, folder, whole
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import atomic, folder, planned, rows, whole
+from harness.records.folder import RunFolder
 from harness.train import session as sessions
 from harness.train.session import Session
 from harness.train.talk import Emit, jsonl_emitter, talker
@@ -74,11 +74,13 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
     config = folder.read_own_config(run)
     status = folder.read_status(run)
-    if status.status == "done" and not whole.damage(run, status):
+    if status.status == "done" and not whole.damage(run, status) and _rows_are_sound(run):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    _refuse_changed(run, status)
+    changed = planned.changed(run, status)
+    if changed:
+        raise ConfigError(changed)
     running = replace(status, status="running", attempts=status.attempts + 1)
     folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
@@ -92,16 +94,10 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     return code
 
 
-def _refuse_changed(run: RunFolder, status: RunStatus) -> None:
-    """Rows of two configs in one file would pass for one run's."""
-    config = folder.read_config(run)
-    planned = (status.config_hash, status.seed)
-    now = (config_file.config_hash(config), config.seed)
-    if any(was not in ("", None, found) for was, found in zip(planned, now, strict=True)):
-        raise ConfigError(
-            f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
-            f"got {now}); put it back, or make another run with `harness train --dir`"
-        )
+def _rows_are_sound(run: RunFolder) -> bool:
+    """Where they are not, an attempt at the run says so, and how to have them computed again."""
+    with atomic.storage(run.metrics):
+        return rows.scan(run.metrics).problem is None
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:

@@ -61,6 +61,7 @@ def train(session: Session) -> None:
     torch.set_num_threads(config.trainer.threads)
     device = starts.device_of(config)
     start = starts.load(config, device)
+    session.start_from(start.sum)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"
     learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)

@@ -12,7 +12,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,7 @@ from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.keeping import Keeper
 from harness.records.metrics import MetricsLog
+from harness.train import found, provenance
 from harness.train.deadline import Deadline
 from harness.train.leaving import Leaving
 from harness.train.talk import Emit
@@ -45,13 +46,14 @@ class Session:
     """Owns the run folder while the run trains; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
-        """Find where to start. Raises DataError if metrics.jsonl lacks rows of the checkpoint."""
+        """Find where to start. Raises DataError if rows are damaged or the checkpoint another's."""
         self.run, self.config = run, config
         folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self.checkpoint, problems = checkpoints.newest(run.checkpoints)
+        self._made = provenance.of_attempt(run, config, folder.read_status(run))
+        self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._made.own)
         self._emit, self._keeper = emit, keeper
-        self._metrics = MetricsLog(run.metrics)
+        self._metrics = MetricsLog(run.metrics, needed=self.start)
         self._events = EventLog(run.events)
         self.leaving = Leaving(run, config.trainer, lambda: self.last_step, emit)
         self._replayed = 0
@@ -59,11 +61,8 @@ class Session:
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
-        if cleared:
-            self.note("scratch_cleared", folders=cleared)
-        for problem in problems:
-            self.note("checkpoint_passed_over", problem=problem)
-            said.say(f"{problem}; continuing from step {self.start}")
+        moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
+        found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint)
         if self.last_step < self.start:
             self._metrics.close()
             raise DataError(
@@ -88,6 +87,14 @@ class Session:
         if self._served is not None and self.last_step < self.config.trainer.steps:
             self._served.reach()
 
+    def start_from(self, start_model: str | None) -> None:
+        """Say in run.json which start model was loaded, by its sum.
+
+        Raises DataError if the run, or its checkpoint, began with another one.
+        """
+        self._made = self._made.with_start_model(start_model, self.checkpoint)
+        self._write_status(start_model=start_model)
+
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
         status = self._write_status(measurement=measurement)
@@ -95,7 +102,8 @@ class Session:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        self.note(event, step=self.start, rows=self.last_step, gpus=gpus)
+        code = asdict(self._made.own.made_by)
+        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -146,7 +154,7 @@ class Session:
         stopping = self.leaving.asked_by is not None and step < trainer.steps
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
-            checkpoints.publish(self.run.checkpoints, step, fill)
+            checkpoints.publish(self.run.checkpoints, step, fill, self._made.own)
             self._write_status(last_step=self.last_step)
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
@@ -201,9 +209,10 @@ class Session:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
-            self.note("replay_mismatch", step=step, problem=str(error))
+            told = self._made.of_row(step, error, self.start)
+            self.note("replay_mismatch", step=step, problem=str(told))
             if not self.config.trainer.gpus:
-                raise
+                raise told from error
             self._metrics.supersede(step)
             return self._metrics.append(step, values)
 

@@ -13,7 +13,8 @@ from harness.config import PolicyConfig, RunConfig
 from harness.errors import DeviceError
 from harness.policy import fetch, huggingface, tiny
 from harness.policy.chat import Chat, chat_of
-from harness.train import memory, warm_start
+from harness.records import manifest
+from harness.train import memory, start_cache, warm_start
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Start:
     learner: Any
     judge: Any
     """The same weights, frozen: what a reply's likelihood is taken under."""
+    sum: str | None = None
+    """sha256 over the files that these were loaded from; None where there are none."""
 
 
 def load(config: RunConfig, device: str) -> Start:
@@ -59,7 +62,9 @@ def _tiny(policy: PolicyConfig, device: str) -> Start:
     folder = warm_start.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
     model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
-    return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge.requires_grad_(False))
+    loaded = start_cache.sum_of(folder)
+    judge.requires_grad_(False)
+    return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
 def _hugging_face(config: RunConfig, device: str) -> Start:
@@ -80,7 +85,8 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    return Start(_name(policy), tokenizer, chat, model, judge)
+    loaded = manifest.digest(folder, fetch.loaded(folder)) if folder else None
+    return Start(_name(policy), tokenizer, chat, model, judge, loaded)
 
 
 def _name(policy: PolicyConfig) -> str:

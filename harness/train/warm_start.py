@@ -1,7 +1,8 @@
 """The start model of policy=tiny: built once from the phrase grammar, then found in a cache.
 
 The cache is a user folder ($HARNESS_CACHE, else the XDG cache); an entry's name is a hash of all
-that determines it. It appears whole, by one rename, and two runs never build it at once.
+that determines it. It appears whole, by one rename, and two runs never build it at once; what is
+not as its manifest says, or could be somebody else's, is said, set aside and built again.
 `python -m harness.train.warm_start [POLICY_AS_JSON]` builds it ahead of a sweep.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import shutil
 import sys
 import time
@@ -20,11 +22,11 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from harness import process, simulator
+from harness import process, said, simulator
 from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError
 from harness.records import atomic, cache
-from harness.train import dialogues
+from harness.train import dialogues, start_cache
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
@@ -61,15 +63,35 @@ LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 
 
 def ensure(policy: PolicyConfig) -> Path:
-    """The folder of `policy`'s start model: weights, tokenizer, card.json; built if missing."""
-    folder = cache.folder() / f"start-{key(policy)}"
+    """The folder of `policy`'s start model: weights, tokenizer, card.json; built if it is missing
+    or not sound. Raises StorageError where the cache cannot be written.
+    """
+    folder = entry(policy)
     with atomic.storage(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        if not folder.exists():
+        if not _is_sound(folder):
             with FileLock(folder.with_suffix(".lock")):
-                if not folder.exists():
+                if not _is_sound(folder):
+                    _clear_the_place(folder)
                     _build(policy, folder)
     return folder
+
+
+def entry(policy: PolicyConfig) -> Path:
+    """Where the start model of `policy` lies, once it is built."""
+    return cache.folder() / f"start-{key(policy)}"
+
+
+def _is_sound(folder: Path) -> bool:
+    return os.path.lexists(folder) and start_cache.problem(folder) is None
+
+
+def _clear_the_place(folder: Path) -> None:
+    """Say what is wrong with what lies there, and move it away."""
+    if os.path.lexists(folder):
+        problem = start_cache.problem(folder)
+        aside = start_cache.set_aside(folder)
+        said.say(f"{problem}; it is built again, and what was there is now {aside.name}")
 
 
 def key(policy: PolicyConfig) -> str:
@@ -108,13 +130,13 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
     wanted = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    said = dialogues.generate(wanted)
-    texts = (text for dialogue in said[:TOKENIZER_DIALOGUES] for text in dialogue)
+    spoken = dialogues.generate(wanted)
+    texts = (text for dialogue in spoken[:TOKENIZER_DIALOGUES] for text in dialogue)
     tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
     chat = chat_of(tokenizer)
     model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
     _learn_to_copy(policy, model, progress)
-    loss = _learn_to_talk(policy, model, said, chat, progress)
+    loss = _learn_to_talk(policy, model, spoken, chat, progress)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
     # The lock is ours: a scratch folder of this name is what a killed build left behind.
     scratch = folder.with_name(f".{folder.name}.tmp")
@@ -122,7 +144,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     scratch.mkdir(parents=True)
     tiny.save(scratch, model, tokenizer)
     atomic.write_json(scratch / "card.json", card)
-    scratch.rename(folder)
+    start_cache.put(scratch, folder)
     progress.done(summary(card))
 
 
@@ -139,11 +161,15 @@ def _learn_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None
 
 
 def _learn_to_talk(
-    policy: PolicyConfig, model: Any, said: Sequence[Sequence[str]], chat: Chat, progress: Progress
+    policy: PolicyConfig,
+    model: Any,
+    spoken: Sequence[Sequence[str]],
+    chat: Chat,
+    progress: Progress,
 ) -> float:
     from harness.train import dialogues, supervised
 
-    rows = [dialogues.to_row(dialogue, chat) for dialogue in said]
+    rows = [dialogues.to_row(dialogue, chat) for dialogue in spoken]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
     lesson = supervised.Lesson(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
     before = policy.warm_start_copy_steps

@@ -32,10 +32,11 @@ attack = functools.partial(
     expected="none of them is imported, by the command or by a process that it starts",
 )
 QUICK = ("doctor", "chat", "probe-simulator", "profiles check", "profiles from-rlver", "trust")
-SLOW = ("status", "train", "resume", "sweep", "study", "calibrate")
+SLOW = ("status", "verify", "train", "resume", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
+    "verify": ["verify", "run"],
     "doctor": ["doctor"],
     "trust": ["trust"],
     "chat": ["chat", "difficulty=easy"],

@@ -1,13 +1,18 @@
 """Checkpoints: whole or absent, verified before use, two kept."""
 
+import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.errors import DataError
 from harness.records import checkpoints
+from harness.records.identity import Identity
+from harness.records.versions import MadeBy
 
 CONTENT = b"weights " * 50
 
@@ -93,3 +98,75 @@ def test_damaged_later_ones_do_not_crowd_out_a_new_earlier_one(tmp_path: Path) -
     checkpoints.publish(tmp_path, 5, fill)
     assert newest_step(tmp_path) == 5
     assert [p.name for p in tmp_path.iterdir()] == ["step-00005"]
+
+
+OWN = Identity("0123456789ab", 1, None, MadeBy({"numpy": "2.0.0"}, "abc"))
+
+
+def test_it_says_whose_it_is(tmp_path: Path) -> None:
+    assert checkpoints.publish(tmp_path, 5, fill, OWN).identity == OWN
+    found, problems = checkpoints.newest(tmp_path, OWN)
+    assert found == checkpoints.Checkpoint(5, tmp_path / "step-00005", OWN)
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("other", "differs"),
+    [
+        ({"seed": 2}, "seed 2 where the run has 1"),
+        (
+            {"config_hash": "ba9876543210"},
+            "config hash ba9876543210 where the run has 0123456789ab",
+        ),
+        ({"start_model": "f" * 64}, "start model ffffffffffff where the run has eeeeeeeeeeee"),
+    ],
+)
+def test_one_of_another_run_is_refused_and_not_passed_over(
+    tmp_path: Path, other: dict[str, object], differs: str
+) -> None:
+    own = replace(OWN, start_model="e" * 64)
+    checkpoints.publish(tmp_path, 5, fill, own)
+    checkpoints.publish(tmp_path, 10, fill, replace(own, **other))  # type: ignore[arg-type]
+    with pytest.raises(DataError) as caught:
+        checkpoints.newest(tmp_path, own)
+    assert str(caught.value) == (
+        f"{tmp_path}/step-00010/manifest.json: a checkpoint must be of the run that it lies in, "
+        f"got one of {differs}; move step-00010 away to go on from what is the run's own"
+    )
+
+
+def test_other_versions_and_a_start_model_that_is_not_known_yet_are_no_other_run(
+    tmp_path: Path,
+) -> None:
+    saved = replace(OWN, start_model="e" * 64, made_by=MadeBy({"numpy": "1.26.4"}, ""))
+    checkpoints.publish(tmp_path, 5, fill, saved)
+    found, _ = checkpoints.newest(tmp_path, OWN)
+    assert found is not None
+    assert found.identity == saved
+
+
+def test_one_under_the_name_of_another_step_is_refused(tmp_path: Path) -> None:
+    checkpoints.publish(tmp_path, 5, fill, OWN).path.rename(tmp_path / "step-00006")
+    with pytest.raises(
+        DataError, match="must be of the step that its name says, got one of step 5"
+    ):
+        checkpoints.newest(tmp_path, OWN)
+
+
+@pytest.mark.parametrize("given", [[], "seed 1", {"seed": 1}, {"config_hash": 3}])
+def test_an_identity_that_is_none_is_refused(tmp_path: Path, given: object) -> None:
+    path = checkpoints.publish(tmp_path, 5, fill, OWN).path / "manifest.json"
+    values = json.loads(path.read_text())
+    path.write_text(json.dumps(values | {"identity": given}))
+    with pytest.raises(DataError, match="identity must be the hash, seed, start model, versions"):
+        checkpoints.newest(tmp_path, OWN)
+
+
+def test_one_without_an_identity_is_of_an_older_version_and_taken(tmp_path: Path) -> None:
+    path = checkpoints.publish(tmp_path, 5, fill).path / "manifest.json"
+    values = json.loads(path.read_text())
+    del values["identity"]
+    path.write_text(json.dumps(values))
+    found, _ = checkpoints.newest(tmp_path, OWN)
+    assert found is not None
+    assert found.identity is None

@@ -16,7 +16,7 @@ import yaml
 
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import config_file, folder, held, lock
+from harness.records import config_file, folder, held, lock, planned
 from harness.records.config_file import config_hash, to_dict
 from harness.records.folder import RunFolder, RunStatus
 from tests.records.bombs import alias_bomb
@@ -40,7 +40,7 @@ def test_run_json_begins_with_its_schema_and_has_every_key(tmp_path: Path) -> No
     folder.create(run, RunConfig())
     assert list(json.loads(run.status.read_text())) == [
         "schema", "status", "reason", "exit_code", "last_step", "attempts", "config_hash",
-        "seed", "measurement", "versions", "git",
+        "seed", "measurement", "versions", "git", "start_model",
     ]  # fmt: skip
 
 
@@ -134,6 +134,22 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
     assert config_file.absent(to_dict(RunConfig())) == []
     assert config_file.hash_of(values) != config_hash(RunConfig())
     assert config_file.hash_of(to_dict(RunConfig())) == config_hash(RunConfig())
+
+
+def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> None:
+    """A key that came later makes it no other config; a value that is changed does."""
+    run = RunFolder(tmp_path)
+    folder.create(run, RunConfig(seed=3))
+    values = yaml.safe_load(run.config.read_text())
+    del values["trainer"]["report_to"]
+    run.config.write_text(yaml.safe_dump(values))
+    older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
+    assert planned.changed(run, older) is None
+    assert planned.changed(run, RunStatus()) is None
+    changed = planned.changed(run, folder.read_status(run))
+    assert changed is not None
+    assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
+    assert planned.changed(run, replace(older, seed=4)) is not None
 
 
 def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError, DivergedError
+from harness.records import row_checksum
 from harness.records.metrics import MEASURED, MetricsLog, encode_row
 
 
@@ -28,7 +30,7 @@ def rewards(path: Path) -> list[float]:
 
 def test_a_row_holds_every_key_in_order_and_null_for_what_was_not_measured() -> None:
     row = json.loads(encode_row(3, {"reward": 0.5, "entropy": float("nan")}))
-    assert list(row) == ["step", *MEASURED]
+    assert list(row) == ["step", *MEASURED, "crc32"]
     assert (row["step"], row["reward"], row["entropy"], row["kl"]) == (3, 0.5, None, None)
 
 
@@ -104,3 +106,93 @@ def test_a_foreign_line_is_named(tmp_path: Path) -> None:
     path.write_bytes(first + b"\0\0\0\n" + second)
     with pytest.raises(DataError, match=r"metrics.jsonl:2: row 2 must be of step 2, got"):
         MetricsLog(path)
+
+
+def changed(path: Path, row: int, old: bytes, new: bytes) -> None:
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[row - 1] = lines[row - 1].replace(old, new)
+    path.write_bytes(b"".join(lines))
+
+
+def test_a_changed_row_is_named_and_nothing_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2, 0.3):
+        pass
+    changed(path, 2, b"0.2", b"0.9")
+    before = path.read_bytes()
+    with pytest.raises(DataError) as caught:
+        MetricsLog(path, needed=2)
+    assert str(caught.value) == (
+        f"{path}:2: row 2 must fit its checksum, and does not: it was changed after it was "
+        "written; without checkpoints/ the rows are computed again"
+    )
+    assert path.read_bytes() == before
+
+
+def test_a_changed_row_that_is_computed_again_is_moved_aside_with_those_after_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2, 0.3):
+        whole = path.read_bytes()
+    changed(path, 2, b"0.2", b"0.9")
+    with contextlib.closing(MetricsLog(path, needed=1)) as log:
+        assert log.last_step == 1
+        assert log.moved_aside == (
+            f"{path}:2: row 2 must fit its checksum, and does not: it was changed after it was "
+            "written"
+        )
+        assert [log.append(n, {"reward": n / 10}) for n in (1, 2, 3)] == [False, True, True]
+    assert path.read_bytes() == whole
+    assert rewards(tmp_path / "metrics.superseded.jsonl") == [0.9, 0.3]
+
+
+def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        whole = path.read_bytes()
+    path.write_bytes(b"".join(map(row_checksum.without, whole.splitlines(keepends=True))))
+    with log_with(path) as log:
+        assert log.append(2, {"reward": 0.2}) is False
+        assert log.append(3, {"reward": 0.3}) is True
+        with pytest.raises(DivergedError, match=r"reward was 0\.1, is now 0\.5"):
+            log.append(1, {"reward": 0.5})
+    found = [row_checksum.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
+    assert found == [None, None, True]
+    with log_with(path) as log:
+        assert log.last_step == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "rule"),
+    [
+        (
+            b'{"step": 1, "reward": 0.1, "crc3z": "1c291ca3"}\n',
+            "a JSON object of numbers and nulls",
+        ),
+        (b'{"step": 1, "reward": 1e999}\n', "a JSON object of numbers and nulls"),
+        (b'{"step": 1, "reward": 0.1\n', "a JSON object of numbers and nulls"),
+        (b'{"step": 1, "crc32": "1c291ca3"} \n', "must fit its checksum, and does not"),
+    ],
+)
+def test_a_first_row_that_no_version_wrote_is_damage(
+    tmp_path: Path, line: bytes, rule: str
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_bytes(line)
+    with pytest.raises(DataError, match=f"metrics.jsonl:1: row 1 .*{rule}"):
+        MetricsLog(path)
+
+
+@given(st.integers(0, 10_000), st.integers(0, 7))
+def test_any_flipped_bit_of_a_row_is_found(place: int, bit: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "metrics.jsonl"
+        with log_with(path, 0.125, 0.25):
+            pass
+        data = bytearray(path.read_bytes())
+        first = data.index(b"\n")
+        data[place % first] ^= 1 << bit
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"metrics.jsonl:1: "):
+            MetricsLog(path)

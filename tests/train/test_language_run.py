@@ -64,7 +64,7 @@ def rows_of(run: RunFolder) -> list[dict[str, Any]]:
 def trained(run: RunFolder) -> list[dict[str, Any]]:
     """Rows without what evaluation adds to them."""
     return [
-        {k: v for k, v in row.items() if "eval/" not in k and k != "entropy/probe"}
+        {k: v for k, v in row.items() if "eval/" not in k and k not in ("entropy/probe", "crc32")}
         for row in rows_of(run)
     ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.records import checkpoints, folder
+from harness.records import checkpoints, folder, row_checksum
 from harness.records.folder import RunFolder, RunStatus
 from tests.train.made import (
     STEPS,
@@ -111,10 +111,10 @@ def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
 
 def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:
     shutil.rmtree(killed.checkpoints)
-    lines = killed.metrics.read_text().splitlines(keepends=True)
-    row = json.loads(lines[1])
-    lines[1] = json.dumps(row | {"reward": row["reward"] + 0.01}) + "\n"
-    killed.metrics.write_text("".join(lines))
+    lines = killed.metrics.read_bytes().splitlines(keepends=True)
+    row = json.loads(row_checksum.without(lines[1]))
+    lines[1] = row_checksum.encode(row | {"reward": row["reward"] + 0.01})
+    killed.metrics.write_bytes(b"".join(lines))
     code, events, err = go_on(killed)
     assert code == 70
     assert events[0] == {"event": "resume", "step": 0}

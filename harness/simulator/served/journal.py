@@ -111,15 +111,31 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
             os.truncate(path, sum(map(len, lines[:-1])))
             lines.pop()
     for number, line in enumerate(lines, start=1):
-        try:
-            entry = json.loads(line)
-            sound = isinstance(entry, dict) and _is_sound(entry)
-        except (ValueError, RecursionError):
-            sound = False
-        if not sound:
-            rule = "each line must be an entry of the journal, with an id and content or a fault"
-            raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}")
+        entry = _entry(path, number, line)
         yield entry["id"], entry
+
+
+def check(path: Path) -> int:
+    """How many entries a file of a journal holds; it is not changed, and may end in a torn line.
+
+    Raises DataError for one that is damaged.
+    """
+    lines = plain_file.text(path).encode().splitlines(keepends=True)
+    whole = [line for line in lines if line.endswith(b"\n")]
+    return len([_entry(path, number, line) for number, line in enumerate(whole, start=1)])
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    """Raises DataError, naming the line, for what is no entry."""
+    try:
+        entry = json.loads(line)
+        sound = isinstance(entry, dict) and _is_sound(entry)
+    except (ValueError, RecursionError):
+        sound = False
+    if not sound:
+        rule = "each line must be an entry of the journal, with an id and content or a fault"
+        raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}")
+    return dict(entry)
 
 
 def _is_sound(entry: Entry) -> bool:

@@ -1,0 +1,17 @@
+"""The verify command, for cli.py."""
+
+from __future__ import annotations
+
+import typer
+
+from harness.options import AnyRuns, AsJson
+
+
+def verify(path: AnyRuns, as_json: AsJson = False) -> None:
+    """Check that runs are as they were written.
+
+    Rows, checkpoints, config, start model, conversations; nothing is changed.
+    """
+    from harness import verifying
+
+    raise typer.Exit(verifying.verify(path, as_json=as_json))

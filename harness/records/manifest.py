@@ -1,0 +1,74 @@
+"""manifest.json: size and sha256 of every file of a folder, by which damage to it is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.errors import DataError
+from harness.records import atomic, plain_file
+
+NAME = "manifest.json"
+Files = dict[str, dict[str, int | str]]
+"""Path in the folder -> size and sha256."""
+
+
+def write(folder: Path, **more: Any) -> None:
+    """Make durable what is in `folder`, then describe it in its manifest, beside `more`."""
+    described = _describe(folder, durable=True)
+    for inner in (path for path in folder.rglob("*") if path.is_dir()):
+        atomic.sync_folder(inner)
+    atomic.write_json(folder / NAME, {**more, "files": described})
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """What the manifest of `folder` says. Raises DataError where it cannot be read."""
+    try:
+        found = json.loads(plain_file.text(folder / NAME))
+        wanted = found["files"]
+    except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"no readable {NAME} ({type(error).__name__})") from error
+    if not isinstance(wanted, dict):
+        raise DataError(f"no readable {NAME} (files must be a mapping)")
+    return dict(found)
+
+
+def problem(folder: Path) -> str | None:
+    """What differs between `folder` and its manifest; None where nothing does."""
+    try:
+        wanted = read(folder)["files"]
+    except DataError as error:
+        return str(error)
+    if any(path.is_symlink() for path in folder.rglob("*")):
+        return "must hold no link, and does"
+    found = {name: v for name, v in _describe(folder).items() if name != NAME}
+    changed = sorted(n for n in wanted | found if wanted.get(n) != found.get(n))
+    return f"{changed[0]} differs from its manifest" if changed else None
+
+
+def digest(folder: Path, names: Iterable[str]) -> str:
+    """sha256, hex, over the names, sizes and sums of these files of `folder`."""
+    chosen = {name: _entry(folder / name) for name in names}
+    return digest_of(chosen)
+
+
+def digest_of(files: Mapping[str, Mapping[str, int | str]]) -> str:
+    """The same, of files that are described already."""
+    return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
+
+
+def _describe(folder: Path, durable: bool = False) -> Files:
+    paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    return {path.relative_to(folder).as_posix(): _entry(path, durable) for path in paths}
+
+
+def _entry(path: Path, durable: bool = False) -> dict[str, int | str]:
+    with open(path, "rb", opener=plain_file.opener) as file:
+        if durable:
+            os.fsync(file.fileno())
+        summed = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"size": file.tell(), "sha256": summed}

@@ -1,0 +1,23 @@
+"""Whether a run's config is still the one that it was planned with."""
+
+from __future__ import annotations
+
+from harness.records import config_file, plain_file
+from harness.records.folder import RunFolder, RunStatus
+
+
+def changed(run: RunFolder, status: RunStatus) -> str | None:
+    """What is wrong with a config that is another one now; else None.
+
+    Rows of two configs in one file would pass for one run's. A key that came after the file was
+    written changes nothing: the hash is of what the file holds. Raises DataError for no YAML.
+    """
+    values = plain_file.yaml_values(run.config)
+    planned = (status.config_hash, status.seed)
+    now = (config_file.hash_of(values), values["seed"])
+    if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
+        return None
+    return (
+        f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
+        f"got {now}); put it back, or make another run with `harness train --dir`"
+    )

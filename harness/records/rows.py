@@ -1,0 +1,80 @@
+"""The rows of metrics.jsonl as they are on disk: looked through from the first on, not changed."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.errors import DataError
+from harness.records import plain_file, row_checksum
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The sound rows from the first on, and what ends them."""
+
+    ends: array[int]
+    """Where row N ends, in bytes, at N; 0 before the first."""
+    without_checksum: int
+    """How many of them an older version wrote."""
+    torn: bool
+    """Whether the last line has no end: the mark of a killed run."""
+    problem: str | None
+    """What is wrong with the first row that is damaged, as FILE:LINE: RULE, GIVEN."""
+
+    @property
+    def last_step(self) -> int:
+        """0 where there is none. Row N is line N."""
+        return len(self.ends) - 1
+
+
+def scan(path: Path) -> Rows:
+    """Look through the file once. Raises OSError, DataError if it is not a regular file."""
+    if not path.is_file():
+        path.stat()
+        raise DataError(f"{path}: must be a regular file, and is not")
+    ends, unchecked, torn, problem = array("q", [0]), 0, False, None
+    with open(path, "rb", opener=plain_file.opener) as file:
+        for step, line in enumerate(file, start=1):
+            torn = not line.endswith(b"\n")
+            if torn:
+                break
+            holds = row_checksum.holds(line)
+            problem = _problem(step, line, holds, lacking_before=unchecked == step - 1)
+            if problem is not None:
+                problem = f"{path}:{step}: {problem}"
+                break
+            unchecked += holds is None
+            ends.append(ends[-1] + len(line))
+    return Rows(ends, unchecked, torn, problem)
+
+
+def _problem(step: int, line: bytes, holds: bool | None, lacking_before: bool) -> str | None:
+    if not line.startswith(f'{{"step": {step}, '.encode()):
+        given = line[:20].decode(errors="replace").rstrip()
+        return f"row {step} must be of step {step}, got {given!r}"
+    if holds:
+        return None
+    rule = f"row {step} must fit its checksum"
+    if holds is False:
+        return f"{rule}, and does not: it was changed after it was written"
+    if not lacking_before:
+        return f"{rule} as the rows before it do, got none"
+    if not _is_row(line):
+        return f"row {step} must be a JSON object of numbers and nulls, and is not"
+    return None
+
+
+def _is_row(line: bytes) -> bool:
+    """Of a row without a checksum; one whose checksum lost its name holds a text."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and all(
+        value is None or (type(value) in (int, float) and math.isfinite(value))
+        for value in row.values()
+    )

@@ -1,0 +1,160 @@
+"""Whether the parts of a run's folder are what a run wrote, looked at without changing anything."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.config import RunConfig
+from harness.errors import DataError
+from harness.records import (
+    attempts,
+    checkpoints,
+    config_file,
+    manifest,
+    plain_file,
+    planned,
+    rows,
+    versions,
+)
+from harness.records.checkpoints import Checkpoint
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.identity import Identity
+from harness.records.versions import MadeBy
+
+OK, NOTE, DAMAGED = "ok", "note", "damaged"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one part of a run came to."""
+
+    part: str
+    level: str
+    """ok, note (whole, with something to know) or damaged."""
+    message: str
+
+
+def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Finding]:
+    """config.yaml against the hash and the seed that the run was planned with."""
+    changed = planned.changed(run, status)
+    if changed:
+        yield Finding("config", DAMAGED, changed)
+    elif not status.config_hash:
+        yield Finding("config", NOTE, f"{run.status}: holds no hash of the config to check it by")
+    else:
+        yield Finding("config", OK, f"as planned, hash {status.config_hash}")
+    lacks = config_file.absent(plain_file.yaml_values(run.config))
+    if lacks:
+        kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
+        yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
+    if found.simulator.profiles:
+        plain_file.text(run.profiles)
+        yield Finding("profiles", OK, "readable")
+
+
+def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding]:
+    """Every row: its step, its checksum, and that none up to `last_step` is missing."""
+    path, part = run.metrics, "rows"
+    if not os.path.lexists(path) and not status.last_step:
+        yield Finding(part, OK, "none yet")
+        return
+    plain_file.refuse_link(path)
+    found = rows.scan(path)
+    rule = f"must hold a row for each step up to {status.last_step}, as {run.status.name} says"
+    if found.problem:
+        yield Finding(part, DAMAGED, found.problem)
+    elif found.last_step < status.last_step:
+        yield Finding(part, DAMAGED, f"{path}: {rule}, got {found.last_step}")
+    else:
+        yield Finding(part, OK, f"{found.last_step} rows")
+    if found.torn and not in_use:
+        end = f"{path}:{found.last_step + 1}: has no end, as a killed run leaves it"
+        yield Finding(part, NOTE, f"{end}; a resume cuts it off and computes the row again")
+    if found.without_checksum:
+        kind = f"{found.without_checksum} rows without checksums, made by an older version"
+        yield Finding(part, NOTE, f"{path}: {kind}: whether they were changed cannot be told")
+
+
+def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[Finding]:
+    """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
+    part = "checkpoints"
+    plain_file.refuse_link(run.checkpoints)
+    on_disk = rows.scan(run.metrics) if run.metrics.is_file() else None
+    last_row = on_disk.last_step if on_disk else 0
+    paths = checkpoints.all_in(run.checkpoints)
+    problems = [problem for path in paths if (problem := _wrong(path, own))]
+    if on_disk is None or on_disk.problem is None:  # else the rows' own finding says it
+        problems += [
+            f"{path}: must have a row for each step up to it, got {last_row}"
+            for path in paths
+            if checkpoints.step_of(path) > last_row
+        ]
+    steps = ", ".join(str(checkpoints.step_of(path)) for path in paths)
+    whole = Finding(part, OK, f"of step {steps}" if paths else "none")
+    yield from [Finding(part, DAMAGED, problem) for problem in problems] or [whole]
+    unknown = sum(not _says_whose(path) for path in paths)
+    if unknown and not problems:
+        kind = f"{unknown} without the run's identity, made by an older version"
+        yield Finding(part, NOTE, f"{run.checkpoints}: {kind}: whose they are cannot be told")
+    if status.last_step and not paths:
+        yield Finding(part, NOTE, f"{run.checkpoints}: holds none; a resume would begin anew")
+
+
+def _wrong(path: Path, own: Identity | None) -> str | None:
+    problem = manifest.problem(path)
+    if problem is not None:
+        return f"{path}: {problem}"
+    try:
+        one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
+        checkpoints.refuse_another(one, own)
+    except DataError as error:
+        return str(error)
+    return None
+
+
+def _says_whose(path: Path) -> bool:
+    with contextlib.suppress(DataError):
+        return checkpoints.identity_of(path) is not None
+    return True
+
+
+def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:
+    """Versions of now, and of each attempt, against those that the run was planned with."""
+    part, meant = "versions", MadeBy(status.versions, status.git)
+    others = [one for one in attempts.every(run.events) if versions.differences(meant, one)]
+    for one in others:
+        unlike = ", ".join(versions.differences(meant, one))
+        yield Finding(part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}")
+    unlike = ", ".join(versions.differences(meant, now))
+    if unlike:
+        yield Finding(part, NOTE, f"{run.status}: planned with other versions than these: {unlike}")
+    elif not others:
+        yield Finding(part, OK, "as they are now")
+
+
+def conversations(run: RunFolder) -> Iterator[Finding]:
+    """Each file of turns, read whole."""
+    part = "conversations"
+    plain_file.refuse_link(run.conversations)
+    paths = sorted(run.conversations.glob("step-*.parquet"))
+    damaged = [Finding(part, DAMAGED, problem) for p in paths if (problem := _unreadable(p))]
+    yield from damaged or [Finding(part, OK, f"{len(paths)} files")]
+
+
+def _unreadable(path: Path) -> str | None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        plain_file.refuse_link(path)
+        with open(path, "rb", opener=plain_file.opener) as source:
+            file = parquet.ParquetFile(source)
+            for group in range(file.num_row_groups):
+                file.read_row_group(group)
+    except (pa.ArrowException, OSError, ValueError, DataError) as error:
+        return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
+    return None

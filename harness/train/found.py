@@ -1,0 +1,38 @@
+"""What an attempt finds in its folder and goes on in spite of: noted in events.jsonl, and said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from harness import said
+from harness.records.checkpoints import Checkpoint
+
+
+def tell(
+    note: Callable[..., None],
+    cleared: int,
+    passed_over: Sequence[str],
+    moved_aside: str | None,
+    unlike: str | None,
+    checkpoint: Checkpoint | None,
+) -> None:
+    """`cleared`: leftovers of saves; `passed_over`: why checkpoints were; `moved_aside`: why rows
+    were, to be computed again; `unlike`: which versions are others now. `note` logs an event.
+    """
+    start = checkpoint.step if checkpoint else 0
+    if cleared:
+        note("scratch_cleared", folders=cleared)
+    for problem in passed_over:
+        note("checkpoint_passed_over", problem=problem)
+        said.say(f"{problem}; continuing from step {start}")
+    if moved_aside:
+        note("row_damaged", problem=moved_aside)
+        aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
+        said.say(f"{moved_aside}; {aside}")
+    if checkpoint is not None and checkpoint.identity is None:
+        note("checkpoint_without_identity", step=start)
+        rule = "does not say which run it is of, as an older version saved it; taken on trust"
+        said.say(f"{checkpoint.path}: {rule}")
+    if unlike:
+        note("versions_changed", problem=unlike)
+        said.say(unlike)

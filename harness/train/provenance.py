@@ -1,0 +1,77 @@
+"""What a run, its rows and its checkpoint were made by, against what is at work now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.config import RunConfig
+from harness.errors import DataError, DivergedError
+from harness.records import attempts, config_file, identity, manifest, versions
+from harness.records.checkpoints import Checkpoint
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.identity import Identity
+from harness.records.versions import MadeBy
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """One attempt's: whose checkpoints it saves, and who wrote the rows that it finds."""
+
+    run: RunFolder
+    own: Identity
+    planned_with: MadeBy
+
+    def unlike_writer_of(self, step: int) -> tuple[str, ...]:
+        """Versions that are others now than in the attempt that wrote row `step`; of row 0, than
+        when the run was planned.
+        """
+        writer = attempts.writer(self.run.events, step, self.planned_with)
+        return versions.differences(writer, self.own.made_by)
+
+    def notice(self, last_step: int) -> str | None:
+        """What a user should know before the run goes on after row `last_step`."""
+        unlike = self.unlike_writer_of(last_step)
+        if not unlike:
+            return None
+        maker = f"row {last_step} was written with" if last_step else "it was planned with"
+        return (
+            f"{self.run.path}: {maker} other versions than these ({', '.join(unlike)}): the same "
+            "rows as theirs are not promised; those that are computed again are compared"
+        )
+
+    def of_row(self, step: int, error: DivergedError, start: int) -> DivergedError:
+        """The same error, with the versions that changed since row `step`, if any did."""
+        unlike = self.unlike_writer_of(step)
+        if not unlike:
+            return error
+        return DivergedError(
+            f"{error}; it was written with other versions than these ({', '.join(unlike)}): resume "
+            f"with those, or move the rows after row {start} out of {self.run.metrics.name} to go "
+            "on with these"
+        )
+
+    def with_start_model(self, loaded: str | None, checkpoint: Checkpoint | None) -> Provenance:
+        """The same, of a run that starts from the model with the sum `loaded`.
+
+        Raises DataError if the run, or the checkpoint that it goes on from, began with another.
+        """
+        known: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
+        if checkpoint is not None and checkpoint.identity is not None:
+            known.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
+        for where, had in known:
+            if had is not None and had != loaded:
+                found, wanted = identity.shortly(loaded), identity.shortly(had)
+                raise DataError(
+                    f"{where}: a run must go on from the start model that it began with, {wanted}, "
+                    f"since the frozen copy of it judges replies; got {found}; put its files and "
+                    "libraries back, or make another run with `harness train --dir`"
+                )
+        return replace(self, own=replace(self.own, start_model=loaded))
+
+
+def of_attempt(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
+    """What is at work in this process; the config's hash is the planned one, which it must have."""
+    planned = status.config_hash or config_file.config_hash(config)
+    own = Identity(planned, config.seed, status.start_model, versions.now())
+    return Provenance(run, own, MadeBy(status.versions, status.git))

@@ -1,0 +1,245 @@
+"""The verify command: whether runs are as they were written, told part by part.
+
+Nothing is changed, not even what a resume would mend: a torn last line, a damaged start model in
+the cache.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness import said
+from harness.config import RunConfig
+from harness.errors import EXIT_PARTIAL, DataError, HarnessError
+from harness.records import folder, held, manifest, soundness, sweep, versions
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.identity import Identity
+from harness.records.soundness import DAMAGED, NOTE, OK, Finding
+from harness.records.versions import MadeBy
+from harness.terminal import text
+
+SCHEMA = 1
+MARKS = ("run.json", "metrics.jsonl", "config.yaml")
+"""A folder with one of these is a run's, or what is left of one."""
+PARTS = ("checkpoints", "conversations", "simulator", "trackers")
+"""Folders of a run, in which there are no runs."""
+Look = Callable[[], Iterable[Finding]]
+STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One run, and what its parts came to."""
+
+    run: str
+    status: str | None
+    """As run.json says; null where it cannot be read."""
+    findings: tuple[Finding, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(finding.level != DAMAGED for finding in self.findings)
+
+    def to_json(self) -> dict[str, Any]:
+        findings = [asdict(finding) for finding in self.findings]
+        return {"run": self.run, "status": self.status, "ok": self.ok, "findings": findings}
+
+
+def verify(path: Path, *, as_json: bool) -> int:
+    """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
+    from harness import endings
+
+    found = examine(path)
+    if as_json:
+        endings.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
+    elif found:
+        with endings.to_whoever_reads():
+            show(found, Console())
+    if not found:
+        rule = "must be a run, or a folder with runs below it, and is not"
+        said.say(f"{path}: {rule}")
+    return exit_code(found)
+
+
+def exit_code(found: Sequence[Verified]) -> int:
+    """65 where nothing is whole, 3 where some runs are, 0 where all are."""
+    if found and all(one.ok for one in found):
+        return 0
+    return EXIT_PARTIAL if any(one.ok for one in found) else DataError.exit_code
+
+
+def examine(path: Path) -> list[Verified]:
+    """Every run at or below `path`, and those that a sweep's ledger names and that are gone."""
+    found: list[Verified] = []
+    missed: list[OSError] = []
+    seen: set[tuple[int, int]] = set()
+    for at, inner, names in os.walk(path, onerror=missed.append, followlinks=True):
+        here, is_run = Path(at), any(mark in names for mark in MARKS)
+        where = here.stat()
+        if (where.st_dev, where.st_ino) in seen:  # links may lead round in a circle
+            inner.clear()
+            continue
+        seen.add((where.st_dev, where.st_ino))
+        left_out = PARTS if is_run else ()
+        inner[:] = sorted((n for n in inner if n not in left_out and n[0] != "."), key=_counted)
+        if sweep.FILE in names:
+            found += _of_ledger(here, inner)
+        if is_run:
+            found.append(of_run(here))
+    return [*found, *_not_listed(missed)]
+
+
+def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
+    for error in missed:
+        name = str(error.filename)
+        if os.path.lexists(name):
+            rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
+            yield Verified(name, None, (Finding("folder", DAMAGED, rule),))
+
+
+def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
+    """The runs that the ledger of a sweep names without there being a folder."""
+    try:
+        known = sweep.read(root)
+    except DataError as error:
+        yield Verified(str(root), None, (Finding("sweep", DAMAGED, str(error)),))
+        return
+    for row in known.runs:
+        if row.name not in there:
+            rule = f"{root / sweep.FILE}: each run must have its folder, {row.name} has none"
+            yield Verified(str(root / row.name), None, (Finding("folder", DAMAGED, rule),))
+
+
+def of_run(path: Path) -> Verified:
+    """What each part of the run in `path` came to; no damage to one hides another."""
+    run, findings = RunFolder(path), list[Finding]()
+    status, config = _read(run, findings)
+    for part, look in _parts(run, status, config):
+        try:
+            findings += look()
+        except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+            findings.append(Finding(part, DAMAGED, str(error)))
+    return Verified(str(path), status.status if status else None, tuple(findings))
+
+
+def _parts(
+    run: RunFolder, status: RunStatus | None, config: RunConfig | None
+) -> Iterator[tuple[str, Look]]:
+    """What there is to look at, and how; where run.json or config.yaml is damaged, the rest."""
+    known = status or RunStatus()
+    by = held.holder(run)
+    if by is not None:
+        rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
+        yield "status", lambda: [Finding("status", NOTE, rule)]
+    yield "rows", lambda: soundness.metrics(run, known, by is not None)
+    if by is None:  # who writes checkpoints removes the older ones
+        yield "checkpoints", lambda: soundness.saved(run, known, _own(known))
+    yield "conversations", lambda: soundness.conversations(run)
+    yield "simulator", lambda: _journal(run)
+    if status is not None:
+        yield "versions", lambda: soundness.made_with(run, status, versions.now())
+    if status is not None and config is not None:
+        yield "config", lambda: soundness.config(run, status, config)
+        yield "start_model", lambda: _start_model(run, config, status)
+
+
+def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, RunConfig | None]:
+    """run.json and config.yaml; None, and a finding, for one that cannot be read."""
+    status, config = None, None
+    try:
+        status = folder.read_status(run)
+        findings.append(Finding("status", OK, f"{status.status}, {status.last_step} steps"))
+    except HarnessError as error:
+        findings.append(Finding("status", DAMAGED, str(error)))
+    try:
+        config = folder.read_config(run)
+    except HarnessError as error:
+        findings.append(Finding("config", DAMAGED, str(error)))
+    return status, config
+
+
+def _own(status: RunStatus) -> Identity | None:
+    """What checkpoints must say they are of; None where the run itself does not say."""
+    if not status.config_hash or status.seed is None:
+        return None
+    made_by = MadeBy(status.versions, status.git)
+    return Identity(status.config_hash, status.seed, status.start_model, made_by)
+
+
+def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:
+    """Whether the model that the run began with is the one that a resume would load."""
+    part, policy = "start_model", config.policy
+    if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
+        return
+    if status.start_model is None:
+        yield Finding(part, NOTE, f"{run.status}: does not say which start model was loaded")
+        return
+    from harness.policy import fetch
+
+    if policy.kind == "hf":
+        where, level = fetch.present(policy), DAMAGED
+        now = manifest.digest(where, fetch.loaded(where)) if where else None
+    else:
+        from harness.train import start_cache, warm_start
+
+        where, level = warm_start.entry(policy), NOTE  # it is built again, the same
+        whole = os.path.lexists(where) and start_cache.problem(where) is None
+        now = start_cache.sum_of(where) if whole else None
+    if now is None:
+        yield Finding(part, NOTE, f"{where or policy.model}: not here, or not whole: not compared")
+    elif now == status.start_model:
+        yield Finding(part, OK, "as the run began with it")
+    else:
+        rule = "must be the start model that the run began with, and is another"
+        yield Finding(part, level, f"{where}: {rule}; a resume is refused")
+
+
+def _journal(run: RunFolder) -> Iterator[Finding]:
+    """Each file of what a served user answered."""
+    if not run.simulator.is_dir():
+        return
+    from harness.simulator.served import journal
+
+    paths = sorted(run.simulator.glob("*.jsonl"))
+    count = sum(journal.check(path) for path in paths)
+    yield Finding("simulator", OK, f"{count} answers in {len(paths)} files")
+
+
+def show(found: Sequence[Verified], console: Console) -> None:
+    """A table: what is whole, and what there is to know of each run."""
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in ("run", "status", "is", "because"):
+        grid.add_column(text(column, "bold"), overflow="fold")
+    for one in found:
+        worst = DAMAGED if not one.ok else OK
+        word = "damaged" if not one.ok else "whole"
+        cells = text(Path(one.run).name), text(one.status or "-"), text(word, STYLES[worst])
+        grid.add_row(*cells, _because(one))
+    console.print(grid)
+    whole = sum(one.ok for one in found)
+    console.print(text(f"{whole} of {len(found)} runs whole; nothing was changed"))
+
+
+def _because(one: Verified) -> Text:
+    """What is wrong and what there is to know; of a run without either, what was found."""
+    told = [f for f in one.findings if f.level != OK]
+    if told:
+        lines = [text(f"{f.part}: {f.message}", STYLES[f.level]) for f in told]
+    else:
+        lines = [text(", ".join(f"{f.part}: {f.message}" for f in one.findings))]
+    return Text("\n").join(lines)
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """Sorts 2-hard before 10-hard."""
+    parts = re.split(r"(\d+)", name)
+    return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]

@@ -1,0 +1,176 @@
+"""The verify command: which runs it finds, what it says of each, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.records import folder
+from harness.records.folder import RunFolder
+from tests.commands import here
+from tests.train.made import brief, few_held_out_users, go_on, make_run
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    run = make_run(tmp_path_factory.mktemp("done") / "run", brief(steps=3, conversations=8))
+    with few_held_out_users():
+        assert go_on(run)[0] == 0
+    return run
+
+
+def found(*words: str, cwd: Path) -> tuple[int, list[dict[str, Any]]]:
+    ended = here("verify", *words, "--json", cwd=cwd)
+    values = json.loads(ended.stdout)
+    assert values["schema"] == 1
+    return ended.returncode, values["runs"]
+
+
+def test_a_whole_run_is_told_part_by_part(done: RunFolder) -> None:
+    code, (run,) = found("run", cwd=done.path.parent)
+    assert code == 0
+    assert (run["run"], run["status"], run["ok"]) == ("run", "done", True)
+    told = {finding["part"]: finding["message"] for finding in run["findings"]}
+    assert {finding["level"] for finding in run["findings"]} == {"ok"}
+    assert told == {
+        "status": "done, 3 steps",
+        "rows": "3 rows",
+        "checkpoints": "of step 3",
+        "conversations": "2 files",
+        "versions": "as they are now",
+        "config": f"as planned, hash {folder.read_status(done).config_hash}",
+    }
+
+
+def test_the_table_names_runs_and_counts_them(done: RunFolder) -> None:
+    ended = here("verify", "run", cwd=done.path.parent)
+    assert ended.stdout.splitlines()[1].split()[:3] == ["run", "done", "whole"]
+    assert ended.stdout.splitlines()[-1] == "1 of 1 runs whole; nothing was changed"
+
+
+def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:
+    ended = here("verify", "nowhere", "--json", cwd=tmp_path)
+    assert ended.returncode == 65
+    assert json.loads(ended.stdout) == {"schema": 1, "runs": []}
+    assert ended.stderr == (
+        "harness: nowhere: must be a run, or a folder with runs below it, and is not\n"
+    )
+
+
+def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
+    done: RunFolder, tmp_path: Path
+) -> None:
+    root = tmp_path / "runs" / "sweep"
+    names = ["2-hard-seed1", "10-hard-seed9", "11-hard-seed10"]
+    for name in names[:2]:
+        shutil.copytree(done.path, root / name)
+    rows = [
+        {"name": name, "dir": str(root / name), "overrides": [], "status": "done",
+         "reason": None, "exit_code": 0}
+        for name in names
+    ]  # fmt: skip
+    sweep = {"schema": 1, "dir": str(root), "axes": {}, "runs": rows, "command": []}
+    (root / "sweep.json").write_text(json.dumps(sweep))
+    code, runs = found("runs", cwd=tmp_path)
+    assert code == 3
+    named = {Path(run["run"]).name: run["ok"] for run in runs}
+    assert named == dict(zip(names, [True, True, False], strict=True))
+    order = [Path(run["run"]).name for run in runs if run["ok"]]
+    assert order == names[:2]
+    (problem,) = next(run for run in runs if not run["ok"])["findings"]
+    assert problem["message"] == (
+        "runs/sweep/sweep.json: each run must have its folder, 11-hard-seed10 has none"
+    )
+    (root / "sweep.json").write_text("{")
+    assert found("runs", cwd=tmp_path)[0] == 3
+
+
+def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
+    done: RunFolder, tmp_path: Path
+) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    lines = run.metrics.read_bytes().splitlines(keepends=True)
+    run.metrics.write_bytes(b"".join(lines) + lines[0][:40])
+    code, (told,) = found("run", cwd=tmp_path)
+    assert code == 0
+    (note,) = (f["message"] for f in told["findings"] if f["level"] == "note")
+    assert note.startswith("run/metrics.jsonl:4: has no end, as a killed run leaves it")
+    run.metrics.write_bytes(b"".join(lines[:2]))
+    code, (told,) = found("run", cwd=tmp_path)
+    assert code == 65
+    damaged = {f["part"]: f["message"] for f in told["findings"] if f["level"] == "damaged"}
+    assert damaged == {
+        "rows": "run/metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2",
+        "checkpoints": "run/checkpoints/step-00003: must have a row for each step up to it, got 2",
+    }
+
+
+def test_other_versions_are_a_note(done: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    values = json.loads(run.status.read_text())
+    values["versions"]["numpy"] = "1.26.4"
+    run.status.write_text(json.dumps(values))
+    code, (told,) = found("run", cwd=tmp_path)
+    assert code == 0
+    notes = [f["message"] for f in told["findings"] if f["part"] == "versions"]
+    assert len(notes) == 2
+    assert notes[0].startswith("run/events.jsonl: an attempt ran with other versions: numpy 1.26.4")
+    assert notes[1].startswith("run/run.json: planned with other versions than these: numpy 1.26.4")
+
+
+def test_journals_are_read_and_not_changed(done: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    run.simulator.mkdir()
+    journal = run.simulator / "step-00001.jsonl"
+    entry = '{"id": "a", "of": [], "purpose": "open", "content": "Hm."}\n'
+    journal.write_text(entry + entry[:9])
+    assert found("run", cwd=tmp_path)[0] == 0
+    assert journal.read_text() == entry + entry[:9]
+    journal.write_text("{}\n" + entry)
+    code, (told,) = found("run", cwd=tmp_path)
+    assert code == 65
+    (damaged,) = (f for f in told["findings"] if f["level"] == "damaged")
+    assert damaged["part"] == "simulator"
+    assert damaged["message"].startswith(
+        "run/simulator/step-00001.jsonl:1: each line must be an entry of the journal"
+    )
+
+
+def test_a_run_that_somebody_holds_is_a_note(done: RunFolder, tmp_path: Path) -> None:
+    run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
+    with folder.hold(run):
+        code, (told,) = found("run", cwd=tmp_path)
+    assert code == 0
+    (note,) = (f["message"] for f in told["findings"] if f["level"] == "note")
+    assert note.startswith("run: in use by process ")
+
+
+def test_a_tabular_run_is_verified_without_torch(done: RunFolder) -> None:
+    asked = (
+        "import sys; from pathlib import Path; from harness import verifying; "
+        f"assert verifying.verify(Path({str(done.path)!r}), as_json=True) == 0; "
+        "assert 'torch' not in sys.modules; assert 'harness.train' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True)
+
+
+def test_links_are_followed_once_and_what_cannot_be_listed_is_damage(
+    done: RunFolder, tmp_path: Path
+) -> None:
+    (tmp_path / "runs" / "checkpoints").mkdir(parents=True)
+    (tmp_path / "runs" / "checkpoints" / "linked").symlink_to(done.path)
+    (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+    code, runs = found("runs", cwd=tmp_path)
+    assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/linked"])
+    (tmp_path / "file").touch()
+    code, (told,) = found("file", cwd=tmp_path)
+    assert code == 65
+    assert told["findings"][0]["message"] == (
+        "file: must be a folder that can be listed, and is not: Not a directory"
+    )

@@ -11,10 +11,12 @@ from typing import Any
 from harness.law import (
     beside,
     breaks,
+    checksums,
     clean,
     forecast,
     gates,
     landmarks,
+    missing,
     onset,
     reading,
     regime,
@@ -22,6 +24,7 @@ from harness.law import (
     rivals,
     signals,
     transfer,
+    unfinished,
     verdict,
 )
 from harness.law import choice as choices
@@ -31,10 +34,11 @@ from harness.law.discover import Found
 from harness.law.estimate import LeastSquares, Line
 from harness.law.gates import Fitted
 from harness.law.identity import Identity
+from harness.law.missing import Missing
 from harness.law.onset import Course
 from harness.law.reading import ReadError, Table
 from harness.law.replicates import Replicate
-from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
+from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries, Unfinished
 from harness.law.verdict import Verdict
 
 
@@ -58,24 +62,49 @@ class _Log:
     course: Course | None
 
 
+@dataclass(frozen=True)
+class _Standing:
+    """What a run says of its end, and what of its rows is not there any more."""
+
+    unfinished: Unfinished | None
+    checksums: str | None = None
+    missing: Missing = Missing(0, ())
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        return {missing.REASON: self.missing.count} if self.missing.count else {}
+
+
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
-        return _failed(run, run.problem, {})
+        return _failed(run, run.problem, {}, _Standing(unfinished.of(who, 0)))
     try:
         wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
+    except ReadError as error:
+        return _failed(run, error.problem, {}, _Standing(unfinished.of(who, 0)))
+    standing = _standing(table, who)
+    try:
         chosen = choices.choose(table, choice, who.ours)
     except ReadError as error:
-        return _failed(run, error.problem, {})
+        return _failed(run, error.problem, {}, standing)
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
     if len(cleaned.points) == 0:
-        return _failed(run, _nothing_valid(log, cleaned), cleaned.dropped)
-    result = _result(run, who, log, cleaned, choice)
-    replicate = replicates.of(table, chosen.entropy, chosen.reward, cleaned)
+        dropped = {**cleaned.dropped, **standing.dropped}
+        return _failed(run, _nothing_valid(log, cleaned), dropped, standing)
+    result = _result(run, who, log, cleaned, choice, standing)
+    replicate = replicates.of(table, chosen, cleaned)
     return Analysed(result, _series(run, who, cleaned), replicate)
+
+
+def _standing(table: Table, who: Identity) -> _Standing:
+    ended = unfinished.of(who, missing.last_step(table))
+    held = table.checksums if who.ours or table.checksums != checksums.NONE else None
+    lost = missing.rows(table, who.last_step) if who.has_record else missing.Missing(0, ())
+    return _Standing(ended, held, lost)
 
 
 def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
@@ -94,11 +123,16 @@ def _of_first_row(table: Table, name: str) -> str:
     return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
-def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int]) -> Analysed:
-    return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped)), None)
+def _failed(
+    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: _Standing
+) -> Analysed:
+    told = {"unfinished": standing.unfinished, "checksums": standing.checksums}
+    return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped), **told), None)
 
 
-def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice) -> RunResult:
+def _result(
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: _Standing
+) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
@@ -113,7 +147,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         status="ok",
         error=None,
         n_valid=len(points),
-        dropped=dict(cleaned.dropped),
+        dropped={**cleaned.dropped, **standing.dropped},
         reward=log.reward,
         entropy=log.entropy,
         **_numbers(fitted, judged),
@@ -129,15 +163,24 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         difficulty=who.card,
         gain=won,
         until_onset=_law_of(before) if before else None,
-        dropped_at={
-            reason: [f"{run.metrics}:{n}" for n in lines]
-            for reason, lines in cleaned.first_lines.items()
-        },
+        dropped_at=_dropped_at(run, cleaned, standing),
         silent_share=silent,
         transfer=transfer.of(log.table),
         same_batch=log.reward == log.training,
+        unfinished=standing.unfinished,
+        checksums=standing.checksums,
         **signals.fields(log.table, cleaned, found, before or fitted),
     )
+
+
+def _dropped_at(run: Found, cleaned: Cleaned, standing: _Standing) -> dict[str, list[str]]:
+    """By line, or where there is none, by step."""
+    lines = {
+        reason: [f"{run.metrics}:{n}" for n in numbers]
+        for reason, numbers in cleaned.first_lines.items()
+    }
+    steps = [f"{run.metrics}: step {n}" for n in standing.missing.first]
+    return lines | ({missing.REASON: steps} if steps else {})
 
 
 def _against_others(cleaned: Cleaned, choice: Choice) -> dict[str, Any]:
@@ -191,7 +234,9 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
             judged = verdict.judge(fitted, found, log.course, intervened)
             numbers = _plain(_numbers(fitted, judged))
             same_batch = column == log.training
-            fits[column] = {"n_valid": len(points), **numbers, "same_batch": same_batch}
+            gain = _plain({"gain": regime.gain(points)})
+            law = {"n_valid": len(points), **numbers, "same_batch": same_batch}
+            fits[column] = law | gain
     return fits
 
 

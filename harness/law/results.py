@@ -57,8 +57,22 @@ class Onset:
 
 
 @dataclass(frozen=True, slots=True)
+class Unfinished:
+    """How a run stands that is not done, or is and has lost its last rows."""
+
+    status: str | None
+    """As in run.json; None where that cannot be read."""
+    reason: str | None
+    exit_code: int | None
+    last_step: int
+    """Of its last row."""
+    steps: int | None
+    """Planned, where its config says."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/law.md); of a failed one, None after `dropped`."""
+    """One run of law.json (docs/law.md); of a failed one, None from `dropped` to `transfer`."""
 
     run: str
     status: str
@@ -128,6 +142,10 @@ class RunResult:
     each {value, low, high}; None without cards.json."""
     transfer: Mapping[str, Mapping[str, float]] | None = None
     """Named level -> eval/LEVEL/reward at the first evaluation (start) and at the last (end)."""
+    unfinished: Unfinished | None = None
+    """None of a run that is done, and where no run.json says how it stands."""
+    checksums: str | None = None
+    """all, some or none of its rows have one; None of other programs' logs."""
 
     def to_json(self) -> dict[str, Any]:
         values: dict[str, Any] = _plain(self)
@@ -164,6 +182,15 @@ class GroupResult:
     unknown_seeds: int = 0
     """Of several runs, those whose seed is not known: they may be repeats, so no mean has an
     interval."""
+    reward: str | None = None
+    """The column that a, ceiling and gain are of; None where the runs share none."""
+    why: str | None = None
+    """Why there is no mean of a, ceiling and gain, where there is none."""
+    unfinished: Sequence[str] = ()
+    """Runs that are not done; not in `runs`, and in no mean, unless they were asked for."""
+    diverged: Sequence[str] = ()
+    """Of these, those that diverged: censored in a, ceiling, gain, and in onset but for those that
+    had one before."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from harness.options import (
     Retries,
     Reveal,
     RunOrSweep,
+    WithUnfinished,
 )
 
 app = typer.Typer(
@@ -153,6 +154,7 @@ def fit_entropy_law(
         bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
     ] = False,
     margin: Margins = None,
+    with_unfinished: WithUnfinished = False,
 ) -> None:
     """Fit the law R = -a exp(H) + b.
 
@@ -170,7 +172,7 @@ def fit_entropy_law(
 
         wanted = fitting.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()),
+            tuple(margin or ()), with_unfinished,
         )  # fmt: skip
         raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -58,6 +58,9 @@ Margins = Annotated[
     list[str] | None,
     typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
 ]
+WithUnfinished = Annotated[
+    bool, typer.Option("--with-unfinished", help="Pool runs that have not come to their end.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]
 

@@ -53,9 +53,7 @@ class Grouping:
     skipped: tuple[dict[str, str], ...]
 
 
-def group(
-    members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False
-) -> Grouping:
+def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
     """Groups in the order of their first run; runs without a config belong to none.
 
     Runs of one config whose measurement cards differ are groups of their own unless
@@ -129,21 +127,22 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
     runs = [m.result for m in members if counts(m, with_unfinished)]
     lost = [m.result for m in members if m.diverged and not counts(m, with_unfinished)]
     column = reward_column.common(runs)
-    told = {name: _numbers(runs, name, column, len(lost)) for name in ("a", "ceiling", "gain")}
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
+        a=_mean(runs, "a", column, len(lost)),
+        ceiling=_mean(runs, "ceiling", column, len(lost)),
+        gain=_mean(runs, "gain", column, len(lost)),
         onset=_onset([*runs, *lost]),
         unknown_seeds=unknown([run.seed for run in runs]),
         reward=column,
         why=reward_column.why_none(runs),
         unfinished=[m.result.run for m in members if m.result.unfinished is not None],
         diverged=[m.result.run for m in members if m.diverged],
-        **told,
     )
 
 
-def _numbers(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
+def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
     """Of the runs on one column; of those that diverged it is not known."""
     given = [*(reward_column.number(run, name, column) for run in runs), *[None] * lost]
     return over_seeds((alike if name == "gain" else weighed)(given), [run.seed for run in runs])

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.clean import FIRST_FEW, LARGEST
+from harness.law.clean import FIRST_FEW, LARGEST, Mask
 from harness.law.reading import Table
+from harness.law.results import Floats
 
 REASON = "missing_row"
 """The key in `dropped`."""
@@ -23,6 +24,9 @@ class Missing:
     """Up to FIRST_FEW of them."""
 
 
+NOTHING = Missing(0, ())
+
+
 def rows(table: Table, last_step: int) -> Missing:
     """Of the steps 1 to `last_step`, or to the last in the log where that is further on.
 
@@ -33,7 +37,7 @@ def rows(table: Table, last_step: int) -> Missing:
     known = np.unique(steps[_whole(steps)])
     last = max(last_step, int(known[-1]) if len(known) else 0)
     if len(known) == last:
-        return Missing(0, ())
+        return NOTHING
     seen = {int(step) for step in known}
     seen |= _stood_for(table, seen, last)
     return Missing(last - len(seen), _first(sorted(seen), last))
@@ -46,15 +50,18 @@ def last_step(table: Table) -> int:
     return int(known.max()) if len(known) else 0
 
 
-def _whole(steps: np.ndarray) -> np.ndarray:
+def _whole(steps: Floats) -> Mask:
     """Which are numbers that a step can be."""
-    return (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
+    whole: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
+    return whole
 
 
 def _stood_for(table: Table, seen: set[int], last: int) -> set[int]:
     steps = table.columns["step"]
     whole = _whole(steps)
-    told = {int(n): int(s) if w else None for n, s, w in zip(table.lines, steps, whole, strict=True)}
+    told = {
+        int(n): int(s) if w else None for n, s, w in zip(table.lines, steps, whole, strict=True)
+    }
     told |= dict.fromkeys(line for lines in table.damage.values() for line in lines)
     found: set[int] = set()
     before = 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,11 @@ class _Standing:
 
     unfinished: Unfinished | None
     checksums: str | None = None
-    missing: Missing = Missing(0, ())
+    lost: Missing = missing.NOTHING
 
     @property
     def dropped(self) -> dict[str, int]:
-        return {missing.REASON: self.missing.count} if self.missing.count else {}
+        return {missing.REASON: self.lost.count} if self.lost.count else {}
 
 
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
@@ -103,7 +103,7 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
 def _standing(table: Table, who: Identity) -> _Standing:
     ended = unfinished.of(who, missing.last_step(table))
     held = table.checksums if who.ours or table.checksums != checksums.NONE else None
-    lost = missing.rows(table, who.last_step) if who.has_record else missing.Missing(0, ())
+    lost = missing.rows(table, who.last_step) if who.has_record else missing.NOTHING
     return _Standing(ended, held, lost)
 
 
@@ -126,8 +126,9 @@ def _of_first_row(table: Table, name: str) -> str:
 def _failed(
     run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: _Standing
 ) -> Analysed:
-    told = {"unfinished": standing.unfinished, "checksums": standing.checksums}
-    return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped), **told), None)
+    result = RunResult(run.run, "error", problem, 0, dict(dropped))
+    told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
+    return Analysed(told, None)
 
 
 def _result(
@@ -179,7 +180,7 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: _Standing) -> dict[str, 
         reason: [f"{run.metrics}:{n}" for n in numbers]
         for reason, numbers in cleaned.first_lines.items()
     }
-    steps = [f"{run.metrics}: step {n}" for n in standing.missing.first]
+    steps = [f"{run.metrics}: step {n}" for n in standing.lost.first]
     return lines | ({missing.REASON: steps} if steps else {})
 
 

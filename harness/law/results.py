@@ -222,6 +222,12 @@ class Analysis:
     series: Mapping[str, RunSeries] = field(default_factory=dict)
     """Run path -> its points; only runs with status ok."""
 
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Unfinished runs that are in no mean."""
+        unfinished = {run for group in self.groups for run in group.unfinished}
+        return frozenset(unfinished.difference(*(group.runs for group in self.groups)))
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,

@@ -11,6 +11,7 @@ from typing import Any
 from harness.errors import DivergedError
 from harness.law.identity import Identity
 from harness.law.results import Unfinished
+from harness.records.sweep import LedgerRow
 
 REPLAYED = "a recomputed row must equal the one on disk"
 """Such a run ends with the exit code of one that diverged; its numbers did not."""
@@ -35,7 +36,7 @@ def of(who: Identity, last_row: int | None) -> Unfinished | None:
     return Unfinished(who.status, reason, who.exit_code, reached, _planned(who.config))
 
 
-def diverged(given: Unfinished | None) -> bool:
+def diverged(given: Unfinished | LedgerRow | None) -> bool:
     """Whether training itself came to what is no number."""
     if given is None or given.status != "failed" or given.exit_code != DivergedError.exit_code:
         return False

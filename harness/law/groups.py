@@ -61,7 +61,7 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     """
     known = [m for m in members if m.identity.config is not None]
     configs = [flat(m.identity.config or {}) for m in known]
-    cards = [{} if pool_unlike else card for card in _cards(known, configs)]
+    cards = [{} if pool_unlike else card for card in _cards(known, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = _telling(axes)
     found: dict[str, list[int]] = {}
@@ -74,16 +74,19 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     return Grouping(groups, _kept_apart(known, configs, cards))
 
 
-def _cards(members: Sequence[Member], configs: Sequence[Axes]) -> list[Axes]:
-    """The measurement card of each; of a run that ended before it had one, its config's first."""
+def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: bool) -> list[Axes]:
+    """The measurement card of each; the first of its config for one that has none and is in no
+    mean, such as a run that ended before it had begun.
+    """
     own = [flat(m.identity.measurement, "measurement") for m in members]
     first: dict[str, Axes] = {}
-    for config, card, member in zip(configs, own, members, strict=True):
-        if member.readable:
+    counted = [counts(member, with_unfinished) for member in members]
+    for config, card, counts_too in zip(configs, own, counted, strict=True):
+        if counts_too:
             first.setdefault(_text(config), card)
     return [
-        card if card or member.readable else first.get(_text(config), {})
-        for config, card, member in zip(configs, own, members, strict=True)
+        card if card or counts_too else first.get(_text(config), {})
+        for config, card, counts_too in zip(configs, own, counted, strict=True)
     ]
 
 

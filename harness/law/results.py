@@ -192,6 +192,16 @@ class GroupResult:
     """Of these, those that diverged: censored in a, ceiling, gain, and in onset but for those that
     had one before."""
 
+    @property
+    def every(self) -> list[str]:
+        """Its runs, also those that are in no mean."""
+        return list(dict.fromkeys((*self.runs, *self.unfinished)))
+
+    @property
+    def left_out(self) -> list[str]:
+        """Its runs that are in no mean."""
+        return [run for run in self.unfinished if run not in self.runs]
+
 
 @dataclass(frozen=True, slots=True)
 class RunSeries:
@@ -225,8 +235,7 @@ class Analysis:
     @property
     def left_out(self) -> frozenset[str]:
         """Unfinished runs that are in no mean."""
-        unfinished = {run for group in self.groups for run in group.unfinished}
-        return frozenset(unfinished.difference(*(group.runs for group in self.groups)))
+        return frozenset(run for group in self.groups for run in group.left_out)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -67,7 +67,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     shown = min(len(groups), MOST_GROUPS)
     titles = [_title(groups, quantity) for quantity in PANELS]
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
-    out = sum(len(set(group.unfinished) - set(group.runs)) for group in groups)
+    out = sum(len(group.left_out) for group in groups)
     heading += f"; {plural(out, 'unfinished run')} left out" if out else ""
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)

@@ -50,12 +50,10 @@ def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
 
 
 def _unfinished(group: GroupResult, called: dict[str, str]) -> str:
-    every = {*group.runs, *group.unfinished}
-    out = [run for run in group.unfinished if run not in group.runs]
     names = ", ".join(called.get(run, run) for run in group.unfinished)
     whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
-    said = f"{len(group.unfinished)} of {plural(len(every), 'run')} unfinished"
-    said += ", left out of every mean" if out else ", in the means by --with-unfinished"
+    said = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
+    said += ", left out of every mean" if group.left_out else ", in the means by --with-unfinished"
     if group.diverged:
         said += f"; {len(group.diverged)} diverged"
     if not group.runs:

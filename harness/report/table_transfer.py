@@ -40,7 +40,7 @@ def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
         gains = [ends["end"] - ends["start"] for ends in told]
         row |= _cells(level, over_seeds(pooled([ends["end"] for ends in told], 0), seeds))
         row |= _cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
-    return row | {"unfinished": len(set(group.unfinished) - set(group.runs))}
+    return row | {"unfinished": len(group.left_out)}
 
 
 def _cells(name: str, given: Pooled) -> dict[str, float | None]:

@@ -101,7 +101,7 @@ def _shown(group: GroupResult) -> bool:
 
 def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
     """Those of the `runs` that belong to it."""
-    return {*group.runs, *group.unfinished} & {run.run for run in runs}
+    return set(group.every) & {run.run for run in runs}
 
 
 def _cells(run: RunResult, name: str) -> list[Text]:
@@ -156,12 +156,11 @@ def _group_cells(group: GroupResult) -> list[Text]:
     onset = _pooled_onset(group.onset)
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
-    out = len(set(group.unfinished) - set(group.runs))
     unknown = "seeds unknown" if group.unknown_seeds else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     told = table_contrasts.key(beside) if beside else ""
     return [
-        _stacked(f"mean of {len(group.runs)}", told, unknown, _left_out(out)),
+        _stacked(f"mean of {len(group.runs)}", told, unknown, _left_out(len(group.left_out))),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),

@@ -19,11 +19,11 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     points that where it leads is open. Of several runs those that are left out of means are
     counted, and nothing is said of them.
     """
-    told, out = _told(analysis, runs)
-    return f"{_ceiling(analysis, told)}, {wording.verdicts(told)}{_noise(told)}{out}"
+    finished, out = told(analysis, runs)
+    return f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_noise(finished)}{out}"
 
 
-def _told(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
+def told(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """The runs a sentence is about; all, where none is finished."""
     finished = [run for run in runs if run.run not in analysis.left_out]
     out = len(runs) - len(finished)
@@ -42,8 +42,8 @@ def _noise(runs: Sequence[RunResult]) -> str:
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
-    told, out = _told(analysis, runs)
-    return f"{_onsets(told)}{out}{_diverged(analysis, runs)}"
+    finished, out = told(analysis, runs)
+    return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
 
 
 def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:

@@ -75,5 +75,6 @@ def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
 
 
 def _found(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
+    told, _ = findings.told(analysis, members)
     found = [findings.law_finding(analysis, members), findings.onset_finding(analysis, members)]
-    return [said for said in [*found, alternatives.against_linear(members)] if said]
+    return [said for said in [*found, alternatives.against_linear(told)] if said]

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from harness.errors import DivergedError
+from harness.law import fast_reading, reading, study_arms
 from harness.law.analysis import analyse
+from harness.law.analysis import members as members_of
 from harness.records import row_checksum
 from harness.records.metrics import MetricsLog
+from harness.records.study import Stated, StudyRecord
+from harness.records.sweep import LedgerRow, Sweep
 from harness.report import pools
 from tests.commands import harness, here
 from tests.law import ended, synthetic
@@ -179,6 +183,21 @@ def test_a_run_begun_before_and_continued_after_has_some(tmp_path: Path) -> None
     edit(run, lambda lines: [*map(row_checksum.without, lines[:20]), *lines[20:]])
     (one,) = analyse([run]).runs
     assert (one.checksums, one.dropped) == ("some", {})
+
+
+@pytest.mark.parametrize("old", [0, 20, STEPS])
+def test_whole_rows_with_checksums_are_read_the_quick_way(tmp_path: Path, old: int) -> None:
+    """As the tolerant reader reads them; a thousand logs are a gigabyte."""
+    run = ended.run(tmp_path / "a")
+    edit(run, lambda lines: [*map(row_checksum.without, lines[:old]), *lines[old:]])
+    path, wanted = run / "metrics.jsonl", ("step", "entropy", "reward")
+    quick = fast_reading.table(path, path.read_bytes(), wanted)
+    slow = reading.read_tolerantly(path, path.read_bytes(), wanted)
+    assert quick is not None
+    assert (quick.checksums, quick.names) == (slow.checksums, slow.names)
+    assert quick.checksums == {0: "all", 20: "some", STEPS: "none"}[old]
+    for name in wanted:
+        assert quick.columns[name].tolist() == slow.columns[name].tolist()
 
 
 def test_a_key_of_that_name_in_another_programs_log_is_no_checksum(tmp_path: Path) -> None:
@@ -378,6 +397,33 @@ def test_of_seeds_that_share_no_column_there_is_no_mean(tmp_path: Path) -> None:
         "no mean of a, ceiling and gain: the runs have no reward column in common "
         "(eval/reward and reward)"
     )
+
+
+@pytest.mark.attack(
+    "of a study's arm one run diverged, and one that says it is done lost its last rows",
+    "neither is in a pair; the arm counts both as failed and the first as diverged",
+)
+def test_an_arm_counts_what_diverged_or_was_cut_as_failed(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    for seed in (1, 2, 3):
+        ended.run(tmp_path / f"s{seed}", seed)
+    stands(tmp_path / "s1", **DIVERGED)
+    edit(tmp_path / "s2", lambda lines: lines[:-5])
+    status = {"s1": ("failed", 70), "s2": ("done", 0), "s3": ("done", 0)}
+    rows_of = [
+        LedgerRow(name, str(tmp_path / name), (), word, None, code)
+        for name, (word, code) in status.items()
+    ]
+    ledger = Sweep(str(tmp_path), {}, rows_of)
+    stated = Stated("q", "source", (1, 2, 3), (), {"arm": ()}, (), (), (), {}, None)
+    record = StudyRecord("s", {}, (), {"arm": {"1": "s1", "2": "s2", "3": "s3"}}, {})
+    members = members_of(study_arms.finished(ledger))
+    found = study_arms.arms(record, stated, members, study_arms.diverged(ledger))
+    counts = found.counts["arm"]
+    assert (counts.planned, counts.failed, counts.diverged) == (3, 2, 1)
+    assert list(found.runs["arm"]) == [3]
+    record_property("seen", f"{counts.failed} of 3 failed, {counts.diverged} of them diverged")
 
 
 def test_medians_over_runs_leave_the_unfinished_out_and_say_so(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from harness.options import (
     Debug,
     DryRun,
     EventsOption,
+    Explain,
     Figures,
     ForecastFrom,
     Logs,
@@ -26,6 +27,7 @@ from harness.options import (
     OnFailure,
     OnFailureOption,
     Overrides,
+    PoolUnlike,
     Results,
     Retries,
     Reveal,
@@ -143,16 +145,12 @@ def fit_entropy_law(
     out: Results = None,
     reward: Annotated[str | None, typer.Option("--reward", help="Column to use as R.")] = None,
     entropy: Annotated[str | None, typer.Option("--entropy", help="Column to use as H.")] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say of each run how its numbers were got.")
-    ] = False,
+    explain: Explain = False,
     figures: Annotated[
         Figures, typer.Option("--figures", help="Above 24 runs, auto draws groups only.")
     ] = Figures.AUTO,
     forecast_from: ForecastFrom = None,
-    pool_unlike: Annotated[
-        bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
-    ] = False,
+    pool_unlike: PoolUnlike = False,
     margin: Margins = None,
     with_unfinished: WithUnfinished = False,
 ) -> None:

@@ -43,7 +43,7 @@ class Identity:
     exit_code: int | None = None
     last_step: int = 0
     unreadable: str | None = None
-    """Why run.json cannot be read, where it is there."""
+    """Why run.json cannot be read, where it is there and does not say done all the same."""
 
     @property
     def has_record(self) -> bool:
@@ -87,7 +87,7 @@ def read(folder: Path | None) -> Identity:
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()
-        why = str(error) if there else None
+        why = str(error) if there and not _says_done(run) else None
         return Identity(config, ours=ours, card=_card(folder), unreadable=why)
     measured = status.measurement if isinstance(status.measurement, dict) else {}
     return Identity(
@@ -102,6 +102,13 @@ def read(folder: Path | None) -> Identity:
         status.exit_code,
         status.last_step,
     )
+
+
+def _says_done(run: RunFolder) -> bool:
+    """Whether a run.json that is not whole, or of another version, says that much."""
+    with contextlib.suppress(DataError, ValueError, LookupError, TypeError, RecursionError):
+        return bool(json.loads(plain_file.text(run.status))["status"] == "done")
+    return False
 
 
 def _card(folder: Path) -> Mapping[str, Any] | None:

@@ -11,12 +11,10 @@ from typing import Any
 from harness.law import (
     beside,
     breaks,
-    checksums,
     clean,
     forecast,
     gates,
     landmarks,
-    missing,
     onset,
     reading,
     regime,
@@ -24,21 +22,21 @@ from harness.law import (
     rivals,
     signals,
     transfer,
-    unfinished,
     verdict,
 )
 from harness.law import choice as choices
+from harness.law import standing as standings
 from harness.law.choice import EVALUATION, Choice
 from harness.law.clean import FEWEST_POINTS, Cleaned
 from harness.law.discover import Found
 from harness.law.estimate import LeastSquares, Line
 from harness.law.gates import Fitted
 from harness.law.identity import Identity
-from harness.law.missing import Missing
 from harness.law.onset import Course
 from harness.law.reading import ReadError, Table
 from harness.law.replicates import Replicate
-from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries, Unfinished
+from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
+from harness.law.standing import Standing
 from harness.law.verdict import Verdict
 
 
@@ -62,29 +60,16 @@ class _Log:
     course: Course | None
 
 
-@dataclass(frozen=True)
-class _Standing:
-    """What a run says of its end, and what of its rows is not there any more."""
-
-    unfinished: Unfinished | None
-    checksums: str | None = None
-    lost: Missing = missing.NOTHING
-
-    @property
-    def dropped(self) -> dict[str, int]:
-        return {missing.REASON: self.lost.count} if self.lost.count else {}
-
-
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
-        return _failed(run, run.problem, {}, _Standing(unfinished.of(who, 0)))
+        return _failed(run, run.problem, {}, standings.without_rows(who))
     try:
         wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
     except ReadError as error:
-        return _failed(run, error.problem, {}, _Standing(unfinished.of(who, 0)))
-    standing = _standing(table, who)
+        return _failed(run, error.problem, {}, standings.without_rows(who))
+    standing = standings.of(table, who)
     try:
         chosen = choices.choose(table, choice, who.ours)
     except ReadError as error:
@@ -98,13 +83,6 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     result = _result(run, who, log, cleaned, choice, standing)
     replicate = replicates.of(table, chosen, cleaned)
     return Analysed(result, _series(run, who, cleaned), replicate)
-
-
-def _standing(table: Table, who: Identity) -> _Standing:
-    ended = unfinished.of(who, missing.last_step(table))
-    held = table.checksums if who.ours or table.checksums != checksums.NONE else None
-    lost = missing.rows(table, who.last_step) if who.has_record else missing.NOTHING
-    return _Standing(ended, held, lost)
 
 
 def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
@@ -124,7 +102,7 @@ def _of_first_row(table: Table, name: str) -> str:
 
 
 def _failed(
-    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: _Standing
+    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Standing
 ) -> Analysed:
     result = RunResult(run.run, "error", problem, 0, dict(dropped))
     told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
@@ -132,7 +110,7 @@ def _failed(
 
 
 def _result(
-    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: _Standing
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Standing
 ) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
@@ -174,14 +152,13 @@ def _result(
     )
 
 
-def _dropped_at(run: Found, cleaned: Cleaned, standing: _Standing) -> dict[str, list[str]]:
+def _dropped_at(run: Found, cleaned: Cleaned, standing: Standing) -> dict[str, list[str]]:
     """By line, or where there is none, by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]
         for reason, numbers in cleaned.first_lines.items()
     }
-    steps = [f"{run.metrics}: step {n}" for n in standing.lost.first]
-    return lines | ({missing.REASON: steps} if steps else {})
+    return lines | standing.dropped_at(run.metrics)
 
 
 def _against_others(cleaned: Cleaned, choice: Choice) -> dict[str, Any]:

@@ -6,15 +6,29 @@ Only run.json tells: of other programs' logs, and of a run that has lost it, not
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import DivergedError
 from harness.law.identity import Identity
-from harness.law.results import Unfinished
 from harness.records.sweep import LedgerRow
 
 REPLAYED = "a recomputed row must equal the one on disk"
 """Such a run ends with the exit code of one that diverged; its numbers did not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """How a run stands that is not done, or is and has lost its last rows."""
+
+    status: str | None
+    """As in run.json; None where that cannot be read."""
+    reason: str | None
+    exit_code: int | None
+    last_step: int
+    """Of its last row."""
+    steps: int | None
+    """Planned, where its config says."""
 
 
 def of(who: Identity, last_row: int | None) -> Unfinished | None:

@@ -21,6 +21,7 @@ from harness.options import (
     Debug,
     DryRun,
     EventsOption,
+    Explain,
     Figures,
     ForecastFrom,
     Logs,
@@ -28,10 +29,12 @@ from harness.options import (
     OnFailure,
     OnFailureOption,
     Overrides,
+    PoolUnlike,
     Results,
     Retries,
     Reveal,
     RunOrSweep,
+    WithUnfinished,
 )
 
 app = typer.Typer(
@@ -144,17 +147,14 @@ def fit_entropy_law(
     out: Results = None,
     reward: Annotated[str | None, typer.Option("--reward", help="Column to use as R.")] = None,
     entropy: Annotated[str | None, typer.Option("--entropy", help="Column to use as H.")] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Say of each run how its numbers were got.")
-    ] = False,
+    explain: Explain = False,
     figures: Annotated[
         Figures, typer.Option("--figures", help="Above 24 runs, auto draws groups only.")
     ] = Figures.AUTO,
     forecast_from: ForecastFrom = None,
-    pool_unlike: Annotated[
-        bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
-    ] = False,
+    pool_unlike: PoolUnlike = False,
     margin: Margins = None,
+    with_unfinished: WithUnfinished = False,
 ) -> None:
     """Fit the law R = -a exp(H) + b.
 
@@ -172,7 +172,7 @@ def fit_entropy_law(
 
         wanted = fitting.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
-            tuple(margin or ()),
+            tuple(margin or ()), with_unfinished,
         )  # fmt: skip
         raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 

@@ -34,6 +34,8 @@ class Wanted:
     forecast_from: float | None = None
     margins: tuple[str, ...] = ()
     """QUANTITY=VALUE: how small a difference between groups counts as none."""
+    with_unfinished: bool = False
+    """Whether runs that have not come to their end are in means and contrasts too."""
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
@@ -57,6 +59,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         pool_unlike=wanted.pool_unlike,
         pool=pool,
         margins=margins,
+        with_unfinished=wanted.with_unfinished,
     )
     code = _exit_code(found)
     if code == DataError.exit_code:

@@ -62,6 +62,15 @@ Margins = Annotated[
     list[str] | None,
     typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
 ]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Say of each run how its numbers were got.")
+]
+PoolUnlike = Annotated[
+    bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
+]
+WithUnfinished = Annotated[
+    bool, typer.Option("--with-unfinished", help="Pool runs that have not come to their end.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]
 

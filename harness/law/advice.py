@@ -59,7 +59,7 @@ def _of_contrasts(analysis: Analysis) -> list[str]:
     """What gives more points to the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
-        (contrast["on"], _trainer(runs[group.runs[0]], "eval_every"))
+        (contrast["on"], _trainer(runs[group.every[0]], "eval_every"))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)

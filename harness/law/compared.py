@@ -36,14 +36,15 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
             "on": column,
             "shared_range": slopes is not None,
             "seeds": [
-                _seed(member, *numbers)
-                for member, *numbers in zip(side.members, *values, strict=True)
+                *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
+                *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
             ],
             "onset": groups.over_seeds(
-                _onset(side.members, onsets[order] if onsets else None), side.seeds
+                _onset(side.onset_members, onsets[order] if onsets else None),
+                [member.identity.seed for member in side.onset_members],
             ),
             **{
-                name: groups.over_seeds(_mean(name, given), side.seeds)
+                name: groups.over_seeds(_mean(name, given, len(side.diverged)), side.seeds)
                 for name, given in zip(OWN_ERROR, values, strict=True)
             },
         }
@@ -59,7 +60,8 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
 
     None where some group with a signal is left without seeds enough for an interval.
     """
-    with_signal = [side for side in sides if not side.null_control] or list(sides)
+    some = [side for side in sides if side.members]
+    with_signal = [side for side in some if not side.null_control] or some
     values = quantities.slopes(sides, footing, range_of=with_signal)
     if values is None:
         return None
@@ -82,9 +84,10 @@ def _seed(member: Member, *values: Interval | None) -> dict[str, Any]:
     }
 
 
-def _mean(quantity: str, given: Sequence[Interval | None]) -> Pooled:
-    """As quantities.samples() takes them."""
-    return groups.alike(given) if quantity in quantities.ALIKE else groups.weighed(given)
+def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:
+    """As quantities.samples() takes them; of runs that diverged it is not known."""
+    told = [*given, *[None] * diverged]
+    return groups.alike(told) if quantity in quantities.ALIKE else groups.weighed(told)
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:

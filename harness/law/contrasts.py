@@ -59,7 +59,7 @@ def contrasted(
         said.setdefault(row.pair.later.place, []).append(_json(row, comparisons))
     seeds = compared.by_place(sides)
     return tuple(
-        replace(group, contrasts=said.get(place, []), compared=seeds[place])
+        replace(group, contrasts=said.get(place, []), compared=seeds.get(place))
         for place, group in enumerate(groups)
     )
 

@@ -17,6 +17,8 @@ NEVER_ENTERED = {"checkpoints", "conversations"}
 RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
 """Beside these a folder is not expected to hold a run."""
+OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
+"""What is read of a run."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,14 @@ class Discovery:
 
 
 class _Walk:
-    """One walk from a named path: remembers the folders seen, so that a loop of links ends."""
+    """One walk from a named path: remembers the folders seen, so that a loop of links ends.
 
-    def __init__(self) -> None:
+    No link leads it out of that path: what lies elsewhere was not asked for, and may be a disk.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.real_root = os.path.realpath(root)
         self.seen: set[tuple[int, int]] = set()
         self.skipped: list[dict[str, str]] = []
 
@@ -60,7 +67,9 @@ class _Walk:
         try:
             if not self._first_visit(folder):
                 return
-            names = {entry.name: is_folder(entry) for entry in os.scandir(folder)}
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            out = {entry.name: to for entry in entries if (to := self._leads_to(entry)) is not None}
+            names = {e.name: is_folder(e) for e in entries}
         except OSError as error:
             message = f"{folder}: cannot be listed: {error.strerror or error}"
             yield Found(str(folder), None, None, ReadProblem("unreadable", message))
@@ -69,14 +78,30 @@ class _Walk:
         if is_run and RESULTS in names and depth > 0:
             self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
             return
-        inner = [folder / n for n in sorted(names, key=_counted) if names[n] and _entered(n)]
-        if is_run:
+        unread = [name for name in out if names[name] and _entered(name)]
+        unread += [name for name in out if is_run and name in OF_A_RUN]
+        self.skipped += [self._left_out(folder / name, out[name]) for name in unread]
+        inside = [name for name in names if names[name] and _entered(name) and name not in out]
+        if is_run and not OF_A_RUN & out.keys():  # half a run says nothing
             yield _folder_run(folder)
         elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
             message = f"{folder}: a run holds run.json or metrics.jsonl; this folder holds neither"
-            yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
-        for path in inner:
-            yield from self.below(path, depth + 1, in_run or is_run)
+            if not unread:
+                yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
+        for name in sorted(inside, key=_counted):
+            yield from self.below(folder / name, depth + 1, in_run or is_run)
+
+    def _leads_to(self, entry: os.DirEntry[str]) -> str | None:
+        """Where a link leads that leads out of the named path; None of anything else."""
+        if not entry.is_symlink():
+            return None
+        target = os.path.realpath(entry.path)
+        inside = os.path.commonpath([target, self.real_root]) == self.real_root
+        return None if inside else target
+
+    def _left_out(self, path: Path, target: str) -> dict[str, str]:
+        reason = f"a link that leads out of {self.root}, to {target}"
+        return {"path": str(path), "reason": f"{reason}; name it directly to include it"}
 
     def _first_visit(self, folder: Path) -> bool:
         status = folder.stat()
@@ -92,7 +117,7 @@ def discover(paths: Sequence[Path]) -> Discovery:
     runs: dict[str, Found] = {}
     skipped: dict[str, dict[str, str]] = {}
     for path in paths:
-        walk = _Walk()
+        walk = _Walk(path)
         for found in walk.named(path):
             runs.setdefault(os.path.realpath(found.run), found)
         skipped |= {entry["path"]: entry for entry in walk.skipped}

@@ -2,7 +2,7 @@
 
 It answers only where the tolerant reader would give the same, and else gives up: at a byte that
 is not ASCII, a last line without its end, a value that is no number, a blank line, an infinity
-(which pyarrow also takes in spellings that are not JSON's).
+(which pyarrow also takes in spellings that are not JSON's), a checksum that does not fit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +18,12 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
+from harness.law import checksums, values
 from harness.law import table as tables
-from harness.law import values
 from harness.law.importers import csv_text
 from harness.law.results import Floats
 from harness.law.values import Codes
+from harness.records import row_checksum
 
 INFINITE = values.FAULTS.index("infinite")
 
@@ -34,6 +35,8 @@ class Columns:
     values: Mapping[str, Floats]
     faults: Mapping[str, Codes]
     names: tuple[str, ...]
+    checksums: str | None = None
+    """checksums.ALL, SOME or NONE; None of CSV."""
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
@@ -47,17 +50,22 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
         return None
     first = 2 if is_csv else 1
     lines = np.arange(first, len(found.values["step"]) + first)
-    return tables.Table(path, lines, found.values, found.faults, found.names, {})
+    return tables.Table(
+        path, lines, found.values, found.faults, found.names, {}, checksums=found.checksums
+    )
 
 
 def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     """Of JSON lines; None where only the tolerant reader can tell."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
-    names = _names(data[: data.index(b"\n")])
-    if names is None:
+    names, held = _names(data[: data.index(b"\n")]), checksums.quick(data)
+    if names is None or held is None:
         return None
-    return _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
+    if held != checksums.NONE:
+        names = tuple(name for name in names if name != row_checksum.KEY)
+    found = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
+    return found and replace(found, checksums=held)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:

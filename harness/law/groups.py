@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import numbers, random_effects
+from harness.law import numbers, random_effects, reward_column, unfinished
 from harness.law.identity import Identity
 from harness.law.replicates import Replicate
 from harness.law.results import GroupResult, Interval, Pooled, RunResult
@@ -27,6 +27,22 @@ class Member:
     replicate: Replicate = field(default_factory=Replicate)
     nulls: tuple[Replicate, ...] = ()
     """Its null controls of its own seed."""
+    pooled_on: str | None = None
+    """The reward column of its group, once that is known; "" where its runs share none."""
+
+    @property
+    def column(self) -> str:
+        """The reward column it is compared on."""
+        return str(self.result.reward) if self.pooled_on is None else self.pooled_on
+
+    @property
+    def readable(self) -> bool:
+        """Whether it has numbers: a run that failed before its first row has none."""
+        return self.result.status == "ok"
+
+    @property
+    def diverged(self) -> bool:
+        return unfinished.diverged(self.result.unfinished)
 
 
 @dataclass(frozen=True)
@@ -37,25 +53,41 @@ class Grouping:
     skipped: tuple[dict[str, str], ...]
 
 
-def group(members: Sequence[Member], pool_unlike: bool) -> Grouping:
+def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
     """Groups in the order of their first run; runs without a config belong to none.
 
     Runs of one config whose measurement cards differ are groups of their own unless
-    `pool_unlike`.
+    `pool_unlike`. Unfinished runs are in no mean unless `with_unfinished`.
     """
     known = [m for m in members if m.identity.config is not None]
     configs = [flat(m.identity.config or {}) for m in known]
-    cards = [{} if pool_unlike else flat(m.identity.measurement, "measurement") for m in known]
+    cards = [{} if pool_unlike else card for card in _cards(known, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = _telling(axes)
     found: dict[str, list[int]] = {}
     for index, values in enumerate(axes):
         found.setdefault(_text(values), []).append(index)
     groups = tuple(
-        _pool({n: axes[where[0]].get(n) for n in names}, [known[i].result for i in where])
+        _pool({n: axes[where[0]].get(n) for n in names}, [known[i] for i in where], with_unfinished)
         for where in found.values()
     )
     return Grouping(groups, _kept_apart(known, configs, cards))
+
+
+def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: bool) -> list[Axes]:
+    """The measurement card of each; the first of its config for one that has none and is in no
+    mean, such as a run that ended before it had begun.
+    """
+    own = [flat(m.identity.measurement, "measurement") for m in members]
+    first: dict[str, Axes] = {}
+    counted = [counts(member, with_unfinished) for member in members]
+    for config, card, counts_too in zip(configs, own, counted, strict=True):
+        if counts_too:
+            first.setdefault(_text(config), card)
+    return [
+        card if card or counts_too else first.get(_text(config), {})
+        for config, card, counts_too in zip(configs, own, counted, strict=True)
+    ]
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
@@ -89,19 +121,41 @@ def _telling(axes: Sequence[Axes]) -> list[str]:
     return chosen
 
 
-def _pool(key: Axes, runs: Sequence[RunResult]) -> GroupResult:
-    onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
-    seeds = [run.seed for run in runs]
-    onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
+def counts(member: Member, with_unfinished: bool) -> bool:
+    """Whether a run is in the means of its group."""
+    return member.readable and (with_unfinished or member.result.unfinished is None)
+
+
+def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupResult:
+    runs = [m.result for m in members if counts(m, with_unfinished)]
+    lost = [m.result for m in members if m.diverged and not counts(m, with_unfinished)]
+    column = reward_column.common(runs)
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
-        a=over_seeds(weighed([r.a for r in runs]), seeds),
-        ceiling=over_seeds(weighed([r.ceiling for r in runs]), seeds),
-        onset=over_seeds(onset, seeds),
-        gain=over_seeds(alike([r.gain for r in runs]), seeds),
-        unknown_seeds=unknown(seeds),
+        a=_mean(runs, "a", column, len(lost)),
+        ceiling=_mean(runs, "ceiling", column, len(lost)),
+        gain=_mean(runs, "gain", column, len(lost)),
+        onset=_onset([*runs, *lost]),
+        unknown_seeds=unknown([run.seed for run in runs]),
+        reward=column,
+        why=reward_column.why_none(runs),
+        unfinished=[m.result.run for m in members if m.result.unfinished is not None],
+        diverged=[m.result.run for m in members if m.diverged],
     )
+
+
+def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
+    """Of the runs on one column; of those that diverged it is not known."""
+    given = [*(reward_column.number(run, name, column) for run in runs), *[None] * lost]
+    return over_seeds((alike if name == "gain" else weighed)(given), [run.seed for run in runs])
+
+
+def _onset(runs: Sequence[RunResult]) -> Pooled:
+    """A run that diverged before it had one is censored then, as one is at its end."""
+    onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
+    onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
+    return over_seeds(onset, [run.seed for run in runs])
 
 
 def unknown(seeds: Sequence[int | None]) -> int:

@@ -38,6 +38,17 @@ class Identity:
     """Whether run.json or config.yaml is there: a log of another program has neither."""
     card: Mapping[str, Any] | None = None
     """From the difficulty card of its level, of DIFFICULTY: each {value, low, high}."""
+    reason: str | None = None
+    """As in run.json, and so are the next two."""
+    exit_code: int | None = None
+    last_step: int = 0
+    unreadable: str | None = None
+    """Why run.json cannot be read, where it is there and does not say done all the same."""
+
+    @property
+    def has_record(self) -> bool:
+        """Whether run.json is there, and so the log one of ours: a row for each step."""
+        return self.status is not None or self.unreadable is not None
 
     @property
     def seed(self) -> int | None:
@@ -74,8 +85,10 @@ def read(folder: Path | None) -> Identity:
     try:
         status = folders.read_status(run)
         changed_at = run.status.stat().st_mtime
-    except (DataError, OSError):
-        return Identity(config, ours=ours, card=_card(folder))
+    except (DataError, OSError) as error:
+        there = run.status.exists() or run.status.is_symlink()
+        why = str(error) if there and not _says_done(run) else None
+        return Identity(config, ours=ours, card=_card(folder), unreadable=why)
     measured = status.measurement if isinstance(status.measurement, dict) else {}
     return Identity(
         config,
@@ -85,11 +98,23 @@ def read(folder: Path | None) -> Identity:
         changed_at,
         ours,
         _card(folder),
+        status.reason,
+        status.exit_code,
+        status.last_step,
     )
 
 
+def _says_done(run: RunFolder) -> bool:
+    """Whether a run.json that is not whole, or of another version, says that much."""
+    with contextlib.suppress(DataError, ValueError, LookupError, TypeError, RecursionError):
+        return bool(json.loads(plain_file.text(run.status))["status"] == "done")
+    return False
+
+
 def _card(folder: Path) -> Mapping[str, Any] | None:
-    """What cards.json of the run's sweep says of its level."""
+    """What cards.json of the run's sweep says of its level; a link may lead anywhere."""
+    if (folder.parent / CARDS).is_symlink():
+        return None
     with contextlib.suppress(
         DataError, OSError, ValueError, LookupError, TypeError, RecursionError
     ):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import claims, groups, quantities, random_effects, scales
+from harness.law import claims, groups, quantities, random_effects, reward_column, scales
 from harness.law.clean import FEWEST_POINTS
 from harness.law.pairs import Pair, Side
 from harness.law.quantities import Footing
@@ -19,6 +19,7 @@ TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 TOLD_BY_H_ALONE = ("onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
+NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
 TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
 """So begins the reason where there are too few runs to compare, for want of points or of H."""
 
@@ -69,13 +70,14 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
         return Measured(margin, incomparable=reason)
-    on = None if quantity in TOLD_BY_H_ALONE else column or str(pair.later.members[0].result.reward)
-    lacking = _no_replicates(pair)
+    column = column or scales.own(pair.sides)
+    on = None if quantity in TOLD_BY_H_ALONE else column
+    lacking = _no_replicates(pair, quantity)
     if lacking is not None:
         return _without_replicates(pair, quantity, margin, on, lacking)
     found = _samples(pair.sides, quantity, Footing(column))
     if found is None:
-        return Measured(margin, on, **_nothing_to_compare(quantity))
+        return Measured(margin, on, **_nothing_to_compare(pair, quantity))
     later, baseline = found
     seeds = (len(later), len(baseline))
     estimate = random_effects.difference(later, baseline)
@@ -94,8 +96,13 @@ def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bo
     unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
     if unlike:
         return f"measured in different ways: {unlike[0]}"
+    for side in pair.sides:
+        if not side.telling(quantity):
+            return f"no run of {side.name} is finished"
     if column is None and quantity in ("ceiling", "gain"):
         return scales.why_none(pair)
+    if column is None and quantity == "a" and scales.own(pair.sides) is None:
+        return NO_COLUMN
     return None
 
 
@@ -107,15 +114,16 @@ def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
     return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
 
 
-def _no_replicates(pair: Pair) -> str | None:
+def _no_replicates(pair: Pair, quantity: str) -> str | None:
     """Why the runs of a group are no replicates; None where those of both are."""
     for side in pair.sides:
-        if len(side.members) < FEWEST_SEEDS:
+        if len(side.telling(quantity)) < FEWEST_SEEDS:
             return f"a seed is the replicate, steps are not, and {side.name} has one"
     for side in pair.sides:
-        unknown = groups.unknown(side.seeds)
+        told = side.telling(quantity)
+        unknown = groups.unknown([member.identity.seed for member in told])
         if unknown:
-            of = f"{unknown} of {len(side.members)} runs of {side.name}"
+            of = f"{unknown} of {len(told)} runs of {side.name}"
             return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
     return None
 
@@ -130,7 +138,7 @@ def _without_replicates(
     return Measured(
         margin * scale,
         on,
-        (_replicates(pair.later), _replicates(pair.baseline)),
+        (_replicates(pair.later, quantity), _replicates(pair.baseline, quantity)),
         own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
         open=why,
     )
@@ -140,12 +148,18 @@ def _of_runs(pair: Pair, quantity: str) -> list[Any]:
     """What each run says of it by itself."""
     if quantity == "fall":
         return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
-    return [getattr(m.result, quantity) for side in pair.sides for m in side.members]
+    if quantity == "onset":
+        return []
+    return [
+        reward_column.number(m.result, quantity, m.column)
+        for side in pair.sides
+        for m in side.members
+    ]
 
 
-def _replicates(side: Side) -> int:
+def _replicates(side: Side, quantity: str) -> int:
     """At least: all runs without a seed may have the same."""
-    return len(set(side.seeds))
+    return len({member.identity.seed for member in side.telling(quantity)})
 
 
 def _samples(
@@ -161,12 +175,19 @@ def _samples(
     return later, baseline
 
 
-def _nothing_to_compare(quantity: str) -> dict[str, Any]:
+def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
     if quantity == "onset":
-        return {"open": "no run of either collapses in the part that all have done"}
+        said = "no run of either collapses in the part that all have done"
+        return {"open": f"{said}{_until_diverged(pair)}"}
     return {
         "incomparable": "no H in common: there is no stretch of it that every run passes through"
     }
+
+
+def _until_diverged(pair: Pair) -> str:
+    """How little that is, where some run diverged early."""
+    lost = [quantities.reached(m) for side in pair.sides for m in side.diverged]
+    return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
 def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
@@ -187,7 +208,7 @@ def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> flo
 
 def _on_probe(pair: Pair, quantity: str, column: str | None) -> Probe | None:
     """None where H on the frozen prefixes was not measured often enough in every run."""
-    members = [member for side in pair.sides for member in side.members]
+    members = [member for side in pair.sides for member in side.telling(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
     found = _samples(pair.sides, quantity, Footing(column, probe=True))
@@ -223,4 +244,4 @@ def _failure_rate(side: Side) -> float | None:
         if failed is None or not isinstance(asked, int) or asked <= 0:
             return None
         rates.append(failed / asked)
-    return float(np.mean(rates))
+    return float(np.mean(rates)) if rates else None

@@ -7,7 +7,7 @@ nothing. This is the one place where a run's row hangs on another run.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,11 +52,15 @@ def compared(
 
 
 def null_controls(
-    results: Sequence[RunResult], who: Mapping[str, Identity], pool_unlike: bool
+    results: Sequence[RunResult],
+    who: Mapping[str, Identity],
+    pool_unlike: bool,
+    unfinished: Collection[str] = (),
 ) -> dict[str, tuple[RunResult, ...]]:
     """Run path -> its null controls: the one of its seed, else those of all other seeds.
 
-    They must be alike in config and, unless `pool_unlike`, measurement card.
+    They must be alike in config and, unless `pool_unlike`, measurement card. One that is
+    `unfinished` counts for no run that is not.
     """
     fitted = [r for r in results if r.status == "ok" and who[r.run].config is not None]
     nulls: dict[str, list[RunResult]] = {}
@@ -65,7 +69,8 @@ def null_controls(
             nulls.setdefault(_but_for_signal(who[run.run], pool_unlike), []).append(run)
     found = {}
     for run in fitted:
-        alike = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
+        every = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
+        alike = [n for n in every if n.run not in unfinished or run.run in unfinished]
         same_seed = [n for n in alike if who[n.run].seed == who[run.run].seed]
         if alike and not who[run.run].null_control:
             found[run.run] = tuple(same_seed or alike)

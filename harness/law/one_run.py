@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from harness.law import (
     verdict,
 )
 from harness.law import choice as choices
+from harness.law import standing as standings
 from harness.law.choice import EVALUATION, Choice
 from harness.law.clean import FEWEST_POINTS, Cleaned
 from harness.law.discover import Found
@@ -35,6 +36,7 @@ from harness.law.onset import Course
 from harness.law.reading import ReadError, Table
 from harness.law.replicates import Replicate
 from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
+from harness.law.standing import Standing
 from harness.law.verdict import Verdict
 
 
@@ -61,20 +63,25 @@ class _Log:
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
-        return _failed(run, run.problem, {})
+        return _failed(run, run.problem, {}, standings.without_rows(who))
     try:
         wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
+    except ReadError as error:
+        return _failed(run, error.problem, {}, standings.without_rows(who))
+    standing = standings.of(table, who)
+    try:
         chosen = choices.choose(table, choice, who.ours)
     except ReadError as error:
-        return _failed(run, error.problem, {})
+        return _failed(run, error.problem, {}, standing)
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
     course = onset.course(cleaned.steps, cleaned.entropy)
     log = _Log(table, chosen.entropy, chosen.reward, chosen.training, course)
     if len(cleaned.points) == 0:
-        return _failed(run, _nothing_valid(log, cleaned), cleaned.dropped)
-    result = _result(run, who, log, cleaned, choice)
-    replicate = replicates.of(table, chosen.entropy, chosen.reward, cleaned)
+        dropped = {**cleaned.dropped, **standing.dropped}
+        return _failed(run, _nothing_valid(log, cleaned), dropped, standing)
+    result = _result(run, who, log, cleaned, choice, standing)
+    replicate = replicates.of(table, chosen, cleaned)
     return Analysed(result, _series(run, who, cleaned), replicate)
 
 
@@ -94,11 +101,17 @@ def _of_first_row(table: Table, name: str) -> str:
     return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
-def _failed(run: Found, problem: ReadProblem | None, dropped: Mapping[str, int]) -> Analysed:
-    return Analysed(RunResult(run.run, "error", problem, 0, dict(dropped)), None)
+def _failed(
+    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Standing
+) -> Analysed:
+    result = RunResult(run.run, "error", problem, 0, dict(dropped))
+    told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
+    return Analysed(told, None)
 
 
-def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice) -> RunResult:
+def _result(
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Standing
+) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
     fitted = gates.fit(points)
@@ -113,7 +126,7 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         status="ok",
         error=None,
         n_valid=len(points),
-        dropped=dict(cleaned.dropped),
+        dropped={**cleaned.dropped, **standing.dropped},
         reward=log.reward,
         entropy=log.entropy,
         **_numbers(fitted, judged),
@@ -129,15 +142,23 @@ def _result(run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choi
         difficulty=who.card,
         gain=won,
         until_onset=_law_of(before) if before else None,
-        dropped_at={
-            reason: [f"{run.metrics}:{n}" for n in lines]
-            for reason, lines in cleaned.first_lines.items()
-        },
+        dropped_at=_dropped_at(run, cleaned, standing),
         silent_share=silent,
         transfer=transfer.of(log.table),
         same_batch=log.reward == log.training,
+        unfinished=standing.unfinished,
+        checksums=standing.checksums,
         **signals.fields(log.table, cleaned, found, before or fitted),
     )
+
+
+def _dropped_at(run: Found, cleaned: Cleaned, standing: Standing) -> dict[str, list[str]]:
+    """By line, or where there is none, by step."""
+    lines = {
+        reason: [f"{run.metrics}:{n}" for n in numbers]
+        for reason, numbers in cleaned.first_lines.items()
+    }
+    return lines | standing.dropped_at(run.metrics)
 
 
 def _against_others(cleaned: Cleaned, choice: Choice) -> dict[str, Any]:
@@ -191,7 +212,9 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
             judged = verdict.judge(fitted, found, log.course, intervened)
             numbers = _plain(_numbers(fitted, judged))
             same_batch = column == log.training
-            fits[column] = {"n_valid": len(points), **numbers, "same_batch": same_batch}
+            gain = _plain({"gain": regime.gain(points)})
+            law = {"n_valid": len(points), **numbers, "same_batch": same_batch}
+            fits[column] = law | gain
     return fits
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 from harness.config import LEVELS
 from harness.law import groups as grouping
 from harness.law.groups import Member
+from harness.law.identity import Identity
 from harness.law.replicates import COMMON
 from harness.law.results import GroupResult
 
@@ -27,6 +28,9 @@ class Side:
     """Among the groups of the analysis."""
     key: Mapping[str, Any]
     members: tuple[Member, ...]
+    """Those that are in its means."""
+    diverged: tuple[Member, ...]
+    """Others of it that diverged: they tell of an onset, or that there was none until then."""
     config: Mapping[str, Any]
     """Dotted key -> value, without the seed."""
     card: Mapping[str, Any]
@@ -37,12 +41,25 @@ class Side:
         return ", ".join(f"{axis}={value}" for axis, value in self.key.items()) or "all runs"
 
     @property
+    def onset_members(self) -> tuple[Member, ...]:
+        """Those whose onset is known, or to be later than their last step."""
+        return self.members + self.diverged
+
+    def telling(self, quantity: str) -> tuple[Member, ...]:
+        """The runs that say something of `quantity`."""
+        return self.onset_members if quantity == "onset" else self.members
+
+    @property
     def seeds(self) -> list[int | None]:
         return [member.identity.seed for member in self.members]
 
     @property
+    def first(self) -> Identity:
+        return self.onset_members[0].identity
+
+    @property
     def null_control(self) -> bool:
-        return self.members[0].identity.null_control
+        return self.first.null_control
 
 
 @dataclass(frozen=True)
@@ -60,14 +77,21 @@ class Pair:
 
 
 def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side]:
-    """From the lowest level up, groups without one in their own order."""
+    """From the lowest level up, groups without one in their own order; none without a run that
+    tells of something.
+    """
     of = {member.result.run: member for member in members}
     found = []
     for place, group in enumerate(groups):
-        inside = tuple(of[run] for run in group.runs)
-        who = inside[0].identity
+        column = group.reward or ""
+        inside = tuple(replace(of[run], pooled_on=column) for run in group.runs)
+        others = (of[run] for run in group.diverged if run not in group.runs)
+        lost = tuple(member for member in others if member.readable)
+        if not inside + lost:
+            continue
+        who = (inside + lost)[0].identity
         config, card = grouping.flat(who.config or {}), grouping.flat(who.measurement)
-        found.append(Side(place, group.key, inside, config, card))
+        found.append(Side(place, group.key, inside, lost, config, card))
     return sorted(found, key=lambda side: (_rank(side), side.place))
 
 
@@ -118,5 +142,5 @@ def _root(axis: str) -> str:
 
 
 def _rank(side: Side) -> int:
-    level = side.members[0].identity.level
+    level = side.first.level
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)

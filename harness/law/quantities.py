@@ -32,12 +32,12 @@ class Footing:
     """What the numbers of all compared runs are taken on."""
 
     column: str | None
-    """The reward column; None: each run's own."""
+    """The reward column; None: that of each run's group."""
     probe: bool = False
     """H on the frozen prefixes instead of the states visited."""
 
     def column_of(self, member: Member) -> str:
-        return self.column or str(member.result.reward)
+        return self.column or member.column
 
     def points(self, member: Member) -> Points | None:
         return member.replicate.points_on(self.column_of(member), self.probe)
@@ -70,7 +70,8 @@ def slopes(
     """
     points = [[footing.points(m) for m in group.members] for group in groups]
     settling = [footing.points(m) for group in range_of or groups for m in group.members]
-    within = shared_range.shared([p for p in settling if p is not None])
+    known = [p for p in settling if p is not None]
+    within = shared_range.shared(known) if known else None
     if within is None:
         return None
     return [
@@ -142,17 +143,23 @@ def onsets(groups: Sequence[Side], footing: Footing) -> list[Sample] | None:
     """Each run's onset as a share of the run, within the first part that all of them reached.
 
     A run without an onset there counts with the whole of it: censored, not dropped. So the means
-    are of the smaller of onset and horizon, which every run tells. None if no run has an onset.
+    are of the smaller of onset and horizon, which every run tells. One that diverged tells of the
+    part it did, or where it had its onset by then, of all. None if no run has an onset.
     """
-    members = [m for group in groups for m in group.members]
-    horizon = min(reached(m) for m in members)
-    shares = [[_share_of(m, footing.onset(m)) for m in group.members] for group in groups]
+    shares = [[_share_of(m, footing.onset(m)) for m in g.onset_members] for g in groups]
+    horizon = _horizon(groups, footing)
     if not any(s is not None and s < horizon for of_group in shares for s in of_group):
         return None
     return [
         unweighted([horizon if s is None else min(s, horizon) for s in of_group])
         for of_group in shares
     ]
+
+
+def _horizon(groups: Sequence[Side], footing: Footing) -> float:
+    whole = [reached(m) for group in groups for m in group.members]
+    lost = [reached(m) for g in groups for m in g.diverged if footing.onset(m) is None]
+    return min([*whole, *lost], default=1.0)
 
 
 def onset_share(member: Member) -> float | None:

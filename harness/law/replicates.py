@@ -9,6 +9,7 @@ import numpy as np
 
 from harness.law import clean, gates, onset
 from harness.law.beside import NOT_HELD, Trace
+from harness.law.choice import EVALUATION, Chosen
 from harness.law.clean import Cleaned, Points
 from harness.law.gates import Fitted
 from harness.law.onset import Course
@@ -65,9 +66,11 @@ class Replicate:
         return self._laws.get((column, probe))
 
 
-def of(table: Table, entropy: str, reward: str, headline: Cleaned) -> Replicate:
-    """The replicate of a run whose verdict is about `entropy` and `reward`."""
-    held = [c for c in dict.fromkeys((reward, *COMMON)) if c in table.names]
+def of(table: Table, chosen: Chosen, headline: Cleaned) -> Replicate:
+    """The replicate of a run whose verdict is about the columns `chosen`."""
+    entropy, reward = chosen.entropy, chosen.reward
+    others = (EVALUATION, chosen.training, *COMMON)
+    held = [c for c in dict.fromkeys((reward, *others)) if c in table.names]
     probed = {c: clean.clean(table, PROBE, c) for c in held} if PROBE in table.names else {}
     points = {c: clean.clean(table, entropy, c).points for c in held if c != reward}
     return Replicate(

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.law.unfinished import Unfinished
+
 SCHEMA = 1
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
@@ -58,7 +60,7 @@ class Onset:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One run of law.json (docs/law.md); of a failed one, None after `dropped`."""
+    """One run of law.json (docs/law.md); of a failed one, None from `dropped` to `transfer`."""
 
     run: str
     status: str
@@ -128,6 +130,10 @@ class RunResult:
     each {value, low, high}; None without cards.json."""
     transfer: Mapping[str, Mapping[str, float]] | None = None
     """Named level -> eval/LEVEL/reward at the first evaluation (start) and at the last (end)."""
+    unfinished: Unfinished | None = None
+    """None of a run that is done, and where no run.json says how it stands."""
+    checksums: str | None = None
+    """all, some or none of its rows have one; None of other programs' logs."""
 
     def to_json(self) -> dict[str, Any]:
         values: dict[str, Any] = _plain(self)
@@ -164,6 +170,25 @@ class GroupResult:
     unknown_seeds: int = 0
     """Of several runs, those whose seed is not known: they may be repeats, so no mean has an
     interval."""
+    reward: str | None = None
+    """The column that a, ceiling and gain are of; None where the runs share none."""
+    why: str | None = None
+    """Why there is no mean of a, ceiling and gain, where there is none."""
+    unfinished: Sequence[str] = ()
+    """Runs that are not done; not in `runs`, and in no mean, unless they were asked for."""
+    diverged: Sequence[str] = ()
+    """Of these, those that diverged: censored in a, ceiling, gain, and in onset but for those that
+    had one before."""
+
+    @property
+    def every(self) -> list[str]:
+        """Its runs, also those that are in no mean."""
+        return list(dict.fromkeys((*self.runs, *self.unfinished)))
+
+    @property
+    def left_out(self) -> list[str]:
+        """Its runs that are in no mean."""
+        return [run for run in self.unfinished if run not in self.runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +219,11 @@ class Analysis:
     """Keys path and reason."""
     series: Mapping[str, RunSeries] = field(default_factory=dict)
     """Run path -> its points; only runs with status ok."""
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """Unfinished runs that are in no mean."""
+        return frozenset(run for group in self.groups for run in group.left_out)
 
     def to_json(self) -> dict[str, Any]:
         return {

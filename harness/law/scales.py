@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from harness.law.choice import EVALUATION, TRAINING
 from harness.law.clean import FEWEST_POINTS
 from harness.law.groups import Member
 from harness.law.pairs import Pair, Side, axes, moves_scale
 from harness.law.replicates import COMMON
 
+OWN = (EVALUATION, TRAINING)
+"""What runs may have been fitted on, the better one first."""
 APART = "different scales: each on its own users' reward"
 
 
@@ -18,8 +21,7 @@ def column_for(sides: Sequence[Side]) -> str | None:
     None where every common evaluation has too few points in some run.
     """
     members = [member for side in sides for member in side.members]
-    headlines = {member.result.reward for member in members}
-    headline = headlines.pop() if len(headlines) == 1 else None
+    headline = own(sides)
     apart = [axes(sides[0], side) for side in sides[1:]]
     if headline and not any(moves_scale(a, headline) for a in apart):
         return headline
@@ -28,6 +30,18 @@ def column_for(sides: Sequence[Side]) -> str | None:
         if all(enough) and not any(moves_scale(a, column) for a in apart):
             return column
     return None
+
+
+def own(sides: Sequence[Side]) -> str | None:
+    """The column of the groups' own means; where those differ, one that every run has points
+    enough of. None where there is none.
+    """
+    members = [member for side in sides for member in side.members]
+    columns = {member.column for member in members}
+    if len(columns) == 1:
+        return columns.pop() or None
+    shared = [c for c in OWN if all(_points(m, c) >= FEWEST_POINTS for m in members)]
+    return shared[0] if members and shared else None
 
 
 def why_none(pair: Pair) -> str:

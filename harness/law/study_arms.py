@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law import link_values
+from harness.law import link_values, unfinished
 from harness.law.groups import Member
 from harness.law.links import Observed
 from harness.records.study import EVALUATION, Link, Stated, StudyRecord
@@ -27,6 +27,8 @@ class Counts:
     """Whose remedy acted upon no token; kept out."""
     starved: int
     """Of those that count: most groups taught nothing, H was kept and nothing was gained."""
+    diverged: int = 0
+    """Of those that failed: training itself came to what is no number."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,18 @@ def finished(ledger: Sweep) -> list[Path]:
     return [Path(str(row.dir)) for row in ledger.runs if row.status == "done"]
 
 
-def arms(record: StudyRecord, stated: Stated, members: Sequence[Member]) -> Arms:
-    """`members`: of `finished`, as law.analysis has read them."""
+def diverged(ledger: Sweep) -> frozenset[str]:
+    """The names of the runs that did."""
+    return frozenset(row.name for row in ledger.runs if unfinished.diverged(row))
+
+
+def arms(
+    record: StudyRecord,
+    stated: Stated,
+    members: Sequence[Member],
+    diverged: Collection[str] = (),
+) -> Arms:
+    """`members`: of `finished`, as law.analysis has read them; `diverged`: names of runs."""
     known = {Path(member.result.run).name: member for member in members}
     runs: dict[str, Runs] = {}
     counts: dict[str, Counts] = {}
@@ -58,6 +70,7 @@ def arms(record: StudyRecord, stated: Stated, members: Sequence[Member]) -> Arms
             failed=len(planned) - len(there),
             inactive=len(there) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
+            diverged=sum(name in diverged for name in planned.values()),
         )
     chosen = {name: highest(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}

@@ -44,6 +44,8 @@ class Table:
     """Lines that are no rows."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Column -> what the first row of the file has there, where that may be no number."""
+    checksums: str | None = None
+    """How many rows have one (checksums.py); None where the format knows none."""
 
 
 def ours(names: Sequence[str]) -> bool:
@@ -80,6 +82,7 @@ def from_rows(path: Path, read: Rows, wanted: Sequence[str]) -> Table:
         tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
         read.damage,
         {column: reprlib.repr(read.rows[0].get(name)) for column, name in named.items()},
+        read.checksums,
     )
     return joined(table) if read.scattered or not ours(names) else table
 

@@ -15,6 +15,7 @@ from harness.law.results import GroupResult
 from harness.report import canvas, table_contrasts
 from harness.report.canvas import Drawing, Limits
 from harness.report.figure_text import label, wrapped
+from harness.report.wording import plural
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling, gain, fall of H and onset over seeds"
@@ -66,6 +67,8 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     shown = min(len(groups), MOST_GROUPS)
     titles = [_title(groups, quantity) for quantity in PANELS]
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
+    out = sum(len(group.left_out) for group in groups)
+    heading += f"; {plural(out, 'unfinished run')} left out" if out else ""
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
     slots = _slots(lines["onset"])

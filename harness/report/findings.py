@@ -16,9 +16,20 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`ceiling 0.81 [0.78, 0.84], law holds`; `ceiling not identified, law undetermined`.
 
     Identified are numbers, what holds is the relation: R may follow exp(H) in so few or so noisy
-    points that where it leads is open.
+    points that where it leads is open. Of several runs those that are left out of means are
+    counted, and nothing is said of them.
     """
-    return f"{_ceiling(analysis, runs)}, {wording.verdicts(runs)}{_noise(runs)}"
+    finished, out = told(analysis, runs)
+    return f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_noise(finished)}{out}"
+
+
+def told(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
+    """The runs a sentence is about; all, where none is finished."""
+    finished = [run for run in runs if run.run not in analysis.left_out]
+    out = len(runs) - len(finished)
+    if not finished:
+        return runs, ", unfinished"
+    return finished, f", {out} unfinished left out" if out else ""
 
 
 def _noise(runs: Sequence[RunResult]) -> str:
@@ -29,8 +40,20 @@ def _noise(runs: Sequence[RunResult]) -> str:
     return ", noise driven" + (f" {wording.in_runs(driven, len(runs))}" if len(runs) > 1 else "")
 
 
-def onset_finding(runs: Sequence[RunResult]) -> str:
+def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
+    finished, out = told(analysis, runs)
+    return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
+
+
+def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:
+    """`, 2 diverged`."""
+    lost = {run for group in analysis.groups for run in group.diverged}
+    count = sum(run.run in lost for run in runs)
+    return f", {count} diverged" if count else ""
+
+
+def _onsets(runs: Sequence[RunResult]) -> str:
     if len(runs) == 1:
         return wording.onset(runs[0].onset)
     onsets = [run.onset for run in runs if run.onset is not None]

@@ -10,6 +10,7 @@ from harness.config import LEVELS
 from harness.law.results import Analysis, RunResult
 
 UNREADABLE = "not read"
+UNFINISHED = ", unfinished"
 
 
 def level_of(analysis: Analysis, run: RunResult) -> str:
@@ -58,7 +59,8 @@ def legends(analysis: Analysis, runs: Sequence[RunResult]) -> dict[str, str]:
     """
     seeds = {r.run: analysis.series[r.run].seed for r in runs}
     points = Counter((level_of(analysis, r), seeds[r.run]) for r in runs)
+    marks = {r.run: UNFINISHED if r.unfinished is not None else "" for r in runs}
     if None not in seeds.values() and max(points.values(), default=0) <= 1:
-        return {run: f"seed {seed}" for run, seed in seeds.items()}
+        return {run: f"seed {seed}{marks[run]}" for run, seed in seeds.items()}
     called = names(analysis)
-    return {r.run: called[r.run] for r in runs}
+    return {r.run: f"{called[r.run]}{marks[r.run]}" for r in runs}

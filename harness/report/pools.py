@@ -71,12 +71,18 @@ class PoolPanel:
 def panels(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
 ) -> tuple[PoolPanel, ...]:
-    """One panel a level, one pool for each group of runs alike in all but the seed."""
+    """One panel a level, one pool for each group of runs alike in all but the seed.
+
+    Runs left out of means are in none; of a level without others nothing is drawn.
+    """
     drawn = [run for run in runs if run.run in analysis.series]
     found: list[PoolPanel] = []
     slots: dict[str, int] = {}
     for level, members in naming.by_level(analysis, drawn).items():
-        groups = _groups(analysis, members)
+        finished = [run for run in members if run.run not in analysis.left_out]
+        if not finished:
+            continue
+        groups = _groups(analysis, finished)
         pools = [
             _pool(analysis, legend, slots.setdefault(legend, len(slots)), group, clock)
             for legend, group in groups.items()
@@ -85,7 +91,7 @@ def panels(
             PoolPanel(
                 level,
                 findings.law_finding(analysis, members),
-                findings.onset_finding(members),
+                findings.onset_finding(analysis, members),
                 tuple(pools),
             )
         )

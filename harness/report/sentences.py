@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.law.results import Analysis, RunResult
+from harness.law.results import Analysis, GroupResult, RunResult
 from harness.report import alternatives, findings, naming, wording
 from harness.report.wording import plural
 
@@ -44,6 +44,23 @@ def unknown_seeds(analysis: Analysis) -> list[str]:
     ]
 
 
+def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
+    """A line for each group that has such runs: how many are in no mean, and which diverged."""
+    return [_unfinished(group, called) for group in analysis.groups if group.unfinished]
+
+
+def _unfinished(group: GroupResult, called: dict[str, str]) -> str:
+    names = ", ".join(called.get(run, run) for run in group.unfinished)
+    whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
+    said = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
+    said += ", left out of every mean" if group.left_out else ", in the means by --with-unfinished"
+    if group.diverged:
+        said += f"; {len(group.diverged)} diverged"
+    if not group.runs:
+        said += "; no run is left, n = 0"
+    return f"{f'{whose}: ' if whose else ''}{said} ({names})"
+
+
 def counts(run: RunResult) -> str:
     """`2 nan, 1 torn last line`."""
     return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())
@@ -58,5 +75,6 @@ def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
 
 
 def _found(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
-    found = [findings.law_finding(analysis, members), findings.onset_finding(members)]
-    return [said for said in [*found, alternatives.against_linear(members)] if said]
+    told, _ = findings.told(analysis, members)
+    found = [findings.law_finding(analysis, members), findings.onset_finding(analysis, members)]
+    return [said for said in [*found, alternatives.against_linear(told)] if said]

@@ -78,13 +78,14 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
         return [Sketch(kind, unread=unread) for kind in (LAW, CURVES, RESIDUALS)]
     compared = drawable(analysis)
     forest = [Sketch(FOREST, groups=tuple(compared))] if compared else []
-    marks = difficulties.marks(analysis, readable)
+    finished = [run for run in readable if run.run not in analysis.left_out]
+    marks = difficulties.marks(analysis, finished)
     forest += [Sketch(DIFFICULTY, marks=marks)] if marks else []
     clock = clocks.of(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return _of_runs(analysis, readable, clock, "") + forest
-    found = _of_groups(analysis, readable, clock) + forest
-    if every_run:
+    found = (_of_groups(analysis, readable, clock) if finished else []) + forest
+    if every_run or not finished:
         for number, page in enumerate(_pages(analysis, readable), 1):
             found += _of_runs(analysis, page, clock, f"_{number}")
     return found

@@ -12,6 +12,7 @@ from rich.text import Text
 from harness.law import claims
 from harness.law.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.quantity_names import STUDY_QUANTITIES
+from harness.law.study_arms import Counts
 from harness.law.study_outcome import Outcome
 from harness.records.study import Link
 from harness.report import wording
@@ -71,7 +72,7 @@ def notes(outcome: Outcome) -> Iterator[str]:
         left_out = [
             f"{count} of {plural(counts.planned, 'run')} {what}"
             for count, what in (
-                (counts.failed, "failed or unfinished"),
+                (counts.failed, f"failed or unfinished{_diverged(counts)}"),
                 (counts.inactive, "with an inactive remedy, kept out"),
             )
             if count
@@ -87,6 +88,10 @@ def notes(outcome: Outcome) -> Iterator[str]:
     for sentence in outcome.changed:
         yield f"changed at some time since the first runs were planned: {sentence}"
     yield f"judged on {seeds(outcome.stated.seeds)}"
+
+
+def _diverged(counts: Counts) -> str:
+    return f", {counts.diverged} of them diverged" if counts.diverged else ""
 
 
 def closing(outcome: Outcome) -> str:

@@ -187,7 +187,7 @@ def _compared(groups: Sequence[GroupResult]) -> int:
 def _of_null_controls(analysis: Analysis) -> int:
     """Pairs of groups that are both null controls."""
     nulls = {run.run for run in analysis.runs if Identity(run.config).null_control}
-    return _pairs(sum(group.runs[0] in nulls for group in analysis.groups))
+    return _pairs(sum(group.every[0] in nulls for group in analysis.groups))
 
 
 def _pairs(groups: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.law.results import Analysis, Interval, Onset, RunResult
-from harness.report import naming, table_csv
+from harness.report import left_out, naming, table_csv
 
 COLUMNS = (
     "run", "level", "seed", "status", "error", "message", "n_valid", "dropped", "reward",
@@ -20,11 +20,12 @@ COLUMNS = (
     "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
     "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
     "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
+    "unfinished", "checksums",
 )  # fmt: skip
 PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
-    "reliability_from_se", "same_batch", "against_linear",
+    "reliability_from_se", "same_batch", "against_linear", "checksums",
 )  # fmt: skip
 FORECAST = {
     "value": "forecast", "low": "forecast_low", "high": "forecast_high",
@@ -46,6 +47,7 @@ def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
         "error": run.error.kind if run.error else None,
         "message": run.error.message if run.error else None,
+        "unfinished": left_out.standing(run) if run.unfinished is not None else None,
         "dropped": sum(run.dropped.values()),
         "reasons": " ".join(run.reasons or ()) or None,
         **_interval("a", run.a),

@@ -16,13 +16,15 @@ COLUMNS = (
     "trained_on",
     "runs",
     *(f"{level}{what}{end}" for level in LEVELS for what in ("", "_gain") for end in BOUNDS),
+    "unfinished",
 )
 
 
 def csv(analysis: Analysis) -> str | None:
     """Mean over seeds of the last evaluation at each level, and of its gain since the first.
 
-    Intervals are t intervals over seeds, empty for one seed. None where no run tells.
+    Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
+    counted. None where no run tells.
     """
     runs = {run.run: run for run in analysis.runs if run.transfer}
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
@@ -38,7 +40,7 @@ def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
         gains = [ends["end"] - ends["start"] for ends in told]
         row |= _cells(level, over_seeds(pooled([ends["end"] for ends in told], 0), seeds))
         row |= _cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
-    return row
+    return row | {"unfinished": len(group.left_out)}
 
 
 def _cells(name: str, given: Pooled) -> dict[str, float | None]:

@@ -12,7 +12,15 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.report import alternatives, beside_law, naming, sentences, table_contrasts, wording
+from harness.report import (
+    alternatives,
+    beside_law,
+    left_out,
+    naming,
+    sentences,
+    table_contrasts,
+    wording,
+)
 from harness.report import explain as explanations
 from harness.terminal import text
 
@@ -41,6 +49,7 @@ def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
         console.print(_table(analysis, fitted, called, console.width))
         _lines(console, FOOTNOTES, "dim")
     _lines(console, sentences.unknown_seeds(analysis))
+    _lines(console, sentences.unfinished(analysis, called))
     for pair, contrasts in table_contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
         console.print(contrasts)
@@ -79,23 +88,38 @@ def _table(
             table.add_row(_stacked(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
         inside = {run.run for run in members}
         for group in analysis.groups:
-            if len(group.runs) > 1 and set(group.runs) <= inside:
+            if _shown(group) and set() < _of_group(group, runs) <= inside:
                 table.add_row(*_group_cells(group), style="dim")
         table.add_section()
     return table
+
+
+def _shown(group: GroupResult) -> bool:
+    """Whether it says more than the row of its only run."""
+    return len(group.runs) > 1 or bool(group.unfinished)
+
+
+def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
+    """Those of the `runs` that belong to it."""
+    return set(group.every) & {run.run for run in runs}
 
 
 def _cells(run: RunResult, name: str) -> list[Text]:
     known = run.identified or {}
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
-        _stacked(name, f"n = {run.n_valid}"),
+        _stacked(name, f"n = {run.n_valid}", *_standing(run)),
         _stacked(*_interval(run.a, known.get("a", False))),
         _stacked(*_interval(run.b, known.get("a", False))),
         _stacked(*_interval(run.ceiling, known.get("ceiling", False))),
         _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
         _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
     ]
+
+
+def _standing(run: RunResult) -> list[str]:
+    """Marks a run that has not come to its end."""
+    return [] if run.unfinished is None else ["unfinished:", left_out.standing(run)]
 
 
 def _driven(run: RunResult) -> list[str]:
@@ -131,16 +155,22 @@ def _group_cells(group: GroupResult) -> list[Text]:
     """A row over the runs of a group: mean and 95% interval under the runs' own columns."""
     onset = _pooled_onset(group.onset)
     without = f"none in {group.onset.censored}" if group.onset.censored else ""
+    diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     told = table_contrasts.key(beside) if beside else ""
     return [
-        _stacked(f"mean of {len(group.runs)}", told, unknown),
+        _stacked(f"mean of {len(group.runs)}", told, unknown, _left_out(len(group.left_out))),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),
-        _stacked(*onset, without),
+        _stacked(*onset, without, diverged),
+        text(group.why or ""),
     ]
+
+
+def _left_out(count: int) -> str:
+    return f"{count} unfinished left out" if count else ""
 
 
 def _interval(given: Interval | None, identified: bool) -> list[str]:

@@ -122,7 +122,7 @@ def panels(
             Panel(
                 level,
                 findings.law_finding(analysis, members),
-                findings.onset_finding(members),
+                findings.onset_finding(analysis, members),
                 tuple(sorted(traces, key=lambda trace: trace.slot)),
             )
         )

@@ -62,7 +62,8 @@ def study(wanted: Wanted) -> int:
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
-    found = study_arms.arms(record, planned.stated, members)
+    lost = study_arms.diverged(ledger)
+    found = study_arms.arms(record, planned.stated, members, lost)
     judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)
     _tell(judged, ledger, code, wanted.as_json)
     return code

@@ -165,4 +165,4 @@ def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
     runs = [made.fitted(f"r/{c}", seed=None, ceiling=c, onset=fall)[0] for c in ceilings]
     analysis = made.analysis([made.fitted("r/0")])
     assert "ceiling 9.50 to 10.50" in findings.law_finding(analysis, runs)
-    assert findings.onset_finding(runs) == "collapse from step 346 in all 3 runs"
+    assert findings.onset_finding(analysis, runs) == "collapse from step 346 in all 3 runs"

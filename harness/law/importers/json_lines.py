@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from harness.law import checksums
 from harness.law.importers import verl_console
 from harness.law.importers.rows import Row, Rows, damaged
+from harness.records import row_checksum
 
 RULE = "must hold one JSON object a line"
+CHECKED = f"{RULE}, as its checksum says it was written"
 
 
 def rows(data: bytes) -> Rows:
-    """The lines that are JSON objects; every other one is damage, blank ones are nothing."""
+    """The lines that are JSON objects; every other one is damage, blank ones are nothing.
+
+    So is an object that is not what its checksum was taken of. The checksum is no column.
+    """
     found: list[Row] = []
     places, malformed = [], []
     lines = data.split(b"\n")
@@ -27,7 +33,31 @@ def rows(data: bytes) -> Rows:
         else:
             malformed.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
-    return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
+    read = Rows(
+        found, places, damaged(malformed, torn), RULE, scattered=False, checksums=checksums.NONE
+    )
+    return _checked(read, lines) if checksums.QUOTED in data else read
+
+
+def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
+    told = checksums.check([lines[number - 1] for number in read.lines])
+    if told.held == checksums.NONE:
+        return read
+    changed = set(told.damaged)
+    kept = [place for place in range(len(read.rows)) if place not in changed]
+    where = {"checksum": [read.lines[place] for place in told.damaged]} if changed else {}
+    return Rows(
+        [_without_checksum(read.rows[place]) for place in kept],
+        [read.lines[place] for place in kept],
+        {**read.damage, **where},
+        CHECKED,
+        scattered=False,
+        checksums=told.held,
+    )
+
+
+def _without_checksum(row: Row) -> Row:
+    return {name: value for name, value in row.items() if name != row_checksum.KEY}
 
 
 def _value(line: bytes) -> Any:

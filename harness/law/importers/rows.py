@@ -25,6 +25,8 @@ class Rows:
     """What such a file must hold, for the message where it holds none of it."""
     scattered: bool
     """Whether the program spreads one step over several rows."""
+    checksums: str | None = None
+    """How many of the rows have one (law/checksums.py); None where the format knows none."""
 
 
 def damaged(malformed: Sequence[int], torn: int | None) -> Places:

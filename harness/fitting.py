@@ -46,9 +46,9 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_name("--entropy", wanted.entropy)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
-    out = wanted.out or default_out(wanted.paths)
-    _refuse_run(out)
-    outputs.refuse_unwritable(out)
+    default = default_out(wanted.paths)
+    _refuse_run(wanted.out or default)
+    out = outputs.folder(wanted.out, default)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,

@@ -6,11 +6,11 @@ checkpoint whose manifest verifies. At least two are kept, since the newest may 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,18 +33,9 @@ class Checkpoint:
 def publish(root: Path, step: int, fill: Callable[[Path], None]) -> Checkpoint:
     """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once."""
     target = root / f"step-{step:05d}"
-    scratch = root / f".step-{step:05d}.{os.getpid()}.tmp"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
-        try:
-            _write(scratch, step, fill)
-            if target.exists():
-                shutil.rmtree(target)
-            scratch.rename(target)
-        except Exception:
-            shutil.rmtree(scratch, ignore_errors=True)  # on a full disk it stands in the way
-            raise
-        atomic.sync_folder(root)
+        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill))
         _prune(root, step)
     return Checkpoint(step, target)
 
@@ -63,15 +54,10 @@ def newest(root: Path) -> tuple[Checkpoint | None, list[str]]:
 
 def clear(root: Path) -> int:
     """Remove what killed saves have left; how many there were. Only its holder may, of a run."""
-    found = list(root.glob(".step-*.tmp"))
-    for scratch in found:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return len(found)
+    return atomic.clear(root, "step-")
 
 
 def _write(scratch: Path, step: int, fill: Callable[[Path], None]) -> None:
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
     fill(scratch)
     described = _describe(scratch)
     for folder in (path for path in scratch.rglob("*") if path.is_dir()):
@@ -124,5 +110,6 @@ def _prune(root: Path, step: int) -> None:
     found = _all(root)
     kept = [p for p in found if _step(p) <= step][-KEEP:]
     for path in set(found) - set(kept):
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            atomic.remove(path)
     clear(root)

@@ -112,7 +112,7 @@ class RunFolder:
 
 OWN_LEFTOVER = re.compile(
     r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
-    r"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder)\.\d+\.tmp"
+    rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
 """What a start that died before run.json may have left; anything else is somebody's."""
 
@@ -202,9 +202,12 @@ def take(folder: RunFolder) -> int:
 
     Raises StoppedError, naming the holder, if a live process holds it, StorageError.
     """
+    plain_file.refuse_link(folder.path)
     with atomic.storage(folder.path / lock.NAME):
         descriptor = lock.acquire(folder.path, wait_s=0.2)  # somebody may just be asking
     if descriptor is not None:
+        for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
+            atomic.clear(path)  # what killed writers have left
         atomic.write_text(folder.holder, f"{os.getpid()} on {platform.node()}\n")
         return descriptor
     with contextlib.suppress(DataError):

@@ -90,6 +90,10 @@ def default_out(paths: tuple[Path, ...]) -> Path:
 def _refuse_no_name(option: str, column: str | None) -> None:
     if column == "":
         raise ConfigError(f"{option}: must name a column of metrics.jsonl, got {column!r}")
+    try:
+        (column or "").encode()
+    except UnicodeEncodeError as error:  # as Python has bytes that it could not read
+        raise ConfigError(f"{option}: must name a column in UTF-8, got {column!r}") from error
 
 
 def _refuse_no_share(option: str, share: float | None) -> None:

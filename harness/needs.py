@@ -15,6 +15,7 @@ from harness import engines, places
 from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
+from harness.records import cache
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -25,7 +26,8 @@ FOR_TRACKERS = ("accelerate",)
 def check(configs: Iterable[RunConfig]) -> None:
     """Raise ConfigError, with the command that installs it, if something is missing.
 
-    Raises DeviceError where an engine needs a GPU that the run does not ask for.
+    Raises DeviceError where an engine needs a GPU that the run does not ask for, FolderError where
+    a start model could be kept nowhere.
     """
     known = list(configs)
     _check_gpus(known)
@@ -88,6 +90,8 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
             f"{places.install_command('train')}, or choose policy=tabular, which needs neither"
         )
+    if "tiny" in kinds:
+        cache.folder()  # where its start model is kept
     for config in configs:
         _check_attention(config.policy)
         fetch.check(config.policy)

@@ -86,6 +86,8 @@ MEASURED = {
     **{f"sim/failed/{kind}": f"of these, by {kind}" for kind in SIMULATOR_FAULTS},
 }
 """Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
+LONGEST_ROW_BYTES = 65_536
+"""A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
 
 
 def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
@@ -191,7 +193,11 @@ def _ends_of_rows(path: Path, descriptor: int) -> array[int]:
         raise DataError(f"{path}: must be a regular file, and is not")
     ends = array("q", [0])
     with path.open("rb") as file:
-        for step, line in enumerate(file, start=1):
+        lines = iter(lambda: file.readline(LONGEST_ROW_BYTES + 1), b"")
+        for step, line in enumerate(lines, start=1):
+            if len(line) > LONGEST_ROW_BYTES:
+                rule = f"a row must be at most {LONGEST_ROW_BYTES:,} bytes long, and this is longer"
+                raise DataError(f"{path}:{step}: {rule}")
             if not line.endswith(b"\n"):
                 break
             if not line.startswith(f'{{"step": {step}, '.encode()):

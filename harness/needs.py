@@ -15,7 +15,7 @@ from harness import engines, places
 from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
-from harness.records import cache
+from harness.records import cache, temporary
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -27,11 +27,13 @@ def check(configs: Iterable[RunConfig]) -> None:
     """Raise ConfigError, with the command that installs it, if something is missing.
 
     Raises DeviceError where an engine needs a GPU that the run does not ask for, FolderError where
-    a start model could be kept nowhere.
+    a start model could be kept nowhere, StorageError where there is no temporary folder.
     """
     known = list(configs)
     _check_gpus(known)
     _check_policies(known)
+    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in known):
+        temporary.folder()  # for locks of GPUs, and torch asks for one
     _check_trackers({name for config in known for name in config.trainer.report_to})
     for config in {repr((c.simulator, c.difficulty)): c for c in known}.values():
         check_users(config)

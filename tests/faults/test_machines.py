@@ -109,7 +109,15 @@ def test_what_stands_for_no_home_in_a_model_is_2(monkeypatch: pytest.MonkeyPatch
     "a locale without UTF-8, in folders whose names hold the byte 0xff",
     "run, status, resume and law work; JSON stays JSON",
 )
-@pytest.mark.parametrize("locale", [{}, ASCII, LATIN, POSIX], ids=["utf8", "c", "latin1", "posix"])
+@pytest.mark.parametrize(
+    "locale",
+    [
+        pytest.param(ASCII, id="c"),
+        pytest.param({}, id="utf8", marks=pytest.mark.slow),
+        pytest.param(LATIN, id="latin1", marks=pytest.mark.slow),
+        pytest.param(POSIX, id="posix", marks=pytest.mark.slow),
+    ],
+)
 def test_names_and_locales_that_are_not_utf_8(
     locale: dict[str, str], tmp_path: Path, record_property: Seen
 ) -> None:

@@ -144,7 +144,7 @@ def _gpus() -> Finding:
 def _folders() -> Iterator[Finding]:
     another = "run harness in a folder you may write to"
     try:
-        yield _writable("runs folder", ledger.runs_folder(), another)
+        yield _writable("runs folder", ledger.runs_folder().resolve(), another)
     except FolderError as error:
         yield Finding("runs folder", PROBLEM, str(error))
     try:

@@ -35,7 +35,7 @@ def planned(plan: Plan) -> Sweep:
 
 def create(plan: Plan, command: Sequence[str]) -> Sweep:
     """Make the sweep's folder below runs/ with one planned run per point. Raises FolderError."""
-    root = _new_folder(runs_folder())
+    root = _new_folder(runs_folder().resolve())
     rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
         folder.create(RunFolder(root / row.name), point.config)
@@ -140,7 +140,7 @@ def runs_folder() -> Path:
         rule = "must be a folder, since runs are not written behind a link"
         advice = "run harness in another folder, or put a folder in its place"
         raise FolderError(f"{RUNS}: {rule}; got one to {RUNS.readlink()}: {advice}")
-    return RUNS.resolve()
+    return RUNS
 
 
 def _new_folder(parent: Path) -> Path:

@@ -4,7 +4,7 @@
 
 Random kills: -9 a moment after an event that is drawn from those of a run, or before the first.
 Sources must be at rest meanwhile: a worktree of git has its own. Faults: the k-th write, fsync and
-rename of a run's process is met by -9, by ENOSPC or by EIO, for each k up to --calls, with strace
+renameat of a run's process is met by -9, by ENOSPC or by EIO, for each k up to --calls, with strace
 (left out where there is none). Each run is then resumed and must end equal to the one that nothing
 happened to. One run at a time on each core.
 """
@@ -39,7 +39,7 @@ TINY = ("policy=tiny", "trainer.conversations=8", "difficulty.turn_cap=2",
         "trainer.checkpoint_every=2", "trainer.eval_every=1000")  # fmt: skip
 STUCK_S = 600
 MOST_BYTES = 2**20
-CALLS = ("write", "fsync", "rename")
+CALLS = ("write", "fsync", "renameat")
 FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO")
 EXPECTED = (0, 74, -9, 137)
 """Of a run that meets a fault: one that comes after the last row may pass unseen."""

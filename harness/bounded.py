@@ -38,7 +38,7 @@ def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
     return False
 
 
-def write_text(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
+def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
     """`write`, to what `stream` writes to, in its encoding; a stream of memory takes all."""
     try:
         descriptor = None if hasattr(stream, "rich_proxied_file") else stream.fileno()
@@ -55,7 +55,7 @@ def write_text(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
 
 
 class Stream(io.TextIOBase):
-    """The same stream, written to by `write_text`: for a library that takes a stream."""
+    """The same stream, written to by `tell`: for a library that takes a stream."""
 
     def __init__(self, of: TextIO) -> None:
         self._of = of
@@ -65,7 +65,7 @@ class Stream(io.TextIOBase):
         return getattr(self._of, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        write_text(self._of, text)
+        tell(self._of, text)
         return len(text)
 
     def isatty(self) -> bool:

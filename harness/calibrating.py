@@ -21,15 +21,18 @@ from harness.records import plain_file
 from harness.report import table_levels, write_levels
 
 GROUP = "difficulty"
+OUT = Path("calibration")
 
 
-def calibrate(overrides: Sequence[str], out: Path, *, as_json: bool) -> None:
-    """Raises ConfigError for a sweep over anything but the difficulty, StorageError from `out`."""
+def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) -> None:
+    """Results go to the folder `given`, else OUT. Raises ConfigError for a sweep over anything but
+    the difficulty, ConfigError or StorageError for a folder that cannot be written to.
+    """
     plan = launch.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_served(configs[0])
-    outputs.refuse_unwritable(out)
+    out = outputs.folder(given, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: asdict(level) for name, level in named.items()}
     _refuse_another(out, knobs)

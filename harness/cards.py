@@ -22,7 +22,7 @@ from filelock import FileLock
 
 from harness import places, process, run, said, stops
 from harness.config import SCHEMA, RunConfig
-from harness.errors import DataError, HarnessError
+from harness.errors import DataError, FolderError, HarnessError
 from harness.records import atomic, cache, folder, plain_file, sweep
 from harness.records.folder import RunFolder
 
@@ -116,16 +116,31 @@ def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, An
 
 def _card(key: str, config: RunConfig) -> Any:
     """The card of a run's level: from the package or the cache, else measured and kept."""
-    kept = cache.folder() / file_name(key)
-    with atomic.storage(kept):
+    name = file_name(key)
+    shipped = _read(SHIPPED / name)
+    if shipped is not None:
+        return shipped
+    try:
+        kept = cache.folder() / name
+    except FolderError:  # a user without a home keeps nothing
+        return measure(config)
+    lock = kept.with_suffix(".lock")
+    with atomic.storage(lock):
         kept.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(kept.with_suffix(".lock")):  # of two sweeps at once, one measures
-        for path in (SHIPPED / kept.name, kept):
-            with contextlib.suppress(OSError, ValueError):  # none yet, or none that can be read
-                return json.loads(path.read_text(encoding="utf-8"))
-        found = measure(config)
-        atomic.write_json(kept, found)
-        return found
+        plain_file.refuse_link(lock)
+        with FileLock(lock):  # of two sweeps at once, one measures
+            found = _read(kept)
+            if found is None:
+                found = measure(config)
+                atomic.write_json(kept, found)
+    return found
+
+
+def _read(path: Path) -> Any:
+    """The card in `path`; None where there is none yet, or none that can be read."""
+    with contextlib.suppress(DataError, ValueError, RecursionError):
+        return json.loads(plain_file.text(path))
+    return None
 
 
 def file_name(key: str) -> str:

@@ -85,7 +85,7 @@ def sweep(
     from harness import sweep as sweeps
     from harness.trying import IfFailed
 
-    room.check(configs, ledger.RUNS)
+    room.check(configs, ledger.runs_folder())
     needs.tell(sends)
     if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
@@ -181,7 +181,7 @@ def fit_entropy_law(
 def calibrate(
     overrides: Overrides = None,
     as_json: AsJson = False,
-    out: Cards = Path("calibration"),
+    out: Cards = None,
 ) -> None:
     """Measure how demanding levels are.
 

@@ -8,15 +8,14 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from harness.config import RunConfig
 from harness.errors import DeviceError, StoppedError
+from harness.records import atomic, temporary
 
 POLL_S = 0.5
 UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
@@ -28,11 +27,8 @@ class Lease:
 
     visible: str = ""
     """As CUDA_VISIBLE_DEVICES takes them; empty for none."""
-    locks: tuple[IO[str], ...] = ()
-
-    @property
-    def descriptors(self) -> tuple[int, ...]:
-        return tuple(lock.fileno() for lock in self.locks)
+    descriptors: tuple[int, ...] = ()
+    """Of its locks."""
 
 
 def cores() -> int:
@@ -106,7 +102,7 @@ def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[L
     try:
         yield taken
     finally:
-        _close(taken.locks)
+        _close(taken.descriptors)
 
 
 def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
@@ -118,7 +114,7 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
         return Lease()
     names = gpus()
     _check(count, len(names))
-    folder, cards = _folder(), _cards(names)
+    folder, cards = temporary.own("harness-gpus"), _cards(names)
     while not give_up():
         locks = _take_all(folder, cards, count)
         if locks:
@@ -127,14 +123,17 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
     raise StoppedError("stopped while waiting for a free GPU")
 
 
-def _take_all(folder: Path, cards: Mapping[str, str], count: int) -> dict[str, IO[str]]:
+def _take_all(folder: Path, cards: Mapping[str, str], count: int) -> dict[str, int]:
     """The locks of `count` free GPUs by name; of none where fewer are free.
 
     Who waits holds nothing, and one process looks at a time: runs that need several GPUs each
     cannot keep one another from them.
     """
-    free: dict[str, IO[str]] = {}
-    with (folder / "taking.lock").open("a") as looking:
+    free: dict[str, int] = {}
+    with (
+        atomic.storage(folder),
+        os.fdopen(atomic.open_to_append(folder / "taking.lock")) as looking,
+    ):
         fcntl.flock(looking, fcntl.LOCK_EX)
         for name, card in cards.items():
             lock = _lock(folder / f"{card.replace('/', '_')}.lock") if len(free) < count else None
@@ -146,19 +145,19 @@ def _take_all(folder: Path, cards: Mapping[str, str], count: int) -> dict[str, I
     return {}
 
 
-def _lock(path: Path) -> IO[str] | None:
-    file = path.open("a")
+def _lock(path: Path) -> int | None:
+    descriptor = atomic.open_to_append(path)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        file.close()
+        os.close(descriptor)
         return None
-    return file
+    return descriptor
 
 
-def _close(locks: Iterable[IO[str]]) -> None:
-    for lock in locks:
-        lock.close()
+def _close(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 def _cards(names: Iterable[str]) -> dict[str, str]:
@@ -166,15 +165,6 @@ def _cards(names: Iterable[str]) -> dict[str, str]:
     found = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in found}
     return {name: uuids.get(name, name) for name in names}
-
-
-def _folder() -> Path:
-    """Where the locks are. Raises DeviceError if it is somebody else's."""
-    folder = Path(tempfile.gettempdir()) / f"harness-gpus-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise DeviceError(f"{folder}: must be a folder of your own; somebody else has made it")
-    return folder
 
 
 def _quota_cores() -> int | None:

@@ -6,7 +6,6 @@ import importlib.metadata
 import os
 import platform
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from harness import devices, ledger, places
-from harness.errors import EXIT_PARTIAL
+from harness.errors import EXIT_PARTIAL, FolderError, StorageError
+from harness.records import temporary
 
 SCHEMA = 1
 DISTRIBUTION = "empathy-harness"
@@ -142,9 +142,15 @@ def _gpus() -> Finding:
 
 
 def _folders() -> Iterator[Finding]:
-    runs = ledger.RUNS.resolve()
-    yield _writable("runs folder", runs, "run harness in a folder you may write to")
-    yield _writable("temporary folder", Path(tempfile.gettempdir()), "set TMPDIR to another")
+    another = "run harness in a folder you may write to"
+    try:
+        yield _writable("runs folder", ledger.runs_folder().resolve(), another)
+    except FolderError as error:
+        yield Finding("runs folder", PROBLEM, str(error))
+    try:
+        yield _writable("temporary folder", temporary.folder(), "set TMPDIR to another")
+    except StorageError as error:
+        yield Finding("temporary folder", PROBLEM, str(error))
 
 
 def _writable(name: str, path: Path, advice: str) -> Finding:

@@ -89,7 +89,8 @@ def explain(error: BaseException, traceback: bool) -> int:
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError):
-        say(f"{error.filename or 'output'}: {error.strerror or error}")
+        where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
+        say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
     say(f"a bug: {type(error).__name__}: {error}; the same command with --debug shows where")
     return 1

@@ -48,9 +48,9 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     _refuse_no_name("--entropy", wanted.entropy)
     _refuse_no_share("--forecast-from", wanted.forecast_from)
     margins = parse_margins(wanted.margins)
-    out = wanted.out or default_out(wanted.paths)
-    _refuse_run(out)
-    outputs.refuse_unwritable(out)
+    default = default_out(wanted.paths)
+    _refuse_run(wanted.out or default)
+    out = outputs.folder(wanted.out, default)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
@@ -93,6 +93,10 @@ def default_out(paths: tuple[Path, ...]) -> Path:
 def _refuse_no_name(option: str, column: str | None) -> None:
     if column == "":
         raise ConfigError(f"{option}: must name a column of metrics.jsonl, got {column!r}")
+    try:
+        (column or "").encode()
+    except UnicodeEncodeError as error:  # as Python has bytes that it could not read
+        raise ConfigError(f"{option}: must name a column in UTF-8, got {column!r}") from error
 
 
 def _refuse_no_share(option: str, share: float | None) -> None:

@@ -35,7 +35,7 @@ def planned(plan: Plan) -> Sweep:
 
 def create(plan: Plan, command: Sequence[str]) -> Sweep:
     """Make the sweep's folder below runs/ with one planned run per point. Raises FolderError."""
-    root = _new_folder(RUNS.resolve())
+    root = _new_folder(runs_folder().resolve())
     rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
         folder.create(RunFolder(root / row.name), point.config)
@@ -132,6 +132,15 @@ def gone(run: RunFolder) -> DataError:
     rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
     advice = "move the folder away, and a resume of the sweep makes the run again"
     return DataError(f"{run.path}: {rule}; {advice}")
+
+
+def runs_folder() -> Path:
+    """runs/ in the current folder, there or not. Raises FolderError if it is a link."""
+    if RUNS.is_symlink():
+        rule = "must be a folder, since runs are not written behind a link"
+        advice = "run harness in another folder, or put a folder in its place"
+        raise FolderError(f"{RUNS}: {rule}; got one to {RUNS.readlink()}: {advice}")
+    return RUNS
 
 
 def _new_folder(parent: Path) -> Path:

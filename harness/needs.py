@@ -16,6 +16,7 @@ from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.grant import Grant
 from harness.policy import fetch
+from harness.records import cache, temporary
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -29,11 +30,15 @@ def check(
     """What the runs send of the environment, and where; `granted` was typed.
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
-    that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for.
+    that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
+    FolderError where a start model could be kept nowhere, StorageError where there is no temporary
+    folder.
     """
     known = list(configs)
     _check_gpus(known)
     _check_policies(known)
+    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in known):
+        temporary.folder()  # for locks of GPUs, and torch asks for one
     _check_trackers({name for config in known for name in config.trainer.report_to})
     distinct = {repr((c.simulator, c.difficulty)): c for c in known}.values()
     return frozenset().union(*(check_users(config, granted) for config in distinct))
@@ -103,6 +108,8 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
             f"{places.install_command('train')}, or choose policy=tabular, which needs neither"
         )
+    if "tiny" in kinds:
+        cache.folder()  # where its start model is kept
     for config in configs:
         _check_attention(config.policy)
         fetch.check(config.policy)

@@ -51,8 +51,10 @@ Retries = Annotated[
 ]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show what the user takes from a reply.")]
 Cards = Annotated[
-    Path,
-    typer.Option("--out", metavar="PATH", parser=a_path, help="Results folder.", show_default=True),
+    Path | None,
+    typer.Option(
+        "--out", metavar="PATH", parser=a_path, help="Results folder; default calibration/."
+    ),
 ]
 ForecastFrom = Annotated[
     float | None,

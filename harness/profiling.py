@@ -30,7 +30,9 @@ def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> No
     again = next((name for name, n in Counter(p.id for p in found).items() if n > 1), None)
     if again is not None:
         raise ConfigError(f"{out}: id must be found once, got {again!r} again")
-    atomic.write_text(out, "".join(profiles.row(profile) + "\n" for profile in found))
+    atomic.write_text(
+        out.parent.resolve() / out.name, "".join(profiles.row(profile) + "\n" for profile in found)
+    )
     for line in summary(found, str(out)):
         print(visible(line))
 

@@ -20,4 +20,4 @@ def shown(text: str) -> str:
 def say(text: str) -> None:
     """One line on stderr; where nobody reads it any more, or for some seconds, none."""
     if sys.stderr is not None:
-        bounded.write_text(sys.stderr, f"harness: {shown(text)}\n")
+        bounded.tell(sys.stderr, f"harness: {shown(text)}\n")

@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 from harness import process, said
-from harness.errors import EXIT_INTERRUPTED_TWICE
-from harness.records import held
+from harness.errors import EXIT_INTERRUPTED_TWICE, DataError
+from harness.records import atomic, held, plain_file
 from harness.records.folder import RunFolder
 
 NAME = ".stop"
@@ -34,14 +34,15 @@ def no_new_runs(sweep: Path) -> bool:
 def stop_runs(sweep: Path) -> bool:
     """True if running runs are to stop too."""
     try:
-        return (sweep / NAME).read_text() == STOP_RUNS
-    except OSError:
+        return plain_file.text(sweep / NAME) == STOP_RUNS
+    except DataError:
         return False
 
 
 def request(sweep: Path, what: str) -> None:
+    """Ask the sweep for `what`, NO_NEW_RUNS or STOP_RUNS. Raises StorageError."""
     if what == STOP_RUNS or not no_new_runs(sweep):
-        (sweep / NAME).write_text(what)
+        atomic.write_text(sweep / NAME, what, durable=False)
 
 
 def clear(sweep: Path) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from harness import said
 from harness.config import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import config_file, row_checksum, sweep
+from harness.records import atomic, config_file, row_checksum, sweep
 from harness.records.folder import RunFolder
 
 PROJECT = "harness"
@@ -125,9 +125,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
 
 
 def _keep(path: Path, had: Mapping[str, Any]) -> None:
-    scratch = path.with_suffix(".tmp")
-    scratch.write_text(json.dumps(had))
-    scratch.replace(path)
+    atomic.write_text(path, json.dumps(had), durable=False)
 
 
 def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:

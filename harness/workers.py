@@ -46,8 +46,12 @@ def others(processes: int) -> Iterator[Executor | None]:
             yield None
             return
         atexit.register(gc.freeze)
-        with _deaf_children():
-            pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+        try:
+            with _deaf_children():
+                pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
+        except (OSError, NotImplementedError):  # no semaphores here: /dev/shm is not to be written
+            yield None
+            return
         try:
             yield pool
         finally:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import opened
+
 PACKAGE = Path(__file__).parents[1] / "harness"
 HEAVY = ("hydra", "omegaconf", "torch", "pandas", "numpy", "rich", "scipy", "matplotlib", "trl")
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
@@ -34,3 +36,86 @@ def test_files_and_functions_stay_short(path):
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+
+
+BESIDE_ATOMIC = {
+    ("endings.py", "os.open(os.devnull, os.O_WRONLY)"): "nowhere",
+    ("process.py", "os.open(os.devnull, os.O_RDWR)"): "nowhere",
+    ("process.py", "open(descriptor, 'w', closefd=False)"): "a stream that is open already",
+    ("records/lock.py", "os.open(path, FLAGS | os.O_CREAT, 384)"): "nothing is written",
+    ("records/lock.py", "os.open(folder / NAME, FLAGS)"): "nothing is written",
+    ("records/plain_file.py", "os.open(path, flags | os.O_NONBLOCK)"): "the flags of who reads",
+    ("records/conversations.py", "pq.write_table(_table(turns), content)"): "into memory",
+    ("train/tabular.py", "np.save(table, at.policy.table, allow_pickle=False)"): "into memory",
+    ("train/vllm_engine.py", "tempfile.TemporaryDirectory()"): "random, and its user's alone",
+}
+"""Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""
+
+
+def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way():
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        where = path.relative_to(PACKAGE).as_posix()
+        if where != "records/atomic.py":
+            for line, call in opened.for_writing(ast.parse(path.read_text(encoding="utf-8"))):
+                found[where, call] = f"harness/{where}:{line}: {call}"
+    beside = [said for key, said in found.items() if key not in BESIDE_ATOMIC]
+    assert not beside, "must go through harness/records/atomic.py:\n" + "\n".join(beside)
+    assert not BESIDE_ATOMIC.keys() - found.keys(), "exceptions that nothing needs any more"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open(p, 'w')",
+        "open(p, mode='ab')",
+        "open(p, m)",
+        "io.open(p, 'r+')",
+        "p.open('x')",
+        "p.open(mode='w')",
+        "p.write_text('x')",
+        "(p / 'x').write_bytes(b'')",
+        "p.touch()",
+        "p.symlink_to(q)",
+        "os.open(p, os.O_WRONLY)",
+        "os.open(p, os.O_RDONLY | os.O_CREAT)",
+        "os.open(p, FLAGS)",
+        "from os import open as o\no(p, FLAGS)",
+        "os.truncate(p, 0)",
+        "np.save(p, x)",
+        "import numpy\nnumpy.savez(p, x)",
+        "pq.write_table(t, p)",
+        "import pyarrow.parquet as parquet\nparquet.write_table(t, p)",
+        "figure.savefig(p)",
+        "frame.to_csv(p)",
+        "shutil.copy(p, q)",
+        "shutil.copytree(p, q)",
+        "from shutil import move\nmove(p, q)",
+        "tempfile.mkstemp()",
+        "tempfile.NamedTemporaryFile()",
+        "from tempfile import TemporaryDirectory\nTemporaryDirectory()",
+        "torch.save(x, p)",
+    ],
+)
+def test_every_kind_of_write_is_noticed(code):
+    assert list(opened.for_writing(ast.parse(code)))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "open(p)",
+        "open(p, 'rb')",
+        "open(p, 'rb', opener=plain_file.opener)",
+        "p.open()",
+        "p.open(encoding='utf-8')",
+        "simulator.open(keys)",
+        "os.open(p, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)",
+        "atomic.write_text(p, 'x')",
+        "from harness.records import atomic\natomic.write_bytes(p, b'')",
+        "tempfile.gettempdir()",
+        "shutil.rmtree(p)",
+    ],
+)
+def test_what_reads_and_the_hardened_way_pass(code):
+    assert not list(opened.for_writing(ast.parse(code)))

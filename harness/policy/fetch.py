@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from pathlib import Path
 
 from harness.config import PolicyConfig
@@ -19,6 +20,7 @@ WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 """Weights in one file, or the list of the files they are in; the library takes them in this
 order, and leaves others alone."""
 REACH_S = 10.0
+KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
 def check(policy: PolicyConfig) -> None:
@@ -28,12 +30,14 @@ def check(policy: PolicyConfig) -> None:
     if not policy.model:
         raise ConfigError("policy.model must be an id on the hub or a folder, got nothing")
     if _is_path(policy.model):
-        _check_folder(Path(policy.model).expanduser())
+        _check_folder(_folder(policy.model))
     elif policy.model.count("/") != 1:
         raise ConfigError(
             f"policy.model must be a folder that exists or OWNER/NAME on the hub, "
             f"got {policy.model!r}"
         )
+    else:
+        _check_home()
 
 
 def ensure(policy: PolicyConfig) -> Path | None:
@@ -45,7 +49,7 @@ def ensure(policy: PolicyConfig) -> Path | None:
     if policy.init == "random":
         return None
     if _is_path(policy.model):
-        return Path(policy.model).expanduser()
+        return _folder(policy.model)
     return Path(_snapshot(policy))
 
 
@@ -99,6 +103,26 @@ def _snapshot(policy: PolicyConfig) -> str:
             f"policy.model must be a folder or a model on the hub that can be reached, "
             f"got {policy.model!r}{at}: {why}"
         ) from error
+
+
+def _folder(model: str) -> Path:
+    """Raises ConfigError for a `~` that stands for nothing."""
+    try:
+        return Path(model).expanduser()
+    except RuntimeError as error:
+        rule = "must be a folder that can be found, and whose home ~ stands for is not known"
+        raise ConfigError(f"policy.model: {rule}; got {model!r}") from error
+
+
+def _check_home() -> None:
+    """Without one, the hub's client would keep its files in a folder named ~ of the current one."""
+    if any(os.environ.get(name) for name in KEPT_IN):
+        return
+    try:
+        Path.home()
+    except RuntimeError as error:
+        rule = "must name a folder for models of the hub, since this user has no home"
+        raise ConfigError(f"HF_HOME: {rule}; got nothing: set it, or XDG_CACHE_HOME") from error
 
 
 def _is_path(model: str) -> bool:

@@ -1,16 +1,33 @@
-"""Files that appear whole or not at all, and I/O errors that say where they happened."""
+"""Every write of harness: files that appear whole or not at all, and never behind a link.
+
+Who shares a folder may put links into it while we write. So a folder of ours is opened once, as
+itself; what is new in it has a random name, is made by us or not at all, and takes its place by a
+rename within the opened folder. I/O errors say where they happened.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
-import threading
-from collections.abc import Iterator
+import re
+import secrets
+import shutil
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.errors import StorageError
+from harness.errors import DataError, StorageError
+
+Buffer = bytes | memoryview
+TAIL = r"\.(\d+|[0-9a-f]{16})\.tmp"
+"""How the name of a temporary file ends, after a dot and the name of what it is to become; the
+number stood there in names of earlier versions."""
+TEMPORARY = re.compile(rf"\..+{TAIL}")
+NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextlib.contextmanager
@@ -23,40 +40,69 @@ def storage(path: Path) -> Iterator[None]:
         raise StorageError(f"{path}: {why}") from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text`, as UTF-8, in one rename."""
-    write_bytes(path, text.encode("utf-8"))
+def write_text(path: Path, text: str, *, durable: bool = True) -> None:
+    """Replace `path` by `text`, as UTF-8, in one rename. Raises StorageError."""
+    write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
-def write_bytes(path: Path, data: bytes) -> None:
-    """Replace `path` by `data` in one rename; a crash leaves the old file or the new one."""
-    scratch = path.with_name(f".{path.name}.{threading.get_native_id()}.tmp")
-    with storage(path):
+def write_bytes(path: Path, data: Buffer, *, durable: bool = True) -> None:
+    """Replace `path`, a link too, by `data` in one rename; a crash leaves the old file or the new.
+
+    `durable`: on disk when this returns. Raises StorageError, also where the folder is a link.
+    """
+    with storage(path), _opened(path.parent) as folder:
+        scratch = _random_name(path.name)
         try:
-            with scratch.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            scratch.replace(path)
-        finally:
-            scratch.unlink(missing_ok=True)
-        sync_folder(path.parent)
+            _write_new(scratch, data, folder, durable)
+            os.replace(scratch, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(scratch, dir_fd=folder)
+            raise
+        if durable:
+            os.fsync(folder)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     """Replace `path` by `value` as indented JSON. Raises ValueError on NaN: missing is null."""
-    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n", durable=durable)
+
+
+def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
+    """Let `fill` write a new folder, then put it durably in the place of `target`, at once.
+
+    What `fill` has left is removed where it fails. Raises OSError, and what `fill` raises.
+    """
+    with _opened(target.parent) as folder:
+        scratch = _random_name(target.name)
+        os.mkdir(scratch, dir_fd=folder)
+        ours = os.stat(scratch, dir_fd=folder, follow_symlinks=False)
+        try:
+            fill(target.with_name(scratch))
+            if not os.path.samestat(ours, os.stat(scratch, dir_fd=folder, follow_symlinks=False)):
+                raise OSError(errno.EEXIST, f"another folder has taken the place of {scratch}")
+            _remove(target.name, folder)
+            os.rename(scratch, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        except Exception:
+            with contextlib.suppress(OSError):  # on a full disk it stands in the way
+                _remove(scratch, folder)
+            raise
+        os.fsync(folder)
 
 
 def open_to_append(path: Path) -> int:
-    """Descriptor of `path`, made if need be. Raises OSError, also where it is a link or a pipe
-    that nobody reads: a folder from somebody else must not say where we write.
+    """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
+    DataError where it is a pipe or a device: others must not say where we write.
     """
-    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
-    return os.open(path, flags, 0o666)
+    with _opened(path.parent) as folder:
+        descriptor = os.open(path.name, APPEND, 0o666, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise DataError(f"{path}: must be a regular file, and is not")
+    return descriptor
 
 
-def write_all(descriptor: int, data: bytes) -> None:
+def write_all(descriptor: int, data: Buffer) -> None:
     """Write every byte: one call may write fewer, as it does where the disk fills up."""
     rest = memoryview(data)
     while rest:
@@ -65,8 +111,79 @@ def write_all(descriptor: int, data: bytes) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the names in `folder` durable, not only the bytes behind them."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with _opened(folder) as descriptor:
         os.fsync(descriptor)
+
+
+def probe(folder: Path) -> None:
+    """Raise OSError if no file can be made in `folder`, which may be a link."""
+    with _opened(folder.resolve()) as descriptor:
+        scratch = _random_name("probe")
+        _write_new(scratch, b"", descriptor, durable=False)
+        os.unlink(scratch, dir_fd=descriptor)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a folder with all that is in it, or a link; never what it links to.
+
+    Raises OSError; what is not there is no error.
+    """
+    with contextlib.suppress(FileNotFoundError), _opened(path.parent) as folder:
+        _remove(path.name, folder)
+
+
+def clear(folder: Path, of: str = "") -> int:
+    """Remove the temporary files and folders that killed writes have left in `folder`, where their
+    names begin with `of`; how many. For the folder's only writer.
+    """
+    found = 0
+    with contextlib.suppress(OSError), _opened(folder) as descriptor:
+        for name in os.listdir(descriptor):  # noqa: PTH208
+            if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
+                with contextlib.suppress(OSError):
+                    _remove(name, descriptor)
+                    found += 1
+    return found
+
+
+@contextlib.contextmanager
+def _opened(folder: Path) -> Iterator[int]:
+    """Descriptor of `folder` itself. Raises OSError, saying so where it is a link."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        if not folder.is_symlink():
+            raise
+        rule = f"{folder} must be a folder, got a link to {folder.readlink()}"
+        raise OSError(errno.ELOOP, rule) from error
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _random_name(name: str) -> str:
+    """One that nobody can have put a link at."""
+    return f".{name}.{secrets.token_hex(8)}.tmp"
+
+
+def _write_new(name: str, data: Buffer, folder: int, durable: bool) -> None:
+    descriptor = os.open(name, NEW, 0o666, dir_fd=folder)
+    try:
+        write_all(descriptor, data)
+        if durable:
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove(name: str, folder: int) -> None:
+    """rmtree refuses a link, and by the descriptor none can be put in its way."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return
+    if is_folder:
+        shutil.rmtree(name, dir_fd=folder)
+    else:
+        os.unlink(name, dir_fd=folder)

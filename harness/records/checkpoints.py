@@ -7,10 +7,9 @@ least two are kept, since the newest may be damaged.
 
 from __future__ import annotations
 
-import os
+import contextlib
 import re
 import reprlib
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,18 +39,9 @@ def publish(
     `own`: the run that it is of.
     """
     target = root / f"step-{step:05d}"
-    scratch = root / f".step-{step:05d}.{os.getpid()}.tmp"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
-        try:
-            _write(scratch, step, fill, own)
-            if target.exists():
-                shutil.rmtree(target)
-            scratch.rename(target)
-        except Exception:
-            shutil.rmtree(scratch, ignore_errors=True)  # on a full disk it stands in the way
-            raise
-        atomic.sync_folder(root)
+        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, own))
         _prune(root, step)
     return Checkpoint(step, target, own)
 
@@ -103,15 +93,10 @@ def refuse_another(found: Checkpoint, own: Identity | None) -> None:
 
 def clear(root: Path) -> int:
     """Remove what killed saves have left; how many there were. Only its holder may, of a run."""
-    found = list(root.glob(".step-*.tmp"))
-    for scratch in found:
-        shutil.rmtree(scratch, ignore_errors=True)
-    return len(found)
+    return atomic.clear(root, "step-")
 
 
 def _write(scratch: Path, step: int, fill: Callable[[Path], None], own: Identity | None) -> None:
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
     fill(scratch)
     manifest.write(scratch, step=step, identity=own.to_json() if own else None)
 
@@ -133,5 +118,6 @@ def _prune(root: Path, step: int) -> None:
     found = all_in(root)
     kept = [p for p in found if step_of(p) <= step][-KEEP:]
     for path in set(found) - set(kept):
-        shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            atomic.remove(path)
     clear(root)

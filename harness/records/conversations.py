@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -46,15 +45,11 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
     import pyarrow.parquet as pq
 
     target = folder / f"step-{step:05d}.parquet"
-    scratch = folder / f".{target.name}.{os.getpid()}.tmp"
-    table = _table(turns)
+    content = io.BytesIO()
+    pq.write_table(_table(turns), content)
     with atomic.storage(target):
         folder.mkdir(exist_ok=True)
-        try:
-            pq.write_table(table, scratch)
-            scratch.replace(target)
-        finally:
-            scratch.unlink(missing_ok=True)
+    atomic.write_bytes(target, content.getbuffer(), durable=False)
     return target
 
 

@@ -115,7 +115,7 @@ class RunFolder:
 
 OWN_LEFTOVER = re.compile(
     r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
-    r"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder)\.\d+\.tmp"
+    rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
 """What a start that died before run.json may have left; anything else is somebody's."""
 
@@ -207,6 +207,7 @@ def take(folder: RunFolder) -> int:
 
     Raises StoppedError, naming the holder, if a live process holds it, StorageError.
     """
+    plain_file.refuse_link(folder.path)
     with atomic.storage(folder.path / lock.NAME):
         descriptor = lock.acquire(folder.path, lock.ASKING_S)
     if descriptor is None:
@@ -216,6 +217,8 @@ def take(folder: RunFolder) -> int:
     if other is not None:
         os.close(descriptor)
         raise StoppedError(f"{folder.path}: held by process {other}")
+    for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
+        atomic.clear(path)  # what killed writers have left
     atomic.write_text(folder.holder, holders.this_process().to_text())
     return descriptor
 

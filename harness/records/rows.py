@@ -11,6 +11,9 @@ from pathlib import Path
 from harness.errors import DataError
 from harness.records import plain_file, row_checksum
 
+LONGEST_ROW_BYTES = 65_536
+"""A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -32,13 +35,19 @@ class Rows:
 
 
 def scan(path: Path) -> Rows:
-    """Look through the file once. Raises OSError, DataError if it is not a regular file."""
+    """Look through the file once. Raises OSError, and DataError if it is not a regular file or a
+    row is longer than any can be.
+    """
     if not path.is_file():
         path.stat()
         raise DataError(f"{path}: must be a regular file, and is not")
     ends, unchecked, torn, problem = array("q", [0]), 0, False, None
     with open(path, "rb", opener=plain_file.opener) as file:
-        for step, line in enumerate(file, start=1):
+        lines = iter(lambda: file.readline(LONGEST_ROW_BYTES + 1), b"")
+        for step, line in enumerate(lines, start=1):
+            if len(line) > LONGEST_ROW_BYTES:
+                rule = f"a row must be at most {LONGEST_ROW_BYTES:,} bytes long, and this is longer"
+                raise DataError(f"{path}:{step}: {rule}")
             torn = not line.endswith(b"\n")
             if torn:
                 break

@@ -1,1 +1,5 @@
 """What an analysis looks like: tables on a terminal, figures, and files to keep."""
+
+import logging
+
+logging.getLogger("matplotlib").setLevel(logging.ERROR)  # where it keeps its fonts is no news

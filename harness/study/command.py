@@ -14,11 +14,14 @@ from harness import sweep as sweeps
 from harness.errors import StoppedError
 from harness.law import analysis, study_arms, study_outcome
 from harness.law.study_outcome import Outcome
+from harness.records import plain_file
 from harness.records.study import Stated
 from harness.records.sweep import Sweep
 from harness.report import study_table, write_study
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
+
+RESULTS = "study"
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ def study(wanted: Wanted) -> int:
     Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
     """
     planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
-    root = (wanted.dir or folder.default(planned)).resolve()
+    root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
+    plain_file.refuse_link(root)
+    plain_file.refuse_link(root / RESULTS)
     configs = [point.config for _, point in planned.distinct().values()]
     if wanted.dry_run:
         _show(planned, root, cost.sentence(configs), wanted.as_json)
@@ -75,7 +80,7 @@ def _warn(planned: Planned) -> None:
 
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
-    out = Path(judged.dir) / "study"
+    out = Path(judged.dir) / RESULTS
     write_study.write(judged, out)
     with endings.to_whoever_reads():
         if as_json:

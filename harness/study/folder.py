@@ -30,7 +30,7 @@ def default(planned: Planned) -> Path:
     """runs/study-NAME-HASH, the hash of what was typed; seeds may be added to the same study."""
     text = json.dumps(sorted(planned.overrides))
     tail = hashlib.sha256(text.encode()).hexdigest()[:6]
-    return ledger.RUNS.resolve() / f"study-{planned.name}-{tail}"
+    return ledger.runs_folder().resolve() / f"study-{planned.name}-{tail}"
 
 
 def settle(planned: Planned, root: Path) -> StudyRecord:

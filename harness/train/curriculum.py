@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.config import LEVELS, DifficultyConfig, RunConfig
+from harness.records import atomic
 from harness.simulator.draws import pick, uniforms
 from harness.teaching import CLIMBS, CurriculumConfig, level_ladder
 from harness.train import start_states
@@ -62,7 +63,7 @@ def save(course: Course, folder: Path) -> None:
     """What `begin` needs of a checkpoint; nothing where all can be computed again."""
     if course.config.curriculum.kind == "adaptive":
         text = json.dumps({"difficulty": course.difficulty})
-        (folder / FILE).write_text(text, encoding="utf-8")
+        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
 
 
 def lessons(course: Course, step: int) -> list[Lesson]:

@@ -7,6 +7,7 @@ and where the curriculum stands, and a resumed run cannot differ.
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import numpy as np
 from harness.config import STRATEGIES, RunConfig
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
+from harness.records import atomic
 from harness.train import card, curriculum, evaluate, probe, rewards, treatment
 from harness.train.advantages import FloatArray
 from harness.train.batch import (
@@ -196,7 +198,9 @@ def _update_metrics(done: Update) -> Metrics:
 def _save(at: Standing, folder: Path) -> None:
     curriculum.save(at.course, folder)
     treatment.save(at.treatment, folder)
-    np.save(folder / "table.npy", at.policy.table, allow_pickle=False)
+    table = io.BytesIO()
+    np.save(table, at.policy.table, allow_pickle=False)
+    atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
 
 
 def _load(folder: Path) -> TabularPolicy:

@@ -56,7 +56,7 @@ def talker(stream: TextIO, run: Path) -> Emit:
             kept += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            bounded.write_text(stream, kept, 0.0 if event["event"] == "step" else bounded.WAIT_S)
+            bounded.tell(stream, kept, 0.0 if event["event"] == "step" else bounded.WAIT_S)
             last, kept = now, ""
 
     return emit

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.config import AlgorithmConfig, RunConfig
+from harness.records import atomic
 from harness.train import remedy_choice
 from harness.train.advantages import FloatArray, IntArray
 from harness.train.losses import BoolArray, TokenLoss, clipped
@@ -165,7 +166,7 @@ def save(treatment: Treatment, folder: Path) -> None:
     """What `begin` needs of a checkpoint; nothing where all is in the config."""
     if treatment.bonus is not None:
         text = json.dumps({"coefficient": treatment.coefficient})
-        (folder / FILE).write_text(text, encoding="utf-8")
+        atomic.write_text(folder / FILE, text, durable=False)  # which the checkpoint sees to
 
 
 def metrics(

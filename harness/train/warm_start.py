@@ -24,7 +24,7 @@ from filelock import FileLock
 
 from harness import process, said, simulator
 from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, HarnessError
 from harness.records import atomic, cache
 from harness.train import dialogues, start_cache
 
@@ -212,7 +212,11 @@ def main() -> int:
     fields = {f.name for f in dataclasses.fields(PolicyConfig)}
     if not isinstance(given, dict) or given.keys() - fields:
         raise ConfigError(f"policy: keys must be among {', '.join(sorted(fields))}, got {given}")
-    print(ensure(PolicyConfig(**given)))
+    try:
+        print(ensure(PolicyConfig(**given)))
+    except HarnessError as error:
+        said.say(str(error))
+        return error.exit_code
     return 0
 
 

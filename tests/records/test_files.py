@@ -1,6 +1,7 @@
 """Atomic writes, events, the ledger of a sweep, and conversations."""
 
 import json
+import resource
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -40,9 +41,14 @@ def test_json_never_holds_nan(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-def test_a_full_disk_is_a_storage_error() -> None:
-    with pytest.raises(StorageError, match="/dev/full: No space left on device"):
-        EventLog(Path("/dev/full")).append("step", step=1)
+def test_a_full_disk_is_a_storage_error(tmp_path: Path) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(StorageError, match=r"events\.jsonl: File too large"):
+            EventLog(tmp_path / "events.jsonl").append("step", step=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 def test_events_carry_their_time(tmp_path: Path) -> None:

@@ -105,10 +105,11 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
         return
     if not path.is_file():  # reading a pipe would wait for ever
         raise DataError(f"{path}: cannot be read: must be a regular file, and is not")
-    with atomic.storage(path):
-        lines = path.read_bytes().splitlines(keepends=True)
+    with atomic.storage(path), os.fdopen(atomic.open_to_append(path), "rb+") as file:
+        file.seek(0)
+        lines = file.readlines()
         if lines and not lines[-1].endswith(b"\n"):
-            os.truncate(path, sum(map(len, lines[:-1])))
+            file.truncate(sum(map(len, lines[:-1])))
             lines.pop()
     for number, line in enumerate(lines, start=1):
         entry = _entry(path, number, line)

@@ -1,0 +1,38 @@
+"""The folder that the users of a machine share for what does not last."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from harness.errors import DeviceError, StorageError
+from harness.records import atomic
+
+
+def folder() -> Path:
+    """$TMPDIR, else /tmp or what stands for it here. Raises StorageError where there is none."""
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError as error:
+        given = os.environ.get("TMPDIR", "nothing")
+        rule = "must name a folder that can be written to, and neither it nor /tmp is one"
+        raise StorageError(f"TMPDIR: {rule}; got {given}") from error
+
+
+def own(name: str) -> Path:
+    """The folder NAME-UID in it, made if need be, that nobody else may write to.
+
+    Raises DeviceError if somebody else has made it, StorageError if it cannot be made.
+    """
+    path = folder() / f"{name}-{os.getuid()}"
+    with atomic.storage(path):
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        raise DeviceError(f"{path}: must be a folder of your own; somebody else has made it")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        rule = "must be a folder that nobody else may write to"
+        raise DeviceError(f"{path}: {rule}, got mode {stat.S_IMODE(found.st_mode):o}; chmod 700 it")
+    return path

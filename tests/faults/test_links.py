@@ -1,0 +1,384 @@
+"""Links that somebody puts into a folder we share: no write of ours lands behind one.
+
+The old temporary names, `.run.json.THREAD.tmp` and the like, could be predicted. Here links stand
+at every one of them and at the final names, and some folders are links themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from harness import cards, devices, ledger, stops, trackers
+from harness.config import PolicyConfig, RunConfig
+from harness.errors import DataError, DeviceError, StorageError
+from harness.records import atomic, checkpoints, conversations, folder, study, sweep, temporary
+from harness.records.events import EventLog
+from harness.records.folder import RunFolder, RunStatus
+from harness.report import write_levels
+from harness.train import curriculum, treatment
+from tests.commands import TABULAR, here
+from tests.faults.limited import quick, train
+from tests.train.made import make_run
+
+NEAR = 200
+"""How many process and thread numbers from ours on get a link each."""
+VICTIM = "years of work"
+Seen = Callable[[str, object], None]
+
+
+def numbers() -> Sequence[int]:
+    """Ours, and those that the next threads and processes get."""
+    first = min(os.getpid(), threading.get_native_id())
+    return range(first, first + NEAR)
+
+
+@contextmanager
+def planted(names: Sequence[str], where: Path, outside: Path) -> Iterator[None]:
+    """Links to one victim each, at the final names and at each old temporary name of theirs; in
+    the end every victim is what it was.
+    """
+    outside.mkdir()
+    where.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        at = [name, f".{name}.tmp", f"{Path(name).stem}.tmp"]
+        for place in dict.fromkeys([*at, *(f".{name}.{number}.tmp" for number in numbers())]):
+            victim = outside / f"of{place}"
+            victim.write_text(VICTIM)
+            (where / place).unlink(missing_ok=True)
+            (where / place).symlink_to(victim)
+    yield
+    assert {path.read_text() for path in outside.iterdir()} == {VICTIM}
+
+
+def own(path: Path) -> bool:
+    """Whether it is a regular file with one name, not a link."""
+    found = path.lstat()
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+
+
+def names(where: Path) -> list[str]:
+    return [path.name for path in where.iterdir()]
+
+
+def of_a_run(run: RunFolder) -> RunFolder:
+    make_run(run.path, quick())
+    return run
+
+
+WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "run.json": ("run.json", lambda at: folder.write_status(RunFolder(at), RunStatus())),
+    "sweep.json": ("sweep.json", lambda at: sweep.write(at, sweep.Sweep(str(at), {}, ()))),
+    "study.json": (
+        "study.json",
+        lambda at: study.write(at, study.StudyRecord("x", {}, (), {}, {})),
+    ),
+    "law.json": ("law.json", lambda at: atomic.write_text(at / "law.json", "{}")),
+    "a figure": ("forest.png", lambda at: atomic.write_bytes(at / "forest.png", b"\x89PNG")),
+    "step parquet": ("step-00001.parquet", lambda at: conversations.write(at, 1, [])),
+    ".stop": (".stop", lambda at: stops.request(at, stops.STOP_RUNS)),
+    "trackers' scratch": ("wandb.json", lambda at: trackers._keep(at / "wandb.json", {"step": 1})),
+    "cards.json": ("cards.json", lambda at: atomic.write_json(at / cards.FILE, {})),
+}
+
+
+@pytest.mark.attack(
+    "links at the temporary and final names of what a run, a sweep and an analysis write",
+    "the links are replaced or left; no file behind one is touched",
+)
+@pytest.mark.parametrize("what", WRITES)
+def test_no_write_lands_behind_a_link(tmp_path: Path, what: str, record_property: Seen) -> None:
+    name, write = WRITES[what]
+    where = tmp_path / "ours"
+    with planted([name], where, tmp_path / "victims"):
+        write(where)
+        assert own(where / name)
+    record_property("seen", f"{NEAR + 3} links planted; {name} is a file of its own")
+
+
+@pytest.mark.attack(
+    "links at the names of config.yaml, .holder and profiles.jsonl before a run is made",
+    "the links are replaced; no file behind one is touched",
+)
+def test_a_run_is_made_among_links(tmp_path: Path, record_property: Seen) -> None:
+    where = tmp_path / "ours"
+    with planted(["config.yaml", ".holder"], where, tmp_path / "victims"):
+        for stray in ("config.tmp", ".holder.tmp", ".config.yaml.tmp", "..holder.tmp"):
+            (where / stray).unlink(missing_ok=True)
+        run = of_a_run(RunFolder(where))
+        with folder.hold(run):
+            assert own(run.holder)
+            assert own(run.config)
+    left = sorted(path.name for path in where.iterdir())
+    assert left == [".lock", "config.yaml", "run.json"]
+    record_property("seen", f"{2 * NEAR} links planted; left are {', '.join(left)}")
+
+
+@pytest.mark.attack(
+    "links to others' folders at the names of a checkpoint and of its old scratch folder",
+    "the checkpoint is a folder of its own; nothing is written or removed behind a link",
+)
+def test_a_checkpoint_is_not_written_or_cleared_through_a_link(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    root, theirs = tmp_path / "checkpoints", tmp_path / "theirs"
+    root.mkdir()
+    theirs.mkdir()
+    (theirs / "weights").write_text(VICTIM)
+    for name in ("step-00005", *(f".step-00005.{number}.tmp" for number in numbers())):
+        (root / name).symlink_to(theirs, target_is_directory=True)
+    made = checkpoints.publish(root, 5, lambda at: at.joinpath("a").write_text("x") and None)
+    assert not made.path.is_symlink()
+    assert checkpoints.newest(root)[0] == made
+    assert [path.name for path in root.iterdir()] == ["step-00005"], "links are removed, as links"
+    assert [path.name for path in theirs.iterdir()] == ["weights"]
+    record_property("seen", f"{NEAR} links planted; step-00005 is a folder of its own")
+
+
+@pytest.mark.attack(
+    "another folder put in the place of a checkpoint's scratch folder while it is written",
+    "no checkpoint is made of it",
+)
+def test_a_scratch_folder_that_is_exchanged_becomes_no_checkpoint(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    def exchange(scratch: Path) -> None:
+        scratch.rename(tmp_path / "away")
+        scratch.mkdir()
+        (scratch / "table.npy").write_bytes(b"theirs")
+
+    with pytest.raises(StorageError, match="another folder has taken the place of") as raised:
+        checkpoints.publish(tmp_path / "checkpoints", 5, exchange)
+    assert checkpoints.newest(tmp_path / "checkpoints") == (None, [])
+    record_property("seen", str(raised.value).rpartition(": ")[2])
+
+
+@pytest.mark.attack(
+    "a link at the name of a row log, an event log or a run's log",
+    "refused; the file behind it is not touched",
+)
+@pytest.mark.parametrize("name", ["events.jsonl", "metrics.superseded.jsonl", "train.log"])
+def test_nothing_is_appended_behind_a_link(
+    tmp_path: Path, name: str, record_property: Seen
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text(VICTIM)
+    (tmp_path / name).symlink_to(victim)
+    with pytest.raises(StorageError, match=name) as raised, atomic.storage(tmp_path / name):
+        EventLog(tmp_path / name).append("step")
+    assert victim.read_text() == VICTIM
+    record_property("seen", str(raised.value).rpartition("/")[2])
+
+
+@pytest.mark.attack(
+    "a pipe at the name of an event log, or a folder that is a link to another",
+    "refused in a sentence; nobody is waited for, nothing is written behind the link",
+)
+def test_a_pipe_and_a_linked_folder_are_refused(tmp_path: Path, record_property: Seen) -> None:
+    os.mkfifo(tmp_path / "events.jsonl")
+    with pytest.raises(DataError, match=r"events\.jsonl: must be a regular file, and is not"):
+        EventLog(tmp_path / "events.jsonl").append("step")
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "ours").symlink_to("theirs")
+    rule = r"ours/a: \S+/ours must be a folder, got a link to theirs"
+    with pytest.raises(StorageError, match=rule) as raised:
+        atomic.write_text(tmp_path / "ours" / "a", "x")
+    with pytest.raises(StorageError, match="must be a folder, got a link"):
+        EventLog(tmp_path / "ours" / "events.jsonl").append("step")
+    assert list((tmp_path / "theirs").iterdir()) == []
+    record_property("seen", str(raised.value).rpartition(": ")[2])
+
+
+def test_the_state_in_a_checkpoint_is_written_the_same_way(tmp_path: Path) -> None:
+    where = tmp_path / "ours"
+    with planted([curriculum.FILE, treatment.FILE], where, tmp_path / "victims"):
+        curriculum.save(_adaptive(), where)
+        assert own(where / curriculum.FILE)
+
+
+def _adaptive() -> curriculum.Course:
+    from harness.teaching import CurriculumConfig
+
+    config = RunConfig(curriculum=CurriculumConfig(name="adaptive", kind="adaptive"))
+    return curriculum.Course(config, (), ())
+
+
+@pytest.mark.attack(
+    "reading the folder while the same file is written again and again",
+    "no temporary name comes twice, and none can be told beforehand",
+)
+def test_no_temporary_name_comes_twice(tmp_path: Path, record_property: Seen) -> None:
+    seen: set[str] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            seen.update(name for name in names(tmp_path) if name.endswith(".tmp"))
+
+    watcher = threading.Thread(target=look)
+    watcher.start()
+    for number in range(50):
+        atomic.write_text(tmp_path / "run.json", str(number))
+    over.set()
+    watcher.join()
+    assert all(re.fullmatch(r"\.run\.json\.[0-9a-f]{16}\.tmp", name) for name in seen)
+    assert len(seen) > 1
+    assert names(tmp_path) == ["run.json"]
+    record_property("seen", f"{len(seen)} names seen in 50 writes, all of them different")
+
+
+def test_what_killed_writes_have_left_is_cleared_by_the_next_holder(tmp_path: Path) -> None:
+    run = of_a_run(RunFolder(tmp_path / "run"))
+    run.conversations.mkdir()
+    left = [run.path / ".run.json.4711.tmp", run.path / ".run.json.0123456789abcdef.tmp"]
+    left += [run.conversations / ".step-00001.parquet.99.tmp", run.path / ".events.jsonl.7.tmp"]
+    others = [run.path / ".run.json.tmp", run.path / "notes.1.tmp"]
+    for path in (*left, *others):
+        path.write_text("half")
+    with folder.hold(run):
+        pass
+    assert [path for path in left if path.exists()] == []
+    assert [path for path in others if not path.exists()] == [], "nobody's but ours"
+
+
+@pytest.mark.attack(
+    "a run folder, or the folder of a sweep's runs, that is a link to another",
+    "refused in a sentence (65, 73); nothing is written behind the link",
+)
+def test_runs_are_not_written_behind_a_link(tmp_path: Path, record_property: Seen) -> None:
+    run = of_a_run(RunFolder(tmp_path / "theirs"))
+    before = sorted(path.name for path in run.path.iterdir())
+    (tmp_path / "run").symlink_to(run.path)
+    done = train(RunFolder(tmp_path / "run"))
+    assert done.returncode == 65
+    assert "a run writes to files and folders of its own only, got a link to" in done.stderr
+    (tmp_path / "runs").symlink_to("theirs")
+    swept = here("sweep", *TABULAR, "trainer.steps=2", cwd=tmp_path)
+    assert swept.returncode == 73
+    assert swept.stderr == (
+        f"harness: {ledger.RUNS}: must be a folder, since runs are not written behind a link; got "
+        "one to theirs: run harness in another folder, or put a folder in its place\n"
+    )
+    assert sorted(path.name for path in run.path.iterdir()) == before
+    record_property("seen", f"exit {done.returncode} and {swept.returncode}: {swept.stderr}")
+
+
+@pytest.mark.attack(
+    "law/ or calibration/, where results go by default, is a link to another folder",
+    "exit 2 and a sentence; a link that the user typed himself is followed",
+)
+def test_results_go_behind_a_link_only_where_one_was_named(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "law.json").symlink_to(tmp_path / "victim")
+    (tmp_path / "victim").write_text(VICTIM)
+    (tmp_path / "a").mkdir()
+    rows = [{"step": n, "entropy": 2 - n / 20, "reward": n / 20} for n in range(1, 21)]
+    (tmp_path / "a" / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    for link in ("a/law", "calibration"):
+        (tmp_path / link).symlink_to(theirs)
+    quickly = ("fit-entropy-law", "a", "--figures", "none")
+    fit = here(*quickly, cwd=tmp_path)
+    asked = here("calibrate", "difficulty=easy", cwd=tmp_path)
+    for done in (fit, asked):
+        assert done.returncode == 2, done.stderr
+        assert "results are not written behind a link that nobody has named, got" in done.stderr
+        assert "name a folder with --out" in done.stderr
+    assert [path.name for path in theirs.iterdir()] == ["law.json"]
+    named = here(*quickly, "--out", "a/law", cwd=tmp_path)
+    assert named.returncode == 0, named.stderr
+    assert own(theirs / "law.json"), "and what is a link in it is replaced"
+    assert (tmp_path / "victim").read_text() == VICTIM
+    record_property("seen", f"exit {fit.returncode}: {fit.stderr}")
+
+
+def test_a_calibration_replaces_links(tmp_path: Path) -> None:
+    names = [f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")]
+    where = tmp_path / "ours"
+    shipped = json.loads(next(cards.SHIPPED.glob("*.json")).read_text())
+    found = {"schema": 1, "levels": {"easy": shipped}, "order_holds": None, "published": []}
+    with planted(names, where, tmp_path / "victims"):
+        write_levels.write(found, where)
+        assert all(own(where / name) for name in names)
+
+
+@pytest.mark.attack(
+    "a link at the name of a GPU's lock, a folder for locks that others may write to",
+    "refused in a sentence; the file behind the link is not touched",
+)
+def test_a_lock_of_a_gpu_is_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Seen
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    locks = temporary.own("harness-gpus")
+    victim = tmp_path / "victim"
+    victim.write_text(VICTIM)
+    for name in ("0.lock", "taking.lock"):
+        shutil.rmtree(locks)
+        temporary.own("harness-gpus")
+        (locks / name).symlink_to(victim)
+        with pytest.raises(StorageError, match=f"harness-gpus-{os.getuid()}"):
+            devices.take(1)
+    assert victim.read_text() == VICTIM
+    locks.chmod(0o777)
+    with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
+        devices.take(1)
+    record_property("seen", str(raised.value).rpartition("/")[2])
+
+
+@pytest.mark.attack(
+    "a link at the lock beside a start model or a card in a shared cache",
+    "refused in a sentence; the file behind it is not touched",
+)
+def test_a_lock_in_the_cache_is_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Seen
+) -> None:
+    from harness.train import warm_start
+
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
+    victim = tmp_path / "victim"
+    victim.write_text(VICTIM)
+    policy = PolicyConfig(name="tiny", kind="tiny")
+    (tmp_path / f"start-{warm_start.key(policy)}.lock").symlink_to(victim)
+    with pytest.raises(StorageError, match="start-") as raised:
+        warm_start.ensure(policy)
+    assert victim.read_text() == VICTIM
+    assert not list(tmp_path.glob("start-*/"))
+    record_property("seen", str(raised.value).rpartition(": ")[2])
+
+
+@pytest.mark.timeout(20)
+def test_a_folder_where_a_stop_is_asked_for_holds_no_pipe_that_is_waited_for(
+    tmp_path: Path,
+) -> None:
+    os.mkfifo(tmp_path / stops.NAME)
+    assert not stops.stop_runs(tmp_path)
+    stops.request(tmp_path, stops.STOP_RUNS)
+    assert stops.stop_runs(tmp_path)
+
+
+def test_no_victim_of_two_writers_at_once(tmp_path: Path) -> None:
+    """Of two who write one file at once, each leaves it whole."""
+    texts = [str(n) * 100_000 for n in range(4)]
+    threads = [
+        threading.Thread(target=lambda text=text: [atomic.write_text(tmp_path / "a", text)] * 5)
+        for text in texts
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (tmp_path / "a").read_text() in texts
+    assert names(tmp_path) == ["a"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from harness.records import folder, row_checksum
-from harness.records.folder import RunFolder
+from harness.records import folder, row_checksum, versions
+from harness.records.folder import RunFolder, RunStatus
 from tests.commands import harness, here
 
 GOLDEN = Path(__file__).parent / "golden" / "run-before-checksums"
@@ -23,6 +25,25 @@ def old(tmp_path: Path) -> RunFolder:
     return RunFolder(shutil.copytree(GOLDEN, tmp_path / "run"))
 
 
+@pytest.fixture
+def same_digits(tmp_path: Path) -> None:
+    """Skips where this machine's numpy computes other last digits than the one of then."""
+    run = RunFolder(tmp_path / "anew")
+    run.path.mkdir()
+    shutil.copy(GOLDEN / "config.yaml", run.path)
+    folder.write_status(run, RunStatus())
+    done = subprocess.run([sys.executable, "-P", "-m", "harness.train", str(run.path)], check=False)
+    assert done.returncode == 0
+    if _sum(run) != ROWS:
+        pytest.skip("numpy computes other last digits here than where the old run was made")
+
+
+def _sum(run: RunFolder) -> str:
+    rows = run.metrics.read_bytes().splitlines(keepends=True)
+    return hashlib.sha256(b"".join(map(row_checksum.without, rows))).hexdigest()
+
+
+@pytest.mark.usefixtures("same_digits")
 def test_it_is_resumed_to_the_same_rows_of_which_the_new_ones_have_checksums(
     old: RunFolder,
 ) -> None:
@@ -30,11 +51,13 @@ def test_it_is_resumed_to_the_same_rows_of_which_the_new_ones_have_checksums(
     assert done.returncode == 0, done.stderr
     rows = old.metrics.read_bytes().splitlines(keepends=True)
     assert [row_checksum.holds(row) for row in rows] == [None] * 5 + [True] * 3
-    as_before = b"".join(map(row_checksum.without, rows))
-    assert hashlib.sha256(as_before).hexdigest() == ROWS
+    assert _sum(old) == ROWS
     said = f"{old.checkpoints / 'step-00003'}: does not say which run it is of, as an older version"
     assert done.stderr.count(said) == 1
-    assert "git revision 73b763a2a7df -> " in done.stderr
+    defaults = "config.yaml is older than these keys, which have their defaults: simulator.outage_s"
+    assert defaults in done.stderr
+    if versions.git_revision():
+        assert "git revision 73b763a2a7df -> " in done.stderr
     notes = [json.loads(line)["event"] for line in old.events.read_text().splitlines()]
     assert notes.count("checkpoint_without_identity") == 1
     again = here("verify", "run", cwd=old.path.parent)

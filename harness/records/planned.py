@@ -6,6 +6,14 @@ from harness.records import config_file, plain_file
 from harness.records.folder import RunFolder, RunStatus
 
 
+def keys_that_came_later(run: RunFolder) -> list[str]:
+    """Dotted keys that the run's config.yaml lacks, since it is older than they are: the run has
+    their defaults. Raises DataError for no YAML.
+    """
+    lacking = config_file.absent(plain_file.yaml_values(run.config))
+    return [key for key in lacking if not any(key.startswith(f"{part}.") for part in lacking)]
+
+
 def changed(run: RunFolder, status: RunStatus) -> str | None:
     """What is wrong with a config that is another one now; else None.
 

@@ -15,9 +15,11 @@ def tell(
     moved_aside: str | None,
     unlike: str | None,
     checkpoint: Checkpoint | None,
+    later_keys: Sequence[str],
 ) -> None:
     """`cleared`: leftovers of saves; `passed_over`: why checkpoints were; `moved_aside`: why rows
-    were, to be computed again; `unlike`: which versions are others now. `note` logs an event.
+    were, to be computed again; `unlike`: which versions are others now; `later_keys`: of the
+    config, which came after the run was planned. `note` logs an event.
     """
     start = checkpoint.step if checkpoint else 0
     if cleared:
@@ -36,3 +38,9 @@ def tell(
     if unlike:
         note("versions_changed", problem=unlike)
         said.say(unlike)
+    if later_keys:
+        note("defaults_taken", keys=list(later_keys))
+        said.say(
+            f"config.yaml is older than these keys, which have their defaults: "
+            f"{', '.join(later_keys)}"
+        )

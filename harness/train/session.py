@@ -26,7 +26,7 @@ from harness.errors import (
     StorageError,
 )
 from harness.process import STOP_SIGNALS
-from harness.records import checkpoints, conversations, folder, keeping
+from harness.records import checkpoints, conversations, folder, keeping, planned
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.folder import RunFolder, RunStatus
@@ -62,7 +62,8 @@ class Session:
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
-        found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint)
+        later = planned.keys_that_came_later(run)
+        found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
         if self.last_step < self.start:
             self._metrics.close()
             raise DataError(

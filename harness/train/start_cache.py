@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.records import atomic, manifest
+from harness.records import manifest
 
 LOADED = ("model.safetensors", "tokenizer.json")
 """What the frozen judge's numbers hang on; the rest tells of sizes, versions and measurements."""
@@ -29,13 +29,11 @@ def problem(entry: Path) -> str | None:
     return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
 
 
-def put(scratch: Path, entry: Path) -> None:
-    """Make `scratch` the entry, durably and at once."""
+def seal(scratch: Path) -> None:
+    """Make what will be an entry its user's alone to write, and write its manifest."""
     for path in [scratch, *scratch.rglob("*")]:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS_MAY_WRITE)
     manifest.write(scratch)
-    scratch.rename(entry)
-    atomic.sync_folder(entry.parent)
 
 
 def set_aside(entry: Path) -> Path:

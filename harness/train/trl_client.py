@@ -5,6 +5,7 @@ Untried here: it takes two GPUs. TRL follows the three ways in which vLLM has ha
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ class WeightLine:
     def __init__(self, url: str, device: Any, weights: Callable[[], Iterator[tuple[str, Tensor]]]):
         """`weights` is asked anew each time they are sent, first for what they are like."""
         self._weights = weights
+        # TRL's transport would send what ~/.netrc holds for the host that a config names
+        os.environ["NETRC"] = os.devnull
         self._client = VLLMClient(base_url=url)
         self._client.init_communicator(device)
         self._like = [

@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -138,13 +137,15 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     _learn_to_copy(policy, model, progress)
     loss = _learn_to_talk(policy, model, spoken, chat, progress)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
-    # The lock is ours: a scratch folder of this name is what a killed build left behind.
-    scratch = folder.with_name(f".{folder.name}.tmp")
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
-    tiny.save(scratch, model, tokenizer)
-    atomic.write_json(scratch / "card.json", card)
-    start_cache.put(scratch, folder)
+
+    def fill(scratch: Path) -> None:
+        tiny.save(scratch, model, tokenizer)
+        atomic.write_json(scratch / "card.json", card)
+        start_cache.seal(scratch)
+
+    place = folder.parent.resolve() / folder.name  # a cache may be a link of its user's
+    atomic.clear(place.parent, place.name)  # the lock is ours: what a killed build left behind
+    atomic.write_folder(place, fill)
     progress.done(summary(card))
 
 

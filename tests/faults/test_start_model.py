@@ -115,7 +115,8 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
     for name in ("model.safetensors", "tokenizer.json", "card.json"):
         (scratch / name).write_bytes(name.encode() * 20)
         (scratch / name).chmod(0o666)
-    start_cache.put(scratch, entry)
+    start_cache.seal(scratch)
+    scratch.rename(entry)
     assert start_cache.problem(entry) is None, "whatever the umask was"
     damage, rule = ROT[kind]
     damage(entry)

@@ -78,10 +78,14 @@ def exit_code(found: Sequence[Verified]) -> int:
 
 
 def examine(path: Path) -> list[Verified]:
-    """Every run at or below `path`, and those that a sweep's ledger names and that are gone."""
+    """Every run at or below `path`, and those that a sweep's ledger names and that are gone.
+
+    No link leads out of `path`: what lies elsewhere was not asked for, and may be a whole disk.
+    """
     found: list[Verified] = []
     missed: list[OSError] = []
     seen: set[tuple[int, int]] = set()
+    top = os.path.realpath(path)
     for at, inner, names in os.walk(path, onerror=missed.append, followlinks=True):
         here, is_run = Path(at), any(mark in names for mark in MARKS)
         where = here.stat()
@@ -90,12 +94,18 @@ def examine(path: Path) -> list[Verified]:
             continue
         seen.add((where.st_dev, where.st_ino))
         left_out = PARTS if is_run else ()
-        inner[:] = sorted((n for n in inner if n not in left_out and n[0] != "."), key=_counted)
+        entered = (n for n in inner if n not in left_out and n[0] != "." and _within(here / n, top))
+        inner[:] = sorted(entered, key=_counted)
         if sweep.FILE in names:
             found += _of_ledger(here, inner)
         if is_run:
             found.append(of_run(here))
     return [*found, *_not_listed(missed)]
+
+
+def _within(folder: Path, top: str) -> bool:
+    """Whether it lies below `top`, also where it is a link."""
+    return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
 
 
 def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
@@ -230,10 +240,13 @@ def show(found: Sequence[Verified], console: Console) -> None:
 
 
 def _because(one: Verified) -> Text:
-    """What is wrong and what there is to know; of a run without either, what was found."""
+    """What is wrong and what there is to know; of a run without either, what was found. The table
+    names the run, so its files go without its path.
+    """
     told = [f for f in one.findings if f.level != OK]
     if told:
-        lines = [text(f"{f.part}: {f.message}", STYLES[f.level]) for f in told]
+        messages = [(f, f.message.replace(f"{one.run}/", "")) for f in told]
+        lines = [text(f"{f.part}: {message}", STYLES[f.level]) for f, message in messages]
     else:
         lines = [text(", ".join(f"{f.part}: {f.message}" for f in one.findings))]
     return Text("\n").join(lines)

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -163,14 +164,27 @@ def test_a_tabular_run_is_verified_without_torch(done: RunFolder) -> None:
 def test_links_are_followed_once_and_what_cannot_be_listed_is_damage(
     done: RunFolder, tmp_path: Path
 ) -> None:
-    (tmp_path / "runs" / "checkpoints").mkdir(parents=True)
-    (tmp_path / "runs" / "checkpoints" / "linked").symlink_to(done.path)
+    shutil.copytree(done.path, tmp_path / "runs" / "checkpoints" / "run")
     (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
+    (tmp_path / "runs" / "linked").symlink_to(tmp_path / "runs" / "checkpoints" / "run")
     code, runs = found("runs", cwd=tmp_path)
-    assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/linked"])
+    assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/run"])
     (tmp_path / "file").touch()
     code, (told,) = found("file", cwd=tmp_path)
     assert code == 65
     assert told["findings"][0]["message"] == (
         "file: must be a folder that can be listed, and is not: Not a directory"
     )
+
+
+@pytest.mark.attack("a link to / lies among runs to verify", "it is not entered, in seconds")
+def test_no_link_leads_out_of_the_named_path(
+    done: RunFolder, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    shutil.copytree(done.path, tmp_path / "runs" / "one")
+    shutil.copytree(done.path, tmp_path / "elsewhere" / "other")
+    (tmp_path / "runs" / "everything").symlink_to("/")
+    (tmp_path / "runs" / "other").symlink_to(tmp_path / "elsewhere" / "other")
+    code, runs = found("runs", cwd=tmp_path)
+    record_property("seen", f"exit {code}: {[run['run'] for run in runs]}")
+    assert (code, [run["run"] for run in runs]) == (0, ["runs/one"])

@@ -163,9 +163,9 @@ class MetricsLog:
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
                 raise
-        self._ends.append(self._ends[-1] + len(line))
         summed = row_checksum.following(self._summed[-1], row_checksum.of_row(line))
         self._summed.append(summed)
+        self._ends.append(self._ends[-1] + len(line))
         return True
 
     def supersede(self, step: int) -> None:

@@ -55,7 +55,7 @@ class Session:
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)
         self._events = EventLog(run.events)
-        self.leaving = Leaving(run, config.trainer, lambda: self.last_step, emit)
+        self.leaving = Leaving(run, config.trainer, self._rows, emit)
         self._replayed = 0
         self._superseded = 0
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
@@ -108,7 +108,7 @@ class Session:
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
-        status = self._write_status(measurement=measurement)
+        status = self._write_status(measurement=measurement, **self._rows())
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
@@ -231,6 +231,7 @@ class Session:
             if not self.config.trainer.gpus:
                 raise told from error
             self._metrics.supersede(step)
+            self._write_status(**self._rows())
             return self._metrics.append(step, values)
 
     def _write_status(self, **values: Any) -> RunStatus:

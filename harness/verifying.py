@@ -6,6 +6,7 @@ the cache.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,7 +21,7 @@ from rich.text import Text
 from harness import said
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
-from harness.records import folder, held, manifest, soundness, sweep, versions
+from harness.records import folder, held, manifest, planned, soundness, sweep, versions
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
@@ -173,8 +174,19 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
     try:
         config = folder.read_config(run)
     except HarnessError as error:
-        findings.append(Finding("config", DAMAGED, str(error)))
+        findings.append(_unread_config(run, status, error))
     return status, config
+
+
+def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError) -> Finding:
+    """A config that is still as it was planned is whole: another version wrote it."""
+    with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
+        if status and status.config_hash and planned.changed(run, status) is None:
+            rule = (
+                "as planned, by another version of this program; a resume with this one is refused"
+            )
+            return Finding("config", NOTE, f"{error}: {rule}")
+    return Finding("config", DAMAGED, str(error))
 
 
 def _own(status: RunStatus) -> Identity | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.records import row_checksum
+from harness.records.row_checksum import RowSums
 
 ALL, SOME, NONE = "all", "some", "none"
 """Of the rows that count: how many have a checksum."""
@@ -53,6 +54,13 @@ def quick(data: bytes) -> str | None:
     if not all(_fits(data, view, start, end) for start, end in lines):
         return None
     return SOME if begun else ALL
+
+
+def sums(data: bytes) -> RowSums:
+    """Of whole lines that `quick` found ALL of to be sound: only the digits are looked at."""
+    ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist()
+    digits = [data[end - len(TAIL) - DIGITS : end - len(TAIL)] for end in ends]
+    return RowSums(f"{zlib.crc32(digits[0]):08x}", f"{zlib.crc32(b''.join(digits)):08x}")
 
 
 def check(rows: Sequence[bytes]) -> Checked:

@@ -24,6 +24,7 @@ from harness.law.importers import csv_text
 from harness.law.results import Floats
 from harness.law.values import Codes
 from harness.records import row_checksum
+from harness.records.row_checksum import RowSums
 
 INFINITE = values.FAULTS.index("infinite")
 
@@ -37,6 +38,8 @@ class Columns:
     names: tuple[str, ...]
     checksums: str | None = None
     """checksums.ALL, SOME or NONE; None of CSV."""
+    sums: RowSums | None = None
+    """Of rows that all have a checksum."""
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
@@ -51,7 +54,14 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
     first = 2 if is_csv else 1
     lines = np.arange(first, len(found.values["step"]) + first)
     return tables.Table(
-        path, lines, found.values, found.faults, found.names, {}, checksums=found.checksums
+        path,
+        lines,
+        found.values,
+        found.faults,
+        found.names,
+        {},
+        checksums=found.checksums,
+        sums=found.sums,
     )
 
 
@@ -65,7 +75,8 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     if held != checksums.NONE:
         names = tuple(name for name in names if name != row_checksum.KEY)
     found = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
-    return found and replace(found, checksums=held)
+    sums = checksums.sums(data) if held == checksums.ALL else None
+    return found and replace(found, checksums=held, sums=sums)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:

@@ -15,8 +15,9 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.records import folder as folders
-from harness.records import plain_file
-from harness.records.folder import RunFolder
+from harness.records import plain_file, planned
+from harness.records.folder import RunFolder, RunStatus
+from harness.records.row_checksum import RowSums
 
 CARDS = "cards.json"
 DIFFICULTY = ("acceptance", "need_expression", "population_final_emotion")
@@ -44,6 +45,10 @@ class Identity:
     last_step: int = 0
     unreadable: str | None = None
     """Why run.json cannot be read, where it is there and does not say done all the same."""
+    rows: RowSums | None = None
+    """By which run.json knows the rows that the run wrote."""
+    other_config: str | None = None
+    """Why config.yaml is not the one that the run was planned with, where it is not."""
 
     @property
     def has_record(self) -> bool:
@@ -80,7 +85,8 @@ def read(folder: Path | None) -> Identity:
     if folder is None:
         return Identity()
     run = RunFolder(folder)
-    config = _config(run)
+    values = _values(run)
+    config: Mapping[str, Any] | None = None if values is None else _json(values)
     ours = run.status.exists() or run.config.exists()
     try:
         status = folders.read_status(run)
@@ -101,7 +107,22 @@ def read(folder: Path | None) -> Identity:
         status.reason,
         status.exit_code,
         status.last_step,
+        rows=_sums(status.rows or {}),
+        other_config=None if values is None else _other_config(run, status, values),
     )
+
+
+def _sums(given: Mapping[str, str]) -> RowSums | None:
+    return RowSums(given["first"], given["all"]) if {"first", "all"} <= given.keys() else None
+
+
+def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
+    """Numbers under another config would be in another group's means."""
+    try:
+        return planned.changed_values(run, status, values)
+    except (TypeError, ValueError, RecursionError):
+        rule = "must be as it was when the run was planned, and holds what no config does"
+        return f"{run.config}: {rule}"
 
 
 def _says_done(run: RunFolder) -> bool:
@@ -129,12 +150,13 @@ def _numbers(card: Mapping[str, Mapping[str, float]]) -> list[float]:
     return [number for interval in card.values() for number in interval.values()]
 
 
-def _config(run: RunFolder) -> Mapping[str, Any] | None:
-    with contextlib.suppress(DataError, RecursionError):  # an alias of itself has no end
+def _values(run: RunFolder) -> Mapping[str, Any] | None:
+    """What config.yaml holds; None of what is no mapping, or holds itself and has no end."""
+    with contextlib.suppress(DataError, RecursionError):
         values = plain_file.yaml_values(run.config)
         if isinstance(values, dict):
-            config: Mapping[str, Any] = _json(values)
-            return config
+            _json(values)
+            return values
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law import checksums, missing, unfinished
+from harness.law import checksums, missing, own_rows, unfinished
 from harness.law.identity import Identity
 from harness.law.missing import Missing
 from harness.law.reading import Table
@@ -32,7 +32,8 @@ class Standing:
 
 def of(table: Table, who: Identity) -> Standing:
     """Of a run whose log could be read."""
-    ended = unfinished.of(who, missing.last_step(table))
+    others = own_rows.problem(table, who.rows, who.last_step)
+    ended = unfinished.of(who, missing.last_step(table), others)
     held = table.checksums if who.ours or table.checksums != checksums.NONE else None
     lost = missing.rows(table, who.last_step) if who.has_record else missing.NOTHING
     return Standing(ended, held, lost)

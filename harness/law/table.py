@@ -15,6 +15,7 @@ from harness.law.importers import aliases
 from harness.law.importers.rows import Places, Rows
 from harness.law.results import Floats, ReadProblem
 from harness.law.values import FAULTS, Codes
+from harness.records.row_checksum import RowSums
 
 NULL = FAULTS.index("null")
 
@@ -46,6 +47,8 @@ class Table:
     """Column -> what the first row of the file has there, where that may be no number."""
     checksums: str | None = None
     """How many rows have one (checksums.py); None where the format knows none."""
+    sums: RowSums | None = None
+    """Of the rows of a file without damage, where they were at hand."""
 
 
 def ours(names: Sequence[str]) -> bool:

@@ -31,8 +31,9 @@ class Unfinished:
     """Planned, where its config says."""
 
 
-def of(who: Identity, last_row: int | None) -> Unfinished | None:
-    """None of a run that is done and whole. `last_row`: its last step with a row, if it is known.
+def of(who: Identity, last_row: int | None, other_rows: str | None = None) -> Unfinished | None:
+    """None of a run that is done and whole. `last_row`: its last step with a row, if it is known;
+    `other_rows`: why its rows are not those that it wrote, if they are not.
 
     A run that says it is done has lost rows where it ends before run.json's last step.
     """
@@ -42,12 +43,19 @@ def of(who: Identity, last_row: int | None) -> Unfinished | None:
         return None
     reason = who.reason
     if who.status == "done":
-        if last_row is None or last_row >= who.last_step:
+        damage = _cut(who, last_row) or who.other_config or other_rows
+        if damage is None:
             return None
-        rule = f"a run that is done must end with the row of step {who.last_step}"
-        reason = f"damaged: {rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
+        reason = f"damaged: {damage}"
     reached = who.last_step if last_row is None else last_row
     return Unfinished(who.status, reason, who.exit_code, reached, _planned(who.config))
+
+
+def _cut(who: Identity, last_row: int | None) -> str | None:
+    if last_row is None or last_row >= who.last_step:
+        return None
+    rule = f"a run that is done must end with the row of step {who.last_step}"
+    return f"{rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
 
 
 def diverged(given: Unfinished | LedgerRow | None) -> bool:

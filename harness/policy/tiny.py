@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging as library_logging
 
 from harness.config import PolicyConfig
+from harness.policy.saving import saving
 
 library_logging.disable_progress_bar()
 # Tied heads are reported as missing keys when TRL loads a checkpoint.
@@ -69,10 +70,11 @@ def build_model(
 def save(
     folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
 ) -> None:
-    """Write weights and config, and the tokenizer if given."""
-    model.save_pretrained(folder)
-    if tokenizer is not None:
-        tokenizer.save_pretrained(folder)
+    """Write weights and config, and the tokenizer if given. Raises OSError."""
+    with saving():
+        model.save_pretrained(folder)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(folder)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:

@@ -11,12 +11,13 @@ import contextlib
 import re
 import reprlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import DataError
 from harness.records import atomic, identity, manifest
 from harness.records.identity import Identity
+from harness.records.row_checksum import RowSums
 
 KEEP = 2
 
@@ -32,16 +33,20 @@ class Checkpoint:
 
 
 def publish(
-    root: Path, step: int, fill: Callable[[Path], None], own: Identity | None = None
+    root: Path,
+    step: int,
+    fill: Callable[[Path], None],
+    own: Identity | None = None,
+    rows: RowSums | None = None,
 ) -> Checkpoint:
     """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once.
 
-    `own`: the run that it is of.
+    `own`: the run that it is of; `rows`: by which the rows up to it are known.
     """
     target = root / f"step-{step:05d}"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
-        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, own))
+        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, own, rows))
         _prune(root, step)
     return Checkpoint(step, target, own)
 
@@ -91,14 +96,35 @@ def refuse_another(found: Checkpoint, own: Identity | None) -> None:
         )
 
 
+def refuse_other_rows(path: Path, metrics: Path, rows: RowSums | None) -> None:
+    """Raise DataError where the rows of `metrics` up to the checkpoint in `path` are not those
+    that it was saved after: each may be sound by itself, and of another run.
+    """
+    saved = manifest.read(path).get("rows")
+    if saved is None or rows is None or saved == asdict(rows):
+        return
+    raise DataError(
+        f"{metrics}: rows 1 to {step_of(path)} must be those that {path.name} was saved after "
+        f"(sum {reprlib.repr(saved)}), and are others (sum {asdict(rows)}), as of another run; "
+        f"put its own {metrics.name} back"
+    )
+
+
 def clear(root: Path) -> int:
     """Remove what killed saves have left; how many there were. Only its holder may, of a run."""
     return atomic.clear(root, "step-")
 
 
-def _write(scratch: Path, step: int, fill: Callable[[Path], None], own: Identity | None) -> None:
+def _write(
+    scratch: Path,
+    step: int,
+    fill: Callable[[Path], None],
+    own: Identity | None,
+    rows: RowSums | None,
+) -> None:
     fill(scratch)
-    manifest.write(scratch, step=step, identity=own.to_json() if own else None)
+    whose = own.to_json() if own else None
+    manifest.write(scratch, step=step, identity=whose, rows=asdict(rows) if rows else None)
 
 
 def all_in(root: Path) -> list[Path]:

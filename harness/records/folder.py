@@ -52,6 +52,8 @@ class RunStatus:
     git: str = ""
     start_model: str | None = None
     """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
+    rows: Mapping[str, str] | None = None
+    """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
@@ -187,7 +189,11 @@ def read_status(folder: RunFolder) -> RunStatus:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error
     if isinstance(values, dict):
-        for key in ("seed", "start_model"):  # as runs have them that were made before the keys were
+        for key in (
+            "seed",
+            "start_model",
+            "rows",
+        ):  # as runs have them that were made before the keys were
             values.setdefault(key, None)
     problem = shape.problem(RunStatus, values)
     if problem:

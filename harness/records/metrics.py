@@ -17,6 +17,7 @@ from typing import Any
 from harness.config import LEVELS, STRATEGIES, TEMPERAMENTS
 from harness.errors import DataError, DivergedError
 from harness.records import atomic, row_checksum, rows
+from harness.records.row_checksum import RowSums
 from harness.simulator_config import SIMULATOR_FAULTS
 
 MEASURED = {
@@ -104,7 +105,7 @@ def _finite(value: float | None) -> float | None:
 class MetricsLog:
     """Appends rows; after a resume, checks recomputed rows against those on disk.
 
-    Of the rows only their ends are remembered: a run of any length takes no more memory.
+    Of the rows only their ends and sums are remembered: a run of any length takes no more memory.
     """
 
     def __init__(self, path: Path, needed: int | None = None) -> None:
@@ -120,7 +121,7 @@ class MetricsLog:
             self._descriptor = atomic.open_to_append(path)
             try:
                 found = rows.scan(path)
-                self._ends = found.ends
+                self._ends, self._summed = found.ends, found.summed
                 if found.problem is not None:
                     self._leave_out(found, needed)
             except BaseException:
@@ -140,6 +141,10 @@ class MetricsLog:
         """Step of the last row on disk; 0 if there is none. Row N is line N."""
         return len(self._ends) - 1
 
+    def sums(self, step: int) -> RowSums | None:
+        """By which the rows up to `step` are known; None where there is none."""
+        return rows.sums(self._summed, step)
+
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
         """Make row `step` durable; True if it was new, False if recomputed and found equal.
 
@@ -158,6 +163,8 @@ class MetricsLog:
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
                 raise
+        summed = row_checksum.following(self._summed[-1], row_checksum.of_row(line))
+        self._summed.append(summed)
         self._ends.append(self._ends[-1] + len(line))
         return True
 
@@ -166,7 +173,7 @@ class MetricsLog:
         kept = self._ends[:step]
         with atomic.storage(self._path):
             self._move_aside(kept[-1], self._ends[-1])
-        self._ends = kept
+        self._ends, self._summed = kept, self._summed[:step]
 
     def _move_aside(self, start: int, end: int) -> None:
         aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))

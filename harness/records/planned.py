@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from harness.records import config_file, plain_file
 from harness.records.folder import RunFolder, RunStatus
 
@@ -20,9 +23,13 @@ def changed(run: RunFolder, status: RunStatus) -> str | None:
     Rows of two configs in one file would pass for one run's. A key that came after the file was
     written changes nothing: the hash is of what the file holds. Raises DataError for no YAML.
     """
-    values = plain_file.yaml_values(run.config)
+    return changed_values(run, status, plain_file.yaml_values(run.config))
+
+
+def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
+    """The same of what config.yaml holds. Raises TypeError for what JSON cannot hold."""
     planned = (status.config_hash, status.seed)
-    now = (config_file.hash_of(values), values["seed"])
+    now = (config_file.hash_of(values), values.get("seed"))
     if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
         return None
     return (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.records import plain_file, row_checksum
+from harness.records.row_checksum import RowSums
 
 LONGEST_ROW_BYTES = 65_536
 """A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
@@ -21,6 +22,8 @@ class Rows:
 
     ends: array[int]
     """Where row N ends, in bytes, at N; 0 before the first."""
+    summed: array[int]
+    """The sum of the rows up to row N, at N."""
     without_checksum: int
     """How many of them an older version wrote."""
     torn: bool
@@ -33,6 +36,17 @@ class Rows:
         """0 where there is none. Row N is line N."""
         return len(self.ends) - 1
 
+    def sums(self, step: int) -> RowSums | None:
+        """Of the rows up to `step`; None where there is none, or not all of them."""
+        return sums(self.summed, step)
+
+
+def sums(summed: array[int], step: int) -> RowSums | None:
+    """As `Rows.sums`, of the sums up to each row."""
+    if not 1 <= step < len(summed):
+        return None
+    return RowSums(f"{summed[1]:08x}", f"{summed[step]:08x}")
+
 
 def scan(path: Path) -> Rows:
     """Look through the file once. Raises OSError, and DataError if it is not a regular file or a
@@ -42,6 +56,7 @@ def scan(path: Path) -> Rows:
         path.stat()
         raise DataError(f"{path}: must be a regular file, and is not")
     ends, unchecked, torn, problem = array("q", [0]), 0, False, None
+    summed = array("L", [0])
     with open(path, "rb", opener=plain_file.opener) as file:
         lines = iter(lambda: file.readline(LONGEST_ROW_BYTES + 1), b"")
         for step, line in enumerate(lines, start=1):
@@ -58,7 +73,8 @@ def scan(path: Path) -> Rows:
                 break
             unchecked += holds is None
             ends.append(ends[-1] + len(line))
-    return Rows(ends, unchecked, torn, problem)
+            summed.append(row_checksum.following(summed[-1], row_checksum.of_row(line)))
+    return Rows(ends, summed, unchecked, torn, problem)
 
 
 def _problem(step: int, line: bytes, holds: bool | None, lacking_before: bool) -> str | None:

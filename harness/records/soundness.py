@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.config import RunConfig
@@ -23,6 +23,7 @@ from harness.records import (
 from harness.records.checkpoints import Checkpoint
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
+from harness.records.rows import Rows
 from harness.records.versions import MadeBy
 
 OK, NOTE, DAMAGED = "ok", "note", "damaged"
@@ -69,6 +70,8 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
         yield Finding(part, DAMAGED, found.problem)
     elif found.last_step < status.last_step:
         yield Finding(part, DAMAGED, f"{path}: {rule}, got {found.last_step}")
+    elif others := other_rows(run, status, found):
+        yield Finding(part, DAMAGED, others)
     else:
         yield Finding(part, OK, f"{found.last_step} rows")
     if found.torn and not in_use:
@@ -79,6 +82,19 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
         yield Finding(part, NOTE, f"{path}: {kind}: whether they were changed cannot be told")
 
 
+def other_rows(run: RunFolder, status: RunStatus, found: Rows) -> str | None:
+    """What is wrong with rows that are sound, each by itself, and are not those that the run wrote;
+    None where they are, or where run.json does not say.
+    """
+    own = found.sums(status.last_step)
+    if status.rows is None or own is None or status.rows == asdict(own):
+        return None
+    return (
+        f"{run.metrics}: rows 1 to {status.last_step} must be those that the run wrote, by the sum "
+        f"in {run.status.name} ({dict(status.rows)}), and are others ({asdict(own)})"
+    )
+
+
 def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[Finding]:
     """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
     part = "checkpoints"
@@ -86,7 +102,7 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
     on_disk = rows.scan(run.metrics) if run.metrics.is_file() else None
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
-    problems = [problem for path in paths if (problem := _wrong(path, own))]
+    problems = [problem for path in paths if (problem := _wrong(path, own, run, on_disk))]
     if on_disk is None or on_disk.problem is None:  # else the rows' own finding says it
         problems += [
             f"{path}: must have a row for each step up to it, got {last_row}"
@@ -104,13 +120,15 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
         yield Finding(part, NOTE, f"{run.checkpoints}: holds none; a resume would begin anew")
 
 
-def _wrong(path: Path, own: Identity | None) -> str | None:
+def _wrong(path: Path, own: Identity | None, run: RunFolder, on_disk: Rows | None) -> str | None:
     problem = manifest.problem(path)
     if problem is not None:
         return f"{path}: {problem}"
     try:
         one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
         checkpoints.refuse_another(one, own)
+        sums = on_disk.sums(one.step) if on_disk else None
+        checkpoints.refuse_other_rows(path, run.metrics, sums)
     except DataError as error:
         return str(error)
     return None

@@ -31,8 +31,8 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, folder, planned, rows, whole
-from harness.records.folder import RunFolder
+from harness.records import atomic, folder, planned, rows, soundness, whole
+from harness.records.folder import RunFolder, RunStatus
 from harness.train import session as sessions
 from harness.train.session import Session
 from harness.train.talk import Emit, jsonl_emitter, talker
@@ -74,13 +74,13 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
     config = folder.read_own_config(run)
     status = folder.read_status(run)
-    if status.status == "done" and not whole.damage(run, status) and _rows_are_sound(run):
-        emit({"event": "resume", "step": status.last_step})
-        emit({"event": "end", "status": "done", "exit_code": 0})
-        return 0
     changed = planned.changed(run, status)
     if changed:
         raise ConfigError(changed)
+    if status.status == "done" and not whole.damage(run, status) and _rows_are_sound(run, status):
+        emit({"event": "resume", "step": status.last_step})
+        emit({"event": "end", "status": "done", "exit_code": 0})
+        return 0
     running = replace(status, status="running", attempts=status.attempts + 1)
     folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
@@ -94,10 +94,11 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     return code
 
 
-def _rows_are_sound(run: RunFolder) -> bool:
+def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
     """Where they are not, an attempt at the run says so, and how to have them computed again."""
     with atomic.storage(run.metrics):
-        return rows.scan(run.metrics).problem is None
+        found = rows.scan(run.metrics)
+    return found.problem is None and soundness.other_rows(run, status, found) is None
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:

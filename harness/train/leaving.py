@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FrameType
+from typing import Any
 
 from harness import bounded
 from harness.config import TrainerConfig
@@ -27,9 +28,14 @@ class Leaving:
     """The signals of one attempt, and the end that they or a deadline bring."""
 
     def __init__(
-        self, run: RunFolder, trainer: TrainerConfig, last_step: Callable[[], int], emit: Emit
+        self,
+        run: RunFolder,
+        trainer: TrainerConfig,
+        rows: Callable[[], Mapping[str, Any]],
+        emit: Emit,
     ) -> None:
-        self._run, self._trainer, self._last_step, self._emit = run, trainer, last_step, emit
+        """`rows`: what run.json says of the rows on disk."""
+        self._run, self._trainer, self._rows, self._emit = run, trainer, rows, emit
         self.asked_by: int | None = None
         """The signal that asked for a stop; None so far."""
 
@@ -56,8 +62,8 @@ class Leaving:
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""
         bounded.exit_within(LAST_WAIT_S, exit_code)
-        step = self._last_step()
-        reason = f"ended within step {step + 1}, {why}"
+        rows = self._rows()
+        reason = f"ended within step {rows['last_step'] + 1}, {why}"
         ended = {"status": "stopped", "exit_code": exit_code}
         try:
             found = folder.read_status(self._run)
@@ -65,7 +71,7 @@ class Leaving:
                 exit_code = exit_code if found.exit_code is None else found.exit_code
                 return
             now = replace(found, status="stopped", exit_code=exit_code, reason=reason)
-            folder.write_status(self._run, replace(now, last_step=step))
+            folder.write_status(self._run, replace(now, **rows))
             self._emit({"event": "end", **ended})
             say(f"harness: {self._run.path}: {reason}\n")
         finally:

@@ -55,7 +55,7 @@ class Session:
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)
         self._events = EventLog(run.events)
-        self.leaving = Leaving(run, config.trainer, lambda: self.last_step, emit)
+        self.leaving = Leaving(run, config.trainer, self._rows, emit)
         self._replayed = 0
         self._superseded = 0
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
@@ -64,12 +64,22 @@ class Session:
         moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
         later = planned.keys_that_came_later(run)
         found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
-        if self.last_step < self.start:
+        try:
+            self._refuse_rows()
+        except DataError:
             self._metrics.close()
+            raise
+
+    def _refuse_rows(self) -> None:
+        """Raise DataError if rows up to the checkpoint are missing, or are another run's."""
+        if self.last_step < self.start:
             raise DataError(
-                f"{run.metrics}: a run that continues from step {self.start} needs a row for each "
-                f"step up to it, found {self.last_step}; without checkpoints/ it begins anew"
+                f"{self.run.metrics}: a run that continues from step {self.start} needs a row for "
+                f"each step up to it, found {self.last_step}; without checkpoints/ it begins anew"
             )
+        if self.checkpoint is not None:
+            rows = self._metrics.sums(self.start)
+            checkpoints.refuse_other_rows(self.checkpoint.path, self.run.metrics, rows)
 
     @property
     def start(self) -> int:
@@ -98,7 +108,7 @@ class Session:
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
         """Write the measurement card and say where the run starts."""
-        status = self._write_status(measurement=measurement)
+        status = self._write_status(measurement=measurement, **self._rows())
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
@@ -155,8 +165,9 @@ class Session:
         stopping = self.leaving.asked_by is not None and step < trainer.steps
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
-            checkpoints.publish(self.run.checkpoints, step, fill, self._made.own)
-            self._write_status(last_step=self.last_step)
+            rows = self._metrics.sums(step)
+            checkpoints.publish(self.run.checkpoints, step, fill, self._made.own, rows)
+            self._write_status(**self._rows())
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
         if stopping:
@@ -180,7 +191,12 @@ class Session:
         if self._replayed or self._superseded:
             compared = self._replayed + self._superseded
             self.note("replay_check", compared=compared, mismatched=self._superseded)
-        self._write_status(last_step=self.last_step)
+        self._write_status(**self._rows())
+
+    def _rows(self) -> dict[str, Any]:
+        """What run.json says of the rows on disk."""
+        sums = self._metrics.sums(self.last_step)
+        return {"last_step": self.last_step, "rows": asdict(sums) if sums else None}
 
     def _on_outage(self, outage: Outage) -> None:
         """Say so. No deadline runs meanwhile: that of the step begins anew once it is over."""
@@ -215,6 +231,7 @@ class Session:
             if not self.config.trainer.gpus:
                 raise told from error
             self._metrics.supersede(step)
+            self._write_status(**self._rows())
             return self._metrics.append(step, values)
 
     def _write_status(self, **values: Any) -> RunStatus:

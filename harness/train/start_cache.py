@@ -23,10 +23,17 @@ def problem(entry: Path) -> str | None:
     """What is wrong with it, as FILE: RULE, GIVEN; None where it may be used."""
     try:
         foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
-        differs = None if foreign else manifest.problem(entry)
+        differs = None if foreign else manifest.problem(entry) or _not_described(entry)
     except FileNotFoundError as error:  # another process has just set it aside
         return f"{error.filename}: must be there, and is gone"
     return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
+
+
+def _not_described(entry: Path) -> str | None:
+    """A manifest that names none of what is loaded vouches for nothing."""
+    described = manifest.read(entry)["files"]
+    missing = [name for name in LOADED if name not in described]
+    return f"{missing[0]} is not in its manifest" if missing else None
 
 
 def seal(scratch: Path) -> None:

@@ -14,7 +14,6 @@ buffer of 537 MB on a CPU (its caller is overridden).
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,13 +27,13 @@ os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
 
 import torch
 from datasets import Dataset
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from harness.config import RunConfig
 from harness.policy import huggingface
+from harness.policy.saving import saving
 from harness.train.language_loss import (
     Learning,
     LossBatch,
@@ -45,7 +44,6 @@ from harness.train.language_loss import (
 from harness.train.start import precision
 from harness.train.token_rows import TokenRow
 
-UNWRITTEN = re.compile(r"I/O error|inline_container")
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""
 CHECKPOINT = "trainer"
@@ -99,12 +97,8 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     def save(self, folder: Path) -> None:
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
         self.args.output_dir = str(folder)
-        try:
+        with saving():
             self._save_checkpoint(self.model, trial=None)
-        except (RuntimeError, SafetensorError) as error:  # what a full disk is to these libraries
-            if not UNWRITTEN.search(str(error)):
-                raise
-            raise OSError(str(error)) from error
         (folder / f"checkpoint-{self.state.global_step}").rename(folder / CHECKPOINT)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from harness.policy import huggingface
 from harness.records.folder import RunFolder
 from harness.train import start_cache, warm_start
 from tests.commands import here
+from tests.faults.limited import UNDER
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
 from tests.train.test_hugging_face import SMALL, folder_with_a_model
 from tests.train.test_warm_start import QUICK
@@ -52,6 +55,12 @@ def own_copy(cache: Path, path: Path, patch: pytest.MonkeyPatch) -> Path:
     shutil.copytree(cache, path / "cache")
     patch.setenv("HARNESS_CACHE", str(path / "cache"))
     return warm_start.entry(QUICK)
+
+
+def hollow(entry: Path) -> None:
+    shutil.rmtree(entry)
+    entry.mkdir()
+    (entry / "manifest.json").write_text('{"files": {}}')
 
 
 def flip_a_bit(path: Path) -> None:
@@ -93,6 +102,10 @@ ROT: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda entry: (entry / "model.safetensors").chmod(0o660),
         f"model.safetensors: {OWN} mode 660",
     ),
+    "an empty folder whose manifest describes nothing": (
+        lambda entry: hollow(entry),
+        "model.safetensors is not in its manifest",
+    ),
     "a file of another user": (
         lambda entry: os.chown(entry / "tokenizer.json", 4321, -1),
         f"tokenizer.json: {OWN} one of user 4321",
@@ -126,6 +139,26 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
     assert rule in found
     start_cache.set_aside(entry)
     assert not os.path.lexists(entry)
+
+
+@pytest.mark.slow
+@pytest.mark.attack(
+    "fill the disk while the start model is built ahead of a sweep",
+    "74 and one line, nothing is left half done, and the next start builds it",
+)
+def test_a_disk_that_is_full_while_the_start_model_is_built_is_74(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    build = [sys.executable, "-P", "-m", "harness.train.warm_start", json.dumps(asdict(QUICK))]
+    limit = UNDER.format("r.RLIMIT_FSIZE", 20_000, 20_000)
+    whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HARNESS_CACHE": str(tmp_path / "c")}
+    words = [sys.executable, "-c", limit, *build]
+    done = subprocess.run(words, env=whole, capture_output=True, text=True, check=False)
+    record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1]}")
+    assert done.returncode == 74, done.stderr
+    assert "is the disk full?" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert [path.suffix for path in (tmp_path / "c").iterdir()] == [".lock"]
 
 
 @pytest.mark.slow

@@ -239,3 +239,13 @@ def write_run(
     record = RunStatus(status=status, config_hash=config_file.config_hash(config), measurement=card)
     folders.write_status(RunFolder(folder), record)
     return folder
+
+
+def planned_with(folder: Path, part: str, **values: Any) -> None:
+    """Let a run have been planned with these values in a part of its config."""
+    path, run = folder / "config.yaml", RunFolder(folder)
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config[part].update(values)
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    planned = replace(folders.read_status(run), config_hash=config_file.hash_of(config))
+    folders.write_status(run, planned)

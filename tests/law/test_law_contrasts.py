@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from harness.law import random_effects
 from harness.law.analysis import analyse
@@ -162,9 +161,7 @@ def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
 def test_levels_that_differ_in_something_else_too_are_not_compared(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=2)
     for run in tmp_path.glob("hard-*"):
-        config = yaml.safe_load((run / "config.yaml").read_text())
-        config["algorithm"]["learning_rate"] = 0.5
-        (run / "config.yaml").write_text(yaml.safe_dump(config))
+        synthetic.planned_with(run, "algorithm", learning_rate=0.5)
     ceiling = contrast(analyse([tmp_path]), "ceiling")
     assert ceiling["decision"] == "not_comparable"
     assert ceiling["why"] == "differ in 2 axes: algorithm.learning_rate, difficulty"

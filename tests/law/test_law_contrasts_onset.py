@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from harness.law.analysis import analyse
 from harness.report import table_contrasts
@@ -46,9 +45,7 @@ def test_where_no_run_collapses_the_onset_is_open(tmp_path: Path) -> None:
 def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": keeping, "hard": falling})
     for run in tmp_path.iterdir():
-        config = yaml.safe_load((run / "config.yaml").read_text())
-        config["trainer"]["steps"] = N
-        (run / "config.yaml").write_text(yaml.safe_dump(config))
+        synthetic.planned_with(run, "trainer", steps=N)
     short = tmp_path / "easy-1"
     lines = (short / "metrics.jsonl").read_text().splitlines(keepends=True)
     (short / "metrics.jsonl").write_text("".join(lines[:60]))

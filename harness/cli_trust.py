@@ -9,16 +9,17 @@ import typer
 
 def trust(
     host: Annotated[
-        str, typer.Argument(metavar="HOST", help="As in the base_url: host or host:port.")
-    ] = "",
+        str | None, typer.Argument(metavar="HOST", help="As in the base_url: host or host:port.")
+    ] = None,
     variable: Annotated[
-        str, typer.Argument(metavar="VARIABLE", help="Name of the variable with the key.")
-    ] = "",
+        str | None, typer.Argument(metavar="VARIABLE", help="Name of the variable with the key.")
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take it back.")] = False,
 ) -> None:
-    """Confirm that a key may be sent to a host.
+    """Allow a key to be sent to a host.
 
-    Whichever folder or file names both; alone it lists what is confirmed: harness trust HOST MY_KEY
+    From now on, even if a file rather than the command line names them: harness trust HOST MY_KEY.
+    Without arguments: list what is allowed.
     """
     from harness import trusting
 

@@ -34,9 +34,9 @@ class Grant:
     def __post_init__(self) -> None:
         found = HOST.fullmatch(self.host)
         if found is None or int(found["port"] or 0) > HIGHEST_PORT:
-            raise ConfigError(
+            raise ConfigError(  # what was given is not repeated: it may be a key or hold a password
                 "HOST must be a host or host:port in small letters, without http:// and without "
-                f"a path, got {self.host!r}"
+                f"a path, got {len(self.host)} characters that are not"
             )
         check_variable("VARIABLE", self.variable)
 

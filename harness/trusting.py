@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import re
+
 from harness import said
 from harness.errors import ConfigError
 from harness.grant import Grant
 from harness.records import confirmed
 from harness.visible import visible
 
+NAMED = re.compile(r"localhost|.*[.:\]].*")
+"""A host of a cluster, a name alone, goes with its port: a key has neither dot nor colon."""
 
-def trust(host: str, variable: str, *, remove: bool) -> None:
+
+def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
     """Confirm one grant, take it back, or print all: HOST VARIABLE, a line each.
 
     Raises ConfigError for no host or no key, and for settings that are not the user's alone.
     """
-    if not host and not remove:
+    if host is None and not remove:
         _list()
         return
-    if not variable:
-        raise ConfigError(f"trust: VARIABLE must follow HOST, got only {host!r}")
+    if host is None or variable is None:
+        given = "neither" if host is None else "HOST alone"
+        raise ConfigError(f"trust: HOST and VARIABLE must be given together, got {given}")
     grant = Grant(host, variable)
+    if not NAMED.fullmatch(host):
+        rule = "must be localhost, have a dot, or end in its port, as in gpu-1:8000"
+        raise ConfigError(f"HOST {rule}, got {len(host)} characters that do not")
     if remove:
         confirmed.remove(grant)
         said.say(f"${variable} goes to {host} no more unless it is typed: {confirmed.file()}")

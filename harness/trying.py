@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import run, stops
+from harness import run, said, stops
 from harness.errors import EndpointError, StorageError
 from harness.grant import Grant
 from harness.run import RunOutcome
@@ -42,15 +42,22 @@ def execute(
     """`run.execute`, and again up to `retries` times; run.json counts the attempts."""
     outcome = run.execute(path, interrupted, granted)
     for made in range(retries):
-        if outcome.exit_code not in TRANSIENT or not _waited(path.parent, made, interrupted):
+        if outcome.exit_code not in TRANSIENT or stops.no_new_runs(path.parent):
+            break
+        wait_s = WAIT_S * 2**made
+        said.say(
+            f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
+            f"({made + 1} of {retries})"
+        )
+        if not _waited(path.parent, wait_s, interrupted):
             break
         outcome = run.execute(path, interrupted, granted)
     return outcome
 
 
-def _waited(sweep: Path, made: int, interrupted: Callable[[], bool]) -> bool:
+def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
     """False once the sweep is to start no more runs."""
-    until = time.monotonic() + WAIT_S * 2**made
+    until = time.monotonic() + wait_s
     while not (ending := stops.no_new_runs(sweep) or interrupted()) and time.monotonic() < until:
         time.sleep(POLL_S)
     return not ending

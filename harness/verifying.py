@@ -21,7 +21,16 @@ from rich.text import Text
 from harness import said
 from harness.config import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
-from harness.records import folder, held, manifest, planned, soundness, sweep, versions
+from harness.records import (
+    folder,
+    held,
+    manifest,
+    plain_file,
+    planned,
+    soundness,
+    sweep,
+    versions,
+)
 from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
@@ -29,8 +38,9 @@ from harness.records.versions import MadeBy
 from harness.terminal import text
 
 SCHEMA = 1
-MARKS = ("run.json", "metrics.jsonl", "config.yaml")
-"""A folder with one of these is a run's, or what is left of one."""
+MARKS = ("run.json", "metrics.jsonl")
+"""A folder with one of these is a run's, or what is left of one; so is one with our config.yaml."""
+WRITTEN = b"schema: "
 PARTS = ("checkpoints", "conversations", "simulator", "trackers")
 """Folders of a run, in which there are no runs."""
 Look = Callable[[], Iterable[Finding]]
@@ -45,6 +55,8 @@ class Verified:
     status: str | None
     """As run.json says; null where it cannot be read."""
     findings: tuple[Finding, ...]
+    in_use: bool = False
+    """Whether a live process holds it: what that may be writing just now was not looked at."""
 
     @property
     def ok(self) -> bool:
@@ -88,7 +100,8 @@ def examine(path: Path) -> list[Verified]:
     seen: set[tuple[int, int]] = set()
     top = os.path.realpath(path)
     for at, inner, names in os.walk(path, onerror=missed.append, followlinks=True):
-        here, is_run = Path(at), any(mark in names for mark in MARKS)
+        here = Path(at)
+        is_run = any(mark in names for mark in MARKS) or _has_config_of_a_run(here)
         where = here.stat()
         if (where.st_dev, where.st_ino) in seen:  # links may lead round in a circle
             inner.clear()
@@ -104,6 +117,15 @@ def examine(path: Path) -> list[Verified]:
     return [*found, *_not_listed(missed)]
 
 
+def _has_config_of_a_run(folder: Path) -> bool:
+    """Whether its config.yaml is one that `folder.create` wrote, and not some other program's."""
+    try:
+        with open(folder / "config.yaml", "rb", opener=plain_file.opener) as file:
+            return file.read(len(WRITTEN)) == WRITTEN
+    except (OSError, ValueError):
+        return False
+
+
 def _within(folder: Path, top: str) -> bool:
     """Whether it lies below `top`, also where it is a link."""
     return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
@@ -112,7 +134,7 @@ def _within(folder: Path, top: str) -> bool:
 def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
     for error in missed:
         name = str(error.filename)
-        if os.path.lexists(name):
+        if os.path.isdir(name):  # noqa: PTH112 - of a path that may be no folder at all
             rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
             yield Verified(name, None, (Finding("folder", DAMAGED, rule),))
 
@@ -139,7 +161,8 @@ def of_run(path: Path) -> Verified:
             findings += look()
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(Finding(part, DAMAGED, str(error)))
-    return Verified(str(path), status.status if status else None, tuple(findings))
+    in_use = held.holder(run) is not None
+    return Verified(str(path), status.status if status else None, tuple(findings), in_use)
 
 
 def _parts(
@@ -239,16 +262,17 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
 def show(found: Sequence[Verified], console: Console) -> None:
     """A table: what is whole, and what there is to know of each run."""
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column in ("run", "status", "is", "because"):
+    for column in ("run", "status", "result", "findings"):
         grid.add_column(text(column, "bold"), overflow="fold")
     for one in found:
         worst = DAMAGED if not one.ok else OK
         word = "damaged" if not one.ok else "whole"
-        cells = text(Path(one.run).name), text(one.status or "-"), text(word, STYLES[worst])
+        cells = text(one.run), text(one.status or "-"), text(word, STYLES[worst])
         grid.add_row(*cells, _because(one))
     console.print(grid)
-    whole = sum(one.ok for one in found)
-    console.print(text(f"{whole} of {len(found)} runs whole; nothing was changed"))
+    whole, used = sum(one.ok for one in found), sum(one.in_use for one in found)
+    in_use = f", {used} of them in use and checked in part" if used else ""
+    console.print(text(f"{whole} of {len(found)} runs whole{in_use}; nothing was changed"))
 
 
 def _because(one: Verified) -> Text:

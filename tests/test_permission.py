@@ -55,11 +55,14 @@ def test_what_is_no_host_is_refused(host: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("h",), "trust: VARIABLE must follow HOST, got only 'h'"),
+        (("h",), "trust: HOST and VARIABLE must be given together, got HOST alone"),
         (("h", "HOME"), "VARIABLE must be the name of a variable that ends in _KEY or _TOKEN"),
         (("h", "AWS_KEY"), "VARIABLE must not be a variable of another program's, as AWS_ in it"),
-        (("h", "MY_KEY", "--remove"), "h MY_KEY must be confirmed to be taken back"),
-        (("--remove",), "trust: VARIABLE must follow HOST"),
+        (("h.org", "MY_KEY", "--remove"), "h.org MY_KEY must be confirmed to be taken back"),
+        (("--remove",), "trust: HOST and VARIABLE must be given together, got neither"),
+        (("", "MY_KEY"), "HOST must be a host or host:port"),
+        (("sk-proj-abcdef123456", "MY_KEY"), "HOST must be localhost, have a dot, or end in its"),
+        (("me:canary@h.org", "MY_KEY"), "without a path, got 15 characters that are not"),
     ],
 )
 def test_what_cannot_be_trusted_is_one_line(

@@ -161,20 +161,21 @@ def test_a_tabular_run_is_verified_without_torch(done: RunFolder) -> None:
     subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True)
 
 
-def test_links_are_followed_once_and_what_cannot_be_listed_is_damage(
-    done: RunFolder, tmp_path: Path
-) -> None:
+def test_links_are_followed_once_and_a_file_is_no_run(done: RunFolder, tmp_path: Path) -> None:
     shutil.copytree(done.path, tmp_path / "runs" / "checkpoints" / "run")
     (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
     (tmp_path / "runs" / "linked").symlink_to(tmp_path / "runs" / "checkpoints" / "run")
     code, runs = found("runs", cwd=tmp_path)
     assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/run"])
     (tmp_path / "file").touch()
-    code, (told,) = found("file", cwd=tmp_path)
-    assert code == 65
-    assert told["findings"][0]["message"] == (
-        "file: must be a folder that can be listed, and is not: Not a directory"
-    )
+    assert found("file", cwd=tmp_path) == (65, [])
+
+
+def test_a_config_of_another_program_makes_no_run(done: RunFolder, tmp_path: Path) -> None:
+    shutil.copytree(done.path, tmp_path / "runs" / "one")
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "config.yaml").write_text("defaults: [run_schema]\n")
+    assert [run["run"] for run in found(".", cwd=tmp_path)[1]] == ["runs/one"]
 
 
 @pytest.mark.attack("a link to / lies among runs to verify", "it is not entered, in seconds")

@@ -23,9 +23,9 @@ def keep() -> None:
     started_as_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
-    given = os.environ.get(PATH, "").split(os.pathsep)
-    kept = [entry for entry in given if os.path.normpath(entry) != os.curdir]
-    if len(kept) < len(given) and not _is_ours(os.curdir):
+    given = os.environ.get(PATH)
+    kept = [entry for entry in (given or "").split(os.pathsep) if not _stands_for_here(entry)]
+    if given and os.pathsep.join(kept) != given and not _is_ours(os.curdir):
         _keep(kept)
 
 
@@ -33,8 +33,13 @@ def _keep(kept: list[str]) -> None:
     """Leave only these of PYTHONPATH; an empty one names no folder at all."""
     os.environ[PATH] = os.pathsep.join(kept)
     here = _real(os.curdir)
-    if here not in map(_real, kept):
+    pythons_own = here.startswith((_real(sys.prefix), _real(sys.base_prefix)))
+    if here not in map(_real, kept) and not pythons_own:
         sys.path[:] = [entry for entry in sys.path if _real(entry) != here]
+
+
+def _stands_for_here(entry: str) -> bool:
+    return os.path.normpath(entry) == os.curdir
 
 
 def _is_ours(path: str) -> bool:

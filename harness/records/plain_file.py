@@ -17,11 +17,11 @@ LARGEST_YAML_BYTES = 1_000_000
 MOST_ALIASES = 10
 """Ten aliases repeat a text about 40 times at most, 81 of them some 4e8 times."""
 DEEPEST = 50
-LONGEST_NUMBER = 300
+LONGEST_NUMBER = 1000
 NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TAG_ERRORS = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+_TAG_ERRORS = (ValueError, OverflowError, LookupError, AttributeError, TypeError, RecursionError)
 """What `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99 raise, besides YAMLError."""
 
 

@@ -74,12 +74,12 @@ def check_settings(hydra: Mapping[str, Any]) -> None:
     }  # fmt: skip
     for name, value in kept.items():
         if hydra[name] != value:
-            raise ConfigError(_not_yours(name))
+            raise ConfigError(not_yours(name))
     if hydra["job"]["env_set"]:
-        raise ConfigError(_not_yours("job.env_set"))
+        raise ConfigError(not_yours("job.env_set"))
 
 
-def _not_yours(name: str) -> str:
+def not_yours(name: str) -> str:
     return (
         f"hydra.{name}: a file in conf/ or sweeps/ may change hydra.launcher and hydra.sweeper "
         "only, since what stands there names code to run"

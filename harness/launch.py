@@ -16,12 +16,15 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
 from hydra.core.config_search_path import ConfigSearchPath, SearchPathQuery
 from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
@@ -75,6 +78,9 @@ def composing() -> Iterator[None]:
             yield
     except HarnessError:
         raise
+    except RecursionError as error:
+        rule = "the defaults of a file in conf/ or sweeps/ must not lead back to itself"
+        raise ConfigError(f"{rule}, nor through hundreds of files") from error
     except Exception as error:  # Hydra also lets plain ValueError, TypeError and YAMLError through
         raise ConfigError(reword(error)) from error
 
@@ -174,6 +180,7 @@ def _typed(values: Any) -> DictConfig:
 def opened() -> contextlib.AbstractContextManager[None]:
     """Hydra, with the places that are searched; a job in this process would make it forget them."""
     Plugins.instance().register(_Places)
+    Plugins.instance().register(_OwnFiles)
     conf = str(places.shipped() / "conf")
     context: Any = initialize_config_dir(conf, job_name="harness", version_base="1.3")
     return context  # type: ignore[no-any-return]
@@ -200,9 +207,24 @@ class _Places(SearchPathPlugin):  # type: ignore[misc]
             return
         main = SearchPathQuery("main", None)
         for folder in places.conf_folders()[:-1]:
-            search_path.prepend("harness", f"file://{folder}", main)
+            search_path.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
         for folder in places.sweep_folders():
-            search_path.append("harness", f"file://{folder.parent}")
+            scheme = "file" if folder.parent == places.shipped() else _OwnFiles.scheme()
+            search_path.append(OURS, f"{scheme}://{folder.parent}")
+
+
+class _OwnFiles(FileConfigSource):  # type: ignore[misc]
+    """The files of the current folder: each is checked as Hydra comes to read it, however it is
+    named there. No second reading of defaults lists could follow Hydra everywhere.
+    """
+
+    @staticmethod
+    def scheme() -> str:
+        return "harness"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        own_files.check_file(Path(self.path) / self._normalize_file_name(config_path))
+        return super().load_config(config_path)
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
 from harness import jobs, keys, launch, launchers, own_files
+from harness.errors import FolderError
 from harness.grammar import parse
 from harness.grant import Grant
 from harness.launchers import Launcher
@@ -52,7 +53,21 @@ def execute(
     task = functools.partial(_execute, names, os.getpid(), if_failed, granted)
     with launch.shipped_alone(), launch.opened():
         words = [f"{LAUNCHERS}={_stored(launcher, runs_at_once)}", f"seed=range({len(dirs)})"]
-        return _multirun(task, words, str(dirs[0].parent / ".launcher"))
+        return _multirun(task, words, str(_scratch(dirs[0].parent)))
+
+
+def _scratch(root: Path) -> Path:
+    """A new folder for what a launcher keeps of this launch, below the sweep's.
+
+    A launcher's plugin unpickles what lies in its folder under the number of a job, and a sweep's
+    folder may come from somebody else: nobody can have put anything here. Raises FolderError.
+    """
+    path = root / f".launcher-{secrets.token_hex(8)}"
+    try:
+        path.mkdir(mode=0o700)
+    except OSError as error:
+        raise FolderError(f"{path}: {error.strerror or error}") from error
+    return path
 
 
 def _launcher(overrides: Sequence[str]) -> Launcher:

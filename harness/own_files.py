@@ -5,11 +5,11 @@ Hydra names no file when one is not UTF-8 or not YAML, and would take any key of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import checks, keys, launchers, places
+from harness import checks, keys, launchers, own_defaults, places
 from harness.errors import ConfigError
 from harness.keys import Word
 
@@ -33,12 +33,29 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
             params = _read_sweep(str(word.values[0]), parse)
         elif word.key in keys.groups() and word.prefix != "~":
             named[word.key] = [str(name) for name in word.values]
+    followed = _Followed()
     for group in keys.groups():
         for name in named.get(group, []):
             _check_option(group, name)
         for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
-            _follow(group, name, ())
+            followed.follow(group, name)
     return params
+
+
+def check_file(file: Path) -> None:
+    """Raise ConfigError, naming `file`, if no file of the current folder may say what it says.
+
+    Each that Hydra reads comes here, also one that nothing above has been led to.
+    """
+    values = places.read_yaml(file)
+    _refuse_targets(file, values)
+    for entry in own_defaults.entries(values.get("defaults")):
+        own_defaults.refuse_interpolation(file, entry)
+    hydra = values.get("hydra", {})
+    if not isinstance(hydra, dict | None):  # `${...}` would be followed before it is looked at
+        raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r:.80}")
+    if hydra and "searchpath" in hydra:
+        raise ConfigError(f"{file}: {keys.not_yours('searchpath')}")
 
 
 def _in_place_of_ours(group: str) -> list[str]:
@@ -50,32 +67,27 @@ def _in_place_of_ours(group: str) -> list[str]:
     return [file.stem for file in sorted(shipped.glob("*.yaml")) if (own / file.name).exists()]
 
 
-def _follow(group: str, name: str, above: tuple[Path, ...]) -> None:
-    """Read the own files that an option's `defaults` lead to, each with the checks of the first.
+class _Followed:
+    """Reads the own files that defaults lists lead to, each with the checks of the first."""
 
-    Raises ConfigError where they lead round in a circle, in which Hydra would go on for ever.
-    """
-    file = places.option_file(group, name)
-    if file is None or file.is_relative_to(places.shipped() / "conf"):
-        return
-    if file in above:
-        way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
-        raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
-    values = places.read_yaml(file)
-    _refuse_targets(file, values)
-    for entry in _entries(values.get("defaults")):
-        whole = entry.removeprefix("/") if entry.startswith("/") else f"{group}/{entry}"
-        below, _, stem = whole.rpartition("/")
-        _follow(below, stem, (*above, file))
+    def __init__(self) -> None:
+        self._count = 0
 
-
-def _entries(defaults: Any) -> Iterator[str]:
-    """What a defaults list names, relative to the file's group: `name`, or `group/name`."""
-    for entry in defaults if isinstance(defaults, list) else ():
-        if isinstance(entry, str) and entry != "_self_":
-            yield entry.partition("@")[0]
-        for key, name in entry.items() if isinstance(entry, dict) else ():
-            yield f"{str(key).split()[-1].partition('@')[0]}/{name}"
+    def follow(self, group: str, name: str, above: tuple[Path, ...] = ()) -> None:
+        """Raises ConfigError where they lead round in a circle, or on and on."""
+        file = places.option_file(group, name)
+        if file is None or file.is_relative_to(places.shipped() / "conf"):
+            return
+        if file in above:
+            way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
+            raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
+        self._count += 1
+        if self._count > own_defaults.MOST_FILES:
+            rule = f"defaults must lead to at most {own_defaults.MOST_FILES} files, got more"
+            raise ConfigError(f"{(*above, file)[0]}: its {rule}")
+        check_file(file)
+        for entry in own_defaults.entries(places.read_yaml(file).get("defaults")):
+            self.follow(*own_defaults.whole(group, entry), (*above, file))
 
 
 def _check_hydra_folders() -> None:

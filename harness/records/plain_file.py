@@ -17,9 +17,11 @@ LARGEST_YAML_BYTES = 1_000_000
 MOST_ALIASES = 10
 """Ten aliases repeat a text about 40 times at most, 81 of them some 4e8 times."""
 DEEPEST = 50
+LONGEST_NUMBER = 1000
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TAG_ERRORS = (ValueError, LookupError, AttributeError, TypeError, RecursionError)
+_TAG_ERRORS = (ValueError, OverflowError, LookupError, AttributeError, TypeError, RecursionError)
 """What `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99 raise, besides YAMLError."""
 
 
@@ -83,6 +85,7 @@ def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
     ahead = [root]
     while ahead:
         node = ahead.pop()
+        _refuse_long_number(path, node)
         if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
             continue
         seen.add(id(node))
@@ -96,6 +99,14 @@ def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
                 rule = f"must have each key once, got {key.value} twice"
                 raise DataError(f"{path}:{key.start_mark.line + 1}: {rule}")
             keys.add((key.tag, str(key.value)))
+
+
+def _refuse_long_number(path: Path, node: yaml.Node | None) -> None:
+    """One in hex cannot be shown, and one of YAML's base 60 (1:59:59) takes minutes to be made."""
+    is_number = isinstance(node, yaml.ScalarNode) and node.tag in NUMBERS
+    if node is not None and is_number and len(node.value) > LONGEST_NUMBER:
+        rule = f"a number must have at most {LONGEST_NUMBER} characters, got {len(node.value):,}"
+        raise DataError(f"{path}:{node.start_mark.line + 1}: {rule}")
 
 
 def _refuse_bombs(path: Path, found: str) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import platform
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+
+ANOTHER_REPOSITORY = {
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+}  # fmt: skip
+"""Set in a hook of git's and below `git rebase --exec`, of the repository that is worked on."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +59,25 @@ def installed() -> dict[str, str]:
 
 
 def git_revision() -> str:
-    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout."""
-    here = Path(__file__).resolve().parent
-    command = ["git", "-C", str(here), "describe", "--always", "--dirty", "--abbrev=12"]
+    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout.
+
+    Only of a checkout of our own: git runs what the settings of a repository name, and one above
+    the folder that Python's packages lie in may be somebody else's.
+    """
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(root)]
+    environment = {k: v for k, v in os.environ.items() if k not in ANOTHER_REPOSITORY}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=False)
+        done = subprocess.run(
+            [*command, "describe", "--always", "--dirty", "--abbrev=12"],
+            env={**environment, "GIT_CEILING_DIRECTORIES": str(root.parent)},
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -8,6 +8,7 @@ the same act. The launcher's class comes from an installed plugin's own entry an
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import re
 import secrets
@@ -49,7 +50,7 @@ def execute(
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
-    task = functools.partial(_execute, names, os.getpid(), if_failed, granted)
+    task = functools.partial(_execute, names, os.getpid(), launcher.is_local, if_failed, granted)
     with launch.shipped_alone(), launch.opened():
         words = [f"{LAUNCHERS}={_stored(launcher, runs_at_once)}", f"seed=range({len(dirs)})"]
         return _multirun(task, words, str(dirs[0].parent / ".launcher"))
@@ -72,12 +73,22 @@ def _stored(launcher: Launcher, runs_at_once: int) -> str:
     Nobody can have put a file of that name into a conf/.
     """
     node = OmegaConf.create(launch.installed()[launcher.plugin])
-    at_once = {"n_jobs": runs_at_once} if launcher.plugin == "joblib" else {}
-    for key, value in {**at_once, **launcher.settings}.items():
+    own = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
+    for key, value in {**own, **launcher.settings}.items():
         OmegaConf.update(node, key, value, force_add=True)
     name = f"{OURS}_{secrets.token_hex(8)}"
     ConfigStore.instance().store(group=LAUNCHERS, name=name, node=node, provider=OURS)
     return name
+
+
+def _of_workers(runs_at_once: int) -> dict[str, Any]:
+    """How many workers joblib starts, and with whom they end."""
+    from joblib import Parallel
+
+    if "backend_kwargs" not in inspect.signature(Parallel).parameters:  # before joblib 1.5
+        return {"n_jobs": runs_at_once}
+    ends = {"_target_": f"{jobs.__name__}.{jobs.end_with.__name__}", "pid": os.getpid()}
+    return {"n_jobs": runs_at_once, "initializer": ends}
 
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
@@ -102,7 +113,12 @@ def is_local(overrides: Sequence[str]) -> bool:
 
 
 def _execute(
-    dirs: Sequence[str], pid: int, if_failed: IfFailed, granted: frozenset[Grant], _: DictConfig
+    dirs: Sequence[str],
+    pid: int,
+    is_local: bool,
+    if_failed: IfFailed,
+    granted: frozenset[Grant],
+    _: DictConfig,
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    return jobs.execute(dirs, HydraConfig.get().job.num, pid, if_failed, granted)
+    return jobs.execute(dirs, HydraConfig.get().job.num, pid, is_local, if_failed, granted)

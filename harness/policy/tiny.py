@@ -20,6 +20,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging as library_logging
 
 from harness.config import PolicyConfig
+from harness.records import atomic
 
 library_logging.disable_progress_bar()
 # Tied heads are reported as missing keys when TRL loads a checkpoint.
@@ -70,9 +71,10 @@ def save(
     folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
 ) -> None:
     """Write weights and config, and the tokenizer if given."""
-    model.save_pretrained(folder)
-    if tokenizer is not None:
-        tokenizer.save_pretrained(folder)
+    with atomic.pinned(folder) as here:
+        model.save_pretrained(here)
+        if tokenizer is not None:
+            tokenizer.save_pretrained(here)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:

@@ -35,6 +35,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from harness.config import RunConfig
 from harness.policy import huggingface
+from harness.records import atomic
 from harness.train.language_loss import (
     Learning,
     LossBatch,
@@ -98,14 +99,15 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def save(self, folder: Path) -> None:
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
-        self.args.output_dir = str(folder)
-        try:
-            self._save_checkpoint(self.model, trial=None)
-        except (RuntimeError, SafetensorError) as error:  # what a full disk is to these libraries
-            if not UNWRITTEN.search(str(error)):
-                raise
-            raise OSError(str(error)) from error
-        (folder / f"checkpoint-{self.state.global_step}").rename(folder / CHECKPOINT)
+        with atomic.pinned(folder) as here:
+            self.args.output_dir = str(here)
+            try:
+                self._save_checkpoint(self.model, trial=None)
+            except (RuntimeError, SafetensorError) as error:  # what a full disk is to them
+                if not UNWRITTEN.search(str(error)):
+                    raise
+                raise OSError(str(error)) from error
+            (here / f"checkpoint-{self.state.global_step}").rename(here / CHECKPOINT)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No card: a checkpoint is a part of a run folder, which says what it is."""

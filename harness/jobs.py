@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness import breaker, process, stops, trying
@@ -20,26 +21,34 @@ def execute(
     dirs: Sequence[str],
     number: int,
     launcher_pid: int,
+    is_local: bool,
     if_failed: IfFailed,
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
     """Execute run `number` of the launch, and have no more begun where one failure is enough.
 
+    `is_local`: the sweep, process `launcher_pid`, executes it itself or by a child of its own.
     `granted`: what its process may send; a job on another machine has no settings of the user's.
     """
     process.keep_private()
     path = Path(dirs[number])
-    if os.getppid() == launcher_pid:  # a local worker: a signal to the sweep is not for it to obey
-        process.die_with(launcher_pid)
+    if is_local and os.getpid() != launcher_pid:
+        process.die_with(launcher_pid)  # at once where the sweep was killed before the job came
         for stop in process.STOP_SIGNALS:
-            signal.signal(stop, lambda *_: None)
-    local = launcher_pid in (os.getpid(), os.getppid())
-    do = trying.execute if local else _execute_away
+            signal.signal(stop, lambda *_: None)  # one to the sweep is not for it to obey
+    do = trying.execute if is_local else _execute_away
     outcome = do(path, if_failed.retries, granted=granted)
     gave_up = breaker.gave_up(outcome.status, outcome.reason)
     if gave_up and (if_failed.stop or breaker.trips(dirs)):
         stops.request(path.parent, stops.NO_NEW_RUNS)
     return outcome
+
+
+def end_with(pid: int) -> Callable[[], None]:
+    """For a launcher to call in each of its workers as it starts: it ends when process `pid` does,
+    also one that never gets a job.
+    """
+    return functools.partial(process.die_with, pid)
 
 
 def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:

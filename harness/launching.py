@@ -7,11 +7,13 @@ the same act. The launcher's class comes from an installed plugin's own entry an
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from harness.errors import FolderError
 from harness.grammar import parse
 from harness.grant import Grant
 from harness.launchers import Launcher
+from harness.records import atomic
 from harness.run import RunOutcome
 from harness.trying import IfFailed
 
@@ -50,14 +53,17 @@ def execute(
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
-    task = functools.partial(_execute, names, os.getpid(), if_failed, granted)
-    with launch.shipped_alone(), launch.opened():
-        words = [f"{LAUNCHERS}={_stored(launcher, runs_at_once)}", f"seed=range({len(dirs)})"]
-        return _multirun(task, words, str(_scratch(dirs[0].parent)))
+    task = functools.partial(_execute, names, os.getpid(), launcher.is_local, if_failed, granted)
+    with launch.shipped_alone(), launch.opened(), _scratch(dirs[0].parent, launcher) as scratch:
+        chosen = _stored(launcher, runs_at_once, len(dirs))
+        words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
+        return _multirun(task, words, str(scratch))
 
 
-def _scratch(root: Path) -> Path:
-    """A new folder for what a launcher keeps of this launch, below the sweep's.
+@contextlib.contextmanager
+def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
+    """A new folder for what a launcher keeps of this launch, below the sweep's; a cluster's stays,
+    since its jobs' logs are there.
 
     A launcher's plugin unpickles what lies in its folder under the number of a job, and a sweep's
     folder may come from somebody else: nobody can have put anything here. Raises FolderError.
@@ -67,7 +73,12 @@ def _scratch(root: Path) -> Path:
         path.mkdir(mode=0o700)
     except OSError as error:
         raise FolderError(f"{path}: {error.strerror or error}") from error
-    return path
+    try:
+        yield path
+    finally:
+        if launcher.is_local:
+            with contextlib.suppress(OSError):
+                atomic.remove(path)
 
 
 def _launcher(overrides: Sequence[str]) -> Launcher:
@@ -81,18 +92,31 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
         return launchers.chosen(composed["hydra"]["launcher"], launch.installed())
 
 
-def _stored(launcher: Launcher, runs_at_once: int) -> str:
+def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
     """The name under which Hydra finds the plugin's own entry with the launcher's settings.
 
-    Nobody can have put a file of that name into a conf/.
+    Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
     node = OmegaConf.create(launch.installed()[launcher.plugin])
-    at_once = {"n_jobs": runs_at_once} if launcher.plugin == "joblib" else {}
-    for key, value in {**at_once, **launcher.settings}.items():
+    own = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
+    settings = {**own, **launcher.settings}
+    if "n_jobs" in settings:
+        settings["n_jobs"] = min(settings["n_jobs"], runs)
+    for key, value in settings.items():
         OmegaConf.update(node, key, value, force_add=True)
     name = f"{OURS}_{secrets.token_hex(8)}"
     ConfigStore.instance().store(group=LAUNCHERS, name=name, node=node, provider=OURS)
     return name
+
+
+def _of_workers(runs_at_once: int) -> dict[str, Any]:
+    """How many workers joblib starts, and with whom they end."""
+    from joblib import Parallel
+
+    if "backend_kwargs" not in inspect.signature(Parallel).parameters:  # before joblib 1.5
+        return {"n_jobs": runs_at_once}
+    ends = {"_target_": f"{jobs.__name__}.{jobs.end_with.__name__}", "pid": os.getpid()}
+    return {"n_jobs": runs_at_once, "initializer": ends}
 
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
@@ -117,7 +141,12 @@ def is_local(overrides: Sequence[str]) -> bool:
 
 
 def _execute(
-    dirs: Sequence[str], pid: int, if_failed: IfFailed, granted: frozenset[Grant], _: DictConfig
+    dirs: Sequence[str],
+    pid: int,
+    is_local: bool,
+    if_failed: IfFailed,
+    granted: frozenset[Grant],
+    _: DictConfig,
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    return jobs.execute(dirs, HydraConfig.get().job.num, pid, if_failed, granted)
+    return jobs.execute(dirs, HydraConfig.get().job.num, pid, is_local, if_failed, granted)

@@ -21,6 +21,7 @@ from transformers.utils import logging as library_logging
 
 from harness.config import PolicyConfig
 from harness.policy.saving import saving
+from harness.records import atomic
 
 library_logging.disable_progress_bar()
 # Tied heads are reported as missing keys when TRL loads a checkpoint.
@@ -71,10 +72,10 @@ def save(
     folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
 ) -> None:
     """Write weights and config, and the tokenizer if given. Raises OSError."""
-    with saving():
-        model.save_pretrained(folder)
+    with atomic.pinned(folder) as here, saving():
+        model.save_pretrained(here)
         if tokenizer is not None:
-            tokenizer.save_pretrained(folder)
+            tokenizer.save_pretrained(here)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:

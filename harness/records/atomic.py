@@ -90,6 +90,18 @@ def write_folder(target: Path, fill: Callable[[Path], None]) -> None:
         os.fsync(folder)
 
 
+@contextlib.contextmanager
+def pinned(folder: Path) -> Iterator[Path]:
+    """A path to `folder` for a library that opens files by their names: it stays that folder's
+    where somebody exchanges it for a link meanwhile. `folder` itself where there is no /proc.
+
+    Raises OSError, also where it is a link.
+    """
+    with _opened(folder) as descriptor:
+        path = Path(f"/proc/self/fd/{descriptor}")
+        yield path if path.is_dir() else folder
+
+
 def open_to_append(path: Path) -> int:
     """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
     DataError where it is a pipe or a device: others must not say where we write.

@@ -225,7 +225,9 @@ def take(folder: RunFolder) -> int:
         raise StoppedError(f"{folder.path}: held by process {other}")
     for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
         atomic.clear(path)  # what killed writers have left
-    atomic.write_text(folder.holder, holders.this_process().to_text())
+    with atomic.storage(folder.path):
+        me = holders.this_process(folder.path)
+    atomic.write_text(folder.holder, me.to_text())
     return descriptor
 
 

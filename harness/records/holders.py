@@ -3,6 +3,7 @@ its number since.
 
     4711 on node-1              what sentences say; older versions wrote no more
     started 8d6f4c02 1234567    which boot of the machine, and its clock ticks from then on
+    folder 2049:131077          device and number of the folder, which a copy of it does not share
 
 A number alone says little: it is given again, and a folder may come from another machine.
 """
@@ -22,7 +23,9 @@ from harness.records import lock, plain_file
 
 NAME = ".holder"
 PROC = Path("/proc")
-FORMAT = re.compile(r"(\d{1,10}) on ([^\n]{0,300})(?:\nstarted ([^\n]{1,200}))?\n?")
+FORMAT = re.compile(
+    r"(\d{1,10}) on ([^\n]{0,300})(?:\nstarted ([^\n]{1,200}))?(?:\nfolder (\d+:\d+))?\n?"
+)
 LARGEST_BYTES = 1000
 
 
@@ -34,6 +37,8 @@ class Holder:
     node: str
     started: str | None = None
     """When the process began; None in a file of an older version."""
+    folder: str | None = None
+    """Which folder it holds; None in a file of an older version."""
 
     def __str__(self) -> str:
         return f"{self.pid} on {self.node}"
@@ -45,20 +50,32 @@ class Holder:
         return here and self.started == started(self.pid)
 
     def to_text(self) -> str:
-        return f"{self}\nstarted {self.started}\n"
+        where = f"folder {self.folder}\n" if self.folder else ""
+        return f"{self}\nstarted {self.started}\n{where}"
 
 
-def this_process() -> Holder:
-    return Holder(os.getpid(), platform.node(), started(os.getpid()))
+def this_process(folder: Path) -> Holder:
+    """As the holder of `folder`. Raises OSError if that is not there."""
+    return Holder(os.getpid(), platform.node(), started(os.getpid()), _number(folder))
 
 
 def read(folder: Path) -> Holder | None:
-    """Who says to hold `folder`, alive or not; None where nobody does in words of ours."""
+    """Who says to hold `folder`, alive or not; None where nobody does in words of ours, and in a
+    copy: whoever holds the folder that it was made of does not hold the copy.
+    """
     try:
         found = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
-    except DataError:
+        if not found or found[4] not in (None, _number(folder)):
+            return None
+    except (DataError, OSError):
         return None
-    return Holder(int(found[1]), found[2], found[3]) if found else None
+    return Holder(int(found[1]), found[2], found[3], found[4])
+
+
+def _number(folder: Path) -> str:
+    """What a folder keeps where it is moved on its disk, and no other has meanwhile."""
+    status = folder.stat()
+    return f"{status.st_dev}:{status.st_ino}"
 
 
 def beside(folder: Path, metrics: Path) -> str | None:

@@ -19,7 +19,8 @@ class Keeper:
     """Keeps a folder that this process holds; one that it does not hold it leaves alone."""
 
     def __init__(self, held: RunFolder) -> None:
-        self._held, self._me = held, holders.this_process()
+        with atomic.storage(held.path):
+            self._held, self._me = held, holders.this_process(held.path)
         self._holds = holders.read(held.path) == self._me
         self._locks: list[int] = []
 

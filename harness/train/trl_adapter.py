@@ -34,6 +34,7 @@ from trl import GRPOConfig, GRPOTrainer
 from harness.config import RunConfig
 from harness.policy import huggingface
 from harness.policy.saving import saving
+from harness.records import atomic
 from harness.train.language_loss import (
     Learning,
     LossBatch,
@@ -96,10 +97,11 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def save(self, folder: Path) -> None:
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
-        self.args.output_dir = str(folder)
-        with saving():
-            self._save_checkpoint(self.model, trial=None)
-        (folder / f"checkpoint-{self.state.global_step}").rename(folder / CHECKPOINT)
+        with atomic.pinned(folder) as here:
+            self.args.output_dir = str(here)
+            with saving():
+                self._save_checkpoint(self.model, trial=None)
+            (here / f"checkpoint-{self.state.global_step}").rename(here / CHECKPOINT)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No card: a checkpoint is a part of a run folder, which says what it is."""

@@ -163,6 +163,34 @@ def test_a_scratch_folder_that_is_exchanged_becomes_no_checkpoint(
 
 
 @pytest.mark.attack(
+    "a link put in the place of a checkpoint's scratch folder just before a library writes to it",
+    "nothing lands behind the link, and no checkpoint is made",
+)
+def test_what_a_library_saves_does_not_land_behind_a_link(
+    tmp_path: Path, record_property: Seen
+) -> None:
+    from harness.policy import tiny
+
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+
+    class Late:
+        """A model whose files are written once the folder was exchanged."""
+
+        def save_pretrained(self, where: Path) -> None:
+            (scratch,) = (tmp_path / "checkpoints").iterdir()
+            scratch.rename(tmp_path / "away")
+            scratch.symlink_to(theirs)
+            (where / "model.safetensors").write_bytes(b"weights")
+
+    with pytest.raises(StorageError, match="must be a folder, got a link") as raised:
+        checkpoints.publish(tmp_path / "checkpoints", 5, lambda to: tiny.save(to, Late()))
+    assert [*theirs.iterdir()] == []
+    assert (tmp_path / "away" / "model.safetensors").read_bytes() == b"weights"
+    record_property("seen", str(raised.value).rpartition("/")[0].rpartition(": ")[2])
+
+
+@pytest.mark.attack(
     "a link at the name of a row log, an event log or a run's log",
     "refused; the file behind it is not touched",
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -92,6 +93,32 @@ def test_a_run_whose_lock_is_deleted_stays_the_only_writer(
     found = [json.loads(line)["step"] for line in run.metrics.read_text().splitlines()]
     assert found == [*range(1, len(found) + 1)]
     assert "lock_renewed" in run.events.read_text()
+
+
+@pytest.mark.attack(
+    "a run folder is copied, its `.holder` too, while the run is under way; the copy is resumed",
+    "the copy is nobody's and goes on; its original stays held",
+)
+def test_a_copy_of_a_folder_that_is_held_is_free(tmp_path: Path, record_property: Record) -> None:
+    run = RunFolder(tmp_path / "run")
+    run.path.mkdir()
+    words = [sys.executable, "-c", SLEEPS, str(run.path)]
+    other = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        shutil.copytree(run.path, tmp_path / "copy")
+        copy = RunFolder(tmp_path / "copy")
+        by = held.holder(copy)
+        os.close(folder.take(copy))
+        run.path.rename(tmp_path / "moved")
+        moved = held.holder(RunFolder(tmp_path / "moved"))
+    finally:
+        other.kill()
+        other.communicate()
+    record_property("seen", f"the copy is held by {by}, the folder that was moved by {moved}")
+    assert by is None
+    assert moved == f"{other.pid} on {os.uname().nodename}"
 
 
 @attack("the lock of a sweep is deleted, then the sweep is resumed")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -12,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness import relaunch
-from harness.records import folder
+from harness.records import folder, holders
 from harness.records.folder import RunFolder
 from tests.commands import TABULAR, alive, ledger, rows, started, until
 from tests.faults.limited import quick
@@ -152,4 +154,54 @@ def test_a_sweep_that_is_stopping_launches_nothing_again(
     record_property("seen", f"exit {sweep.returncode}")
     assert sweep.returncode == 75, said
     assert "launched again" not in said
+    assert not alive(f"{root}/")
+
+
+def descendants(pid: int) -> dict[int, str]:
+    """Command lines of the live processes that process `pid` has started, and those of these."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found, ahead = {}, [pid]
+    while ahead:
+        for child in children.get(ahead.pop(), []):
+            found[child] = holders.command_line(child)
+            ahead.append(child)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.attack(
+    "kill -9 of a sweep while its workers are still starting, before any has begun a run",
+    "the workers end with it and execute nothing",
+)
+def test_workers_that_outlive_a_killed_sweep_begin_no_run(
+    tmp_path: Path, record_property: Record
+) -> None:
+    words = (*TABULAR, "trainer.steps=2000", "seed=1,2", "hydra.launcher.n_jobs=2")
+    with started("sweep", *words, cwd=tmp_path) as sweep:
+        starting = lambda: {p for p, w in descendants(sweep.pid).items() if "LokyProcess-" in w}  # noqa: E731
+        until(lambda: len(starting()) == 2, "two workers")
+        workers = starting()
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        time.sleep(1.0)  # the runs are handed to them meanwhile
+        begun = descendants(sweep.pid)
+        sweep.kill()
+    for worker in workers:
+        os.kill(worker, signal.SIGCONT)
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and any(map(holders.started, begun)):
+        time.sleep(0.1)
+    left = [words for pid, words in begun.items() if holders.started(pid)]
+    (root,) = (tmp_path / "runs").iterdir()
+    attempts = [folder.read_status(RunFolder(p)).attempts for p in root.glob("*-seed?")]
+    record_property("seen", f"{len(left)} processes left, {sum(attempts)} runs begun")
+    for pid in begun:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    assert left == []
+    assert attempts == [0, 0]
     assert not alive(f"{root}/")

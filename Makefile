@@ -40,7 +40,7 @@ test-slow: setup  ## the tests that take minutes, on every core
 test-gpu: setup  ## the tests that need a CUDA device
 	$(BIN)/python -m pytest -q -m gpu
 
-attack: setup  ## try to break in or to mislead: a table of attacks, expected and seen
+attack: setup  ## try to break in or to mislead: a table of attacks, expected and seen (10 to 25 minutes)
 	$(TESTING) -m attack -p tests.attack_table tests
 
 check: setup  ## format, lint, types, import arrows

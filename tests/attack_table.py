@@ -28,17 +28,31 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One row an attack, those that got through first."""
-    found = [
-        (report.outcome, dict(report.user_properties))
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if getattr(report, "when", "") == "call" and dict(report.user_properties).get("attack")
-    ]
-    table = Table("attack", "expected", "seen", "", title=f"{len(found)} attacks")
-    for outcome, told in sorted(
-        found, key=lambda entry: (entry[0] == "passed", entry[1]["attack"])
-    ):
-        cells = (told["attack"], told["expected"], str(told.get("seen", "")), outcome)
+    """One row an attack, those that got through first: how many of its cases were held, and what
+    was seen in one of them.
+    """
+    attacks: dict[tuple[str, str], list[tuple[bool, str]]] = {}
+    skipped = 0
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            told = dict(getattr(report, "user_properties", ()))
+            if "attack" in told and report.outcome == "skipped":
+                skipped += 1
+            elif "attack" in told and report.when == "call":
+                case = (report.outcome == "passed", str(told.get("seen", "")))
+                attacks.setdefault((told["attack"], told["expected"]), []).append(case)
+    table = Table("attack", "expected", "seen", "held", show_lines=True)
+    for (attack, expected), cases in sorted(attacks.items(), key=_got_through_first):
+        held = sum(passed for passed, _ in cases)
+        seen = min(cases)[1]  # of a case that got through, where there is one
+        cells = (attack, expected, seen, f"{held} of {len(cases)}")
         table.add_row(*(Text(visible(cell)) for cell in cells))
     Console(width=WIDTH).print(table)
+    total = sum(map(len, attacks.values()))
+    held = sum(passed for cases in attacks.values() for passed, _ in cases)
+    print(f"{len(attacks)} attacks, {held} of {total} cases held, {skipped} skipped")
+
+
+def _got_through_first(entry: tuple[tuple[str, str], list[tuple[bool, str]]]) -> tuple[bool, str]:
+    (attack, _), cases = entry
+    return all(passed for passed, _ in cases), attack

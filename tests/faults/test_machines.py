@@ -74,9 +74,11 @@ def sentence(done: subprocess.CompletedProcess[str]) -> str:
     "a user without $HOME and without an entry among the machine's users",
     "policy=tabular trains and is fitted; policy=tiny is 73 and one sentence",
 )
-def test_a_user_without_a_home(tmp_path: Path, record_property: Seen) -> None:
+def test_a_user_without_a_home(
+    tmp_path: Path, record_property: Seen, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("XDG_CACHE_HOME", "HARNESS_CACHE"):
-        assert name not in os.environ
+        monkeypatch.delenv(name, raising=False)
     done = on(NOBODY, "train", *SHORT, "--dir", "d", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     fit = on(NOBODY, "fit-entropy-law", "d", "--json", cwd=tmp_path)

@@ -31,7 +31,7 @@ SMOKE = PolicyConfig(
 STEPS = 4
 TURNS = 2
 SHORT = short(TURNS)
-ADAPTIVE = CurriculumConfig(name="adaptive", kind="adaptive", target=0.3)
+ADAPTIVE = CurriculumConfig(name="adaptive", kind="adaptive", target=0.0)
 
 
 def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunConfig:

@@ -14,7 +14,6 @@ from harness.errors import ConfigError
 from harness.keys import Word
 
 CONFIG = Path("conf") / "config.yaml"
-HYDRA_FOLDERS = (Path("conf") / "hydra", Path("hydra"))
 SWEEP_HEADER = "# @package _global_"
 
 
@@ -25,7 +24,6 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
     that stands in the place of one of ours, cannot be right.
     """
     _check_config(CONFIG)
-    _check_hydra_folders()
     params: list[Word] = []
     named: dict[str, list[str]] = {}
     for word in words:
@@ -90,17 +88,6 @@ class _Followed:
             self.follow(*own_defaults.whole(group, entry), (*above, file))
 
 
-def _check_hydra_folders() -> None:
-    """Hydra would read them before what is its own."""
-    for file in sorted(f for top in HYDRA_FOLDERS for f in top.rglob("*") if _is_yaml(f)):
-        if not file.resolve().is_relative_to(places.shipped() / "conf"):
-            _refuse_targets(file, places.read_yaml(file))
-
-
-def _is_yaml(file: Path) -> bool:
-    return file.suffix in (".yaml", ".yml")
-
-
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
     """Raise ConfigError for a `_target_` at any depth: it names code to run."""
     parts = values.items() if isinstance(values, dict) else enumerate(values)
@@ -117,9 +104,7 @@ def _check_config(path: Path) -> None:
     """Refuse another program's conf/config.yaml: it would replace harness's own."""
     if not path.is_file() or path.resolve() == (places.shipped() / path).resolve():
         return
-    values = places.read_yaml(path)
-    _refuse_targets(path, values)
-    defaults = values.get("defaults")
+    defaults = places.read_yaml(path).get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
         raise ConfigError(
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
@@ -150,7 +135,6 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     values = places.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
-    _refuse_targets(file, values)
     allowed = ("defaults", "hydra", "seed", *keys.groups())
     for key, value in values.items():
         if key not in allowed:

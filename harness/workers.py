@@ -49,7 +49,7 @@ def others(processes: int) -> Iterator[Executor | None]:
         try:
             with _deaf_children():
                 pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
-        except (OSError, NotImplementedError):  # no semaphores here: /dev/shm is not to be written
+        except (OSError, NotImplementedError):  # /dev/shm is not writable: this process alone
             yield None
             return
         try:

@@ -60,7 +60,6 @@ PLACES = {
     },
     "conf/hydra/sweeper/basic.yaml": lambda payload: {"_target_": "x", "params": payload},
     "conf/hydra/config.yaml": lambda payload: {"launcher": payload},
-    "hydra/launcher/mine.yaml": lambda payload: payload,
     "conf/difficulty/medium.yaml": lambda payload: {"name": "medium", "clamp": payload},
     "sweeps/mine.yaml": lambda payload: {"hydra": {"launcher": {"temp_folder": payload}}},
 }
@@ -85,6 +84,15 @@ def test_a_target_in_a_file_of_the_current_folder_is_refused_by_name(
     assert f"{place}: " in str(caught.value)
     assert FOLDER_IS_NOT_OURS in str(caught.value)
     assert not (tmp_path / "bomb").exists()
+
+
+def test_a_folder_of_another_program_named_hydra_is_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file of it is read, so none need be ours."""
+    monkeypatch.chdir(tmp_path)
+    _write(tmp_path / "hydra" / "launcher" / "theirs.yaml", {"_target_": "theirs.Launcher"})
+    assert len(launch.plan([*QUICK]).points) == 1
 
 
 def _write(path: Path, values: object) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from harness import devices, ledger, places
+from harness import devices, installation, ledger, places
 from harness.errors import EXIT_PARTIAL, FolderError, StorageError
 from harness.records import temporary
 
@@ -77,7 +77,7 @@ def _packages() -> Iterator[Finding]:
         else:
             yield _package(wanted, have)
     for extra, names in absent.items():
-        advice = f"for it, {places.install_command(extra)}"
+        advice = f"for it, {installation.install_command(extra)}"
         yield Finding(f"extra {extra}", NOTE, f"without {', '.join(names)}", advice)
 
 
@@ -166,9 +166,9 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 def _options() -> Finding:
     """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
     levels, sweeps = places.options("difficulty"), places.sweep_names()
-    if not (places.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
+    if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
-        return Finding("conf and sweeps", PROBLEM, f"not found at {places.shipped()}", advice)
+        return Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
     found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
     found += f"; studies {', '.join(places.study_names())}"
     return Finding("conf and sweeps", OK, f"{found}; from {', '.join(map(str, places.roots()))}")

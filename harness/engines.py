@@ -8,7 +8,7 @@ from importlib import metadata
 
 from packaging.specifiers import SpecifierSet
 
-from harness import places
+from harness import installation
 from harness.config import RunConfig
 from harness.errors import ConfigError, DeviceError
 
@@ -50,7 +50,7 @@ def check(config: RunConfig) -> None:
     if version is None or not VLLM.contains(version, prereleases=True):
         raise ConfigError(
             f"trainer.engine: {engine} needs vllm{VLLM}, got {version or 'none'}: "
-            f"{places.install_command('vllm')}, or choose trainer.engine=transformers"
+            f"{installation.install_command('vllm')}, or choose trainer.engine=transformers"
         )
     if engine in ON_GPU and not config.trainer.gpus:
         raise DeviceError(

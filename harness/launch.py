@@ -28,7 +28,7 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness import keys, launchers, own_files, places, plans
+from harness import installation, keys, launchers, own_files, places, plans
 from harness.config import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.grammar import parse
@@ -181,7 +181,7 @@ def opened() -> contextlib.AbstractContextManager[None]:
     """Hydra, with the places that are searched; a job in this process would make it forget them."""
     Plugins.instance().register(_Places)
     Plugins.instance().register(_OwnFiles)
-    conf = str(places.shipped() / "conf")
+    conf = str(installation.shipped() / "conf")
     context: Any = initialize_config_dir(conf, job_name="harness", version_base="1.3")
     return context  # type: ignore[no-any-return]
 
@@ -209,7 +209,7 @@ class _Places(SearchPathPlugin):  # type: ignore[misc]
         for folder in places.conf_folders()[:-1]:
             search_path.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
         for folder in places.sweep_folders():
-            scheme = "file" if folder.parent == places.shipped() else _OwnFiles.scheme()
+            scheme = "file" if folder.parent == installation.shipped() else _OwnFiles.scheme()
             search_path.append(OURS, f"{scheme}://{folder.parent}")
 
 

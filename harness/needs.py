@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
-from harness import engines, permission, places, said, trackers
+from harness import engines, installation, permission, said, trackers
 from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.grant import Grant
@@ -71,7 +71,8 @@ def _check_served(simulator: SimulatorConfig) -> None:
     absent = missing(FOR_SERVED_USERS)
     if absent:
         raise ConfigError(
-            f"simulator.kind: served needs {', '.join(absent)}: {places.install_command('train')}"
+            f"simulator.kind: served needs {', '.join(absent)}: "
+            f"{installation.install_command('train')}"
         )
     name = simulator.api_key_env
     if name and not os.environ.get(name):
@@ -96,7 +97,7 @@ def _check_trackers(names: Iterable[str]) -> None:
         lacking = [name for name in wanted if name in absent]
         raise ConfigError(
             f"trainer.report_to: {', '.join(wanted)} needs {', '.join(absent)}: "
-            f"{' '.join([places.install_command('train'), *lacking])}"
+            f"{' '.join([installation.install_command('train'), *lacking])}"
         )
 
 
@@ -106,7 +107,8 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     if kinds and absent:
         raise ConfigError(
             f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
-            f"{places.install_command('train')}, or choose policy=tabular, which needs neither"
+            f"{installation.install_command('train')}, "
+            "or choose policy=tabular, which needs neither"
         )
     if "tiny" in kinds:
         cache.folder()  # where its start model is kept

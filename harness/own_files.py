@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import checks, keys, launchers, own_defaults, places
+from harness import checks, installation, keys, launchers, own_defaults, places
 from harness.errors import ConfigError
 from harness.keys import Word
 
@@ -58,7 +58,7 @@ def check_file(file: Path) -> None:
 
 def _in_place_of_ours(group: str) -> list[str]:
     """Options of ours that a file in the current folder replaces: a default may be one."""
-    shipped = places.shipped() / "conf" / group
+    shipped = installation.shipped() / "conf" / group
     own = Path("conf") / group
     if shipped.resolve() == own.resolve():
         return []
@@ -74,7 +74,7 @@ class _Followed:
     def follow(self, group: str, name: str, above: tuple[Path, ...] = ()) -> None:
         """Raises ConfigError where they lead round in a circle, or on and on."""
         file = places.option_file(group, name)
-        if file is None or file.is_relative_to(places.shipped() / "conf"):
+        if file is None or file.is_relative_to(installation.shipped() / "conf"):
             return
         if file in above:
             way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
@@ -102,7 +102,7 @@ def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
 
 def _check_config(path: Path) -> None:
     """Refuse another program's conf/config.yaml: it would replace harness's own."""
-    if not path.is_file() or path.resolve() == (places.shipped() / path).resolve():
+    if not path.is_file() or path.resolve() == (installation.shipped() / path).resolve():
         return
     defaults = places.read_yaml(path).get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
@@ -117,7 +117,7 @@ def _check_option(group: str, name: str) -> None:
     if file is None:
         return
     values = places.read_yaml(file)
-    if file.is_relative_to(places.shipped() / "conf"):  # tabular.yaml sets other groups
+    if file.is_relative_to(installation.shipped() / "conf"):  # tabular.yaml sets other groups
         return
     if "@package" in file.read_text(encoding="utf-8"):
         raise ConfigError(f"{file}: an option of {group} must not have a `# @package` header")

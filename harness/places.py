@@ -5,27 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from harness import installation
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
 
 
-def shipped() -> Path:
-    """The folder of harness's own conf/ and sweeps/: the package in a wheel, else the checkout."""
-    package = Path(__file__).resolve().parent
-    return package if (package / "conf").is_dir() else package.parent
-
-
-def install_command(extra: str) -> str:
-    """How to install harness with `extra`."""
-    in_checkout = (shipped() / "pyproject.toml").is_file()
-    return (
-        f"pip install -e '.[{extra}]'" if in_checkout else f"pip install 'empathy-harness[{extra}]'"
-    )
-
-
 def roots() -> tuple[Path, ...]:
     """Folders searched for conf/ and sweeps/, the one that wins first."""
-    return tuple(dict.fromkeys((Path.cwd().resolve(), shipped())))
+    return tuple(dict.fromkeys((Path.cwd().resolve(), installation.shipped())))
 
 
 def conf_folders() -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import yaml
 
-from harness import keys, places
+from harness import installation, keys, places
 
 NEEDS_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 UNKNOWN_KEY = re.compile(r"Key '.*' (?:is )?not in (?:struct|')")
@@ -42,7 +42,7 @@ def _missing_option(error: BaseException) -> str | None:
         return None
     group, name = missing.rsplit("/", 1)
     if name in NEEDS_EXTRA:
-        return f"{group}={name} needs a plugin: {places.install_command(NEEDS_EXTRA[name])}"
+        return f"{group}={name} needs a plugin: {installation.install_command(NEEDS_EXTRA[name])}"
     names = ", ".join(getattr(error, "options", None) or places.options(group))
     return f"{group} must be one of {names}, got {name!r}"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import keys, launch, places
+from harness import installation, keys, launch, places
 from harness.config import LevelsConfig, RunConfig
 from harness.errors import ConfigError
 
@@ -50,7 +50,7 @@ def test_every_sweep_file_composes_and_opens_with_its_question(name):
 def test_every_group_has_an_option_and_every_option_file_is_short():
     for group in keys.groups():
         assert places.options(group)
-    for file in (places.shipped() / "conf").rglob("*.yaml"):
+    for file in (installation.shipped() / "conf").rglob("*.yaml"):
         assert len(file.read_text().splitlines()) <= 24, file
 
 
@@ -216,6 +216,6 @@ def test_another_programs_config_is_not_taken_for_ours():
 
 
 def test_an_own_config_that_begins_with_the_schema_is_taken():
-    shipped = (places.shipped() / "conf" / "config.yaml").read_text()
+    shipped = (installation.shipped() / "conf" / "config.yaml").read_text()
     write("conf/config.yaml", shipped.replace("seed: 1", "seed: 41"))
     assert config().seed == 41

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from harness import doctor, places
+from harness import doctor, installation
 from harness.doctor import Finding
 
 REQUIRES = [
@@ -39,7 +39,7 @@ def test_packages_against_what_the_distribution_asks_for(monkeypatch):
     assert found["hydra-core"].advice == "pip install 'hydra-core>=99'"
     assert found["not-there"].advice == "pip install 'not-there>=2'"
     assert found["extra train"].status == "note"
-    assert found["extra train"].advice == f"for it, {places.install_command('train')}"
+    assert found["extra train"].advice == f"for it, {installation.install_command('train')}"
     assert "ruff" not in found
     assert doctor.exit_code(list(found.values())) == 3
 

@@ -8,7 +8,7 @@ a conversation is the same whichever others are held beside it, and after a resu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 TRAIN, HELD_OUT = "train", "held_out"
@@ -62,10 +62,7 @@ class UserTurn:
     """The simulator's own, immutable."""
 
     def with_state(self, state: Any) -> UserTurn:
-        return UserTurn(
-            self.text, self.emotion, self.change, self.reported_emotion, self.ended,
-            self.strategies, self.flagged, self.why, state,
-        )  # fmt: skip
+        return replace(self, state=state)
 
 
 class UserSimulator(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.simulator.people import EVERYONE, Persona
 from harness.simulator.protocol import ConversationKey
@@ -55,7 +55,4 @@ class State:
     """Sentences the policy has said, in plain words, in order."""
 
     def with_told(self, told: Told) -> State:
-        return State(
-            self.key, self.user, self.emotion, self.reported, told, self.turn, self.trust,
-            self.momentum, self.heard, self.sentences,
-        )  # fmt: skip
+        return replace(self, told=told)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness import launch, places
+from harness import installation, launch
 from harness.errors import ConfigError
 from tests.commands import TABULAR, harness, only_sweep
 from tests.faults.test_launchers_of_others import BOMB, Bomb
@@ -153,7 +153,7 @@ def test_no_file_says_where_hydra_searches(
 ) -> None:
     name, values = SEARCHED[where]
     if name == "conf/config.yaml":
-        ours = yaml.safe_load((places.shipped() / name).read_text())
+        ours = yaml.safe_load((installation.shipped() / name).read_text())
         values = {**ours, **values}
     _written(tmp_path / name, yaml.safe_dump(values))
     words = ("remedy=mine",) if "remedy" in name else ()
@@ -229,7 +229,7 @@ def test_an_empty_entry_of_pythonpath_is_not_the_current_folder(
     done = subprocess.run(
         [sys.executable, str(script), "doctor", "--json"],
         cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
-        env={**os.environ, "PYTHONPATH": path.format(places.shipped())},
+        env={**os.environ, "PYTHONPATH": path.format(installation.shipped())},
     )  # fmt: skip
     record_property("seen", f"exit {done.returncode}, imported: {(tmp_path / 'seen').exists()}")
     assert json.loads(done.stdout)
@@ -243,7 +243,7 @@ def test_no_program_of_a_repository_above_the_package_is_run(
     tmp_path: Path, record_property: Saw
 ) -> None:
     lib = tmp_path / "lib"
-    shutil.copytree(places.shipped() / "harness", lib / "harness")
+    shutil.copytree(installation.shipped() / "harness", lib / "harness")
     git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
     for words in (["init", "-q"], ["add", "lib/harness/__init__.py"], ["commit", "-qm", "x"]):
         subprocess.run([*git, *words], check=True, capture_output=True)
@@ -259,9 +259,9 @@ def test_the_revision_is_that_of_the_code_whatever_git_is_told(
     tmp_path: Path, record_property: Saw
 ) -> None:
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    seen = _revision(places.shipped(), GIT_DIR=str(tmp_path / ".git"))
+    seen = _revision(installation.shipped(), GIT_DIR=str(tmp_path / ".git"))
     record_property("seen", seen)
-    assert seen == _revision(places.shipped())
+    assert seen == _revision(installation.shipped())
 
 
 def _revision(where: Path, **environment: str) -> str:

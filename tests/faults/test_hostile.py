@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import devices, launch, launching, progress, trying
+from harness import devices, installation, launch, launching, progress, trying
 from harness import run as run_process
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.records import checkpoints, folder, held, lock
@@ -212,7 +212,7 @@ def test_a_shared_conf_runs_no_code(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(launch.places.shipped() / "conf", tmp_path / "conf")
+    shutil.copytree(installation.shipped() / "conf", tmp_path / "conf")
     own = tmp_path / "conf" / "config.yaml"
     line = OWN_CONF[name].replace("BOMB", str(tmp_path / "bomb"))
     own.write_text(own.read_text().replace("  job: {chdir: false}", f"  {line}"))

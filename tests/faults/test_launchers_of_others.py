@@ -17,7 +17,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from harness import launch, places
+from harness import installation, launch
 from harness.errors import ConfigError
 from tests.commands import TABULAR, harness, ledger, only_sweep
 
@@ -293,7 +293,7 @@ def test_the_oldest_hydra_that_is_allowed_runs_nothing_either(
     )
     done = subprocess.run(
         [sys.executable, "-c", program, "-q", "-p", "no:cacheprovider", *tests],
-        cwd=places.shipped(),
+        cwd=installation.shipped(),
         env={**os.environ, "PYTHONPATH": str(where)},
         capture_output=True,
         text=True,

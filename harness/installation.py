@@ -1,0 +1,19 @@
+"""Where harness is installed, and how a part of it that lacks is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def shipped() -> Path:
+    """The folder of harness's own conf/ and sweeps/: the package in a wheel, else the checkout."""
+    package = Path(__file__).resolve().parent
+    return package if (package / "conf").is_dir() else package.parent
+
+
+def install_command(extra: str) -> str:
+    """How to install harness with `extra`."""
+    in_checkout = (shipped() / "pyproject.toml").is_file()
+    return (
+        f"pip install -e '.[{extra}]'" if in_checkout else f"pip install 'empathy-harness[{extra}]'"
+    )

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law import gates, onset, regime, verdict
-from harness.law.beside import Trace
-from harness.law.clean import Points
-from harness.law.interval import half_width
+from harness.law.estimate import identifiability, onset, regime
+from harness.law.estimate.interval import half_width
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import Points
 from harness.law.results import Interval, Onset
+from harness.law.verdict import verdict
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Floats, Log, Noise
 
@@ -165,7 +166,11 @@ def intervals(cell: str, runs: int) -> Intervals:
     """Coverage and width of the 95% intervals of a and of the ceiling."""
     make, n, noise = COVERAGE[cell]
     logs = [make(FIRST_SEED + s, n, noise) for s in range(runs)]
-    fits = [f for f in (gates.fit(points_of(log)) for log in logs) if gates.enough(f)]
+    fits = [
+        f
+        for f in (identifiability.fit(points_of(log)) for log in logs)
+        if identifiability.enough(f)
+    ]
     spreads = [f.spread for f in fits if f.spread is not None]
     ols = [classical(f.points) for f in fits]
     error = 100 * (np.array([s.a.value for s in spreads]) / synthetic.TRUE_A - 1)
@@ -219,7 +224,7 @@ def look(log: Log) -> Look:
     found = onset.find(course, points) if course else None
     silent = None if log.silent is None else regime.silent_share([Trace(log.steps, log.silent)])
     return Look(
-        verdict.judge(gates.fit(points), found, course, intervened=False),
+        verdict.judge(identifiability.fit(points), found, course, intervened=False),
         found,
         regime.regime(course, regime.gain(points), found, silent),
     )

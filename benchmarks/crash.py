@@ -28,8 +28,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from harness import launch
-from harness.records.folder import RunFolder
+from harness.compose import planner
+from harness.records.run_folder import RunFolder
 from tests.train.made import brief, make_run
 
 STEPS = {"tabular": 24, "tiny": 6}
@@ -168,7 +168,7 @@ def _run(path: Path, policy: str) -> RunFolder:
     steps = STEPS[policy]
     if policy == "tabular":
         return make_run(path, brief(steps=steps, conversations=8, eval_every=1000))
-    return make_run(path, launch.point([*TINY, f"trainer.steps={steps}"]).config)
+    return make_run(path, planner.point([*TINY, f"trainer.steps={steps}"]).config)
 
 
 def _command(run: RunFolder) -> list[str]:

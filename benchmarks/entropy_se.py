@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from harness.law import binning, gates
-from harness.law.clean import Points
-from harness.law.interval import half_width
+from harness.law.estimate import binning, identifiability
+from harness.law.estimate.interval import half_width
+from harness.law.io.clean import Points
 from harness.law.results import Floats
 from tests.law import synthetic
 from tests.law.synthetic import TRUE_A, TRUE_CEILING, Noise
@@ -81,8 +81,8 @@ def known_variance_no_spikes(run: Seen) -> Estimate | None:
 
 
 def _by_instrument(entropy: Floats, reward: Floats) -> Estimate | None:
-    spread = gates.fit(Points(np.arange(1.0, len(entropy) + 1), entropy, reward)).spread
-    if spread is None or spread.n_eff < gates.FEWEST_EFFECTIVE:
+    spread = identifiability.fit(Points(np.arange(1.0, len(entropy) + 1), entropy, reward)).spread
+    if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:
         return None
     halves = half_width(spread.a), half_width(spread.ceiling)
     return Estimate(spread.a.value, spread.ceiling.value, *halves)

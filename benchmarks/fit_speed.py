@@ -26,9 +26,10 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 from scipy import optimize
 
-from harness.law import gates, onset, reading, rivals
-from harness.law.choice import Choice, columns
-from harness.law.clean import Points
+from harness.law.estimate import identifiability, onset, rivals
+from harness.law.io import reading
+from harness.law.io.clean import Points
+from harness.law.io.column_choice import Choice, columns
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.law import synthetic
@@ -91,7 +92,7 @@ def _least(work: Callable[[Any], object], given: Any) -> float:
 
 def _fit_all(points: Sequence[Points]) -> None:
     for one in points:
-        gates.fit(one)
+        identifiability.fit(one)
         course = onset.course(one.steps, one.entropy)
         if course is not None:
             onset.find(course, one)

@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 
 Row = dict[str, Any]
 
@@ -34,7 +34,7 @@ def main() -> None:
 
 
 def _row(run: RunFolder) -> str:
-    config = folder.read_config(run)
+    config = run_folder.read_config(run)
     rows: list[Row] = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     tenth = max(1, len(rows) // 10)
     first, last = rows[:tenth], rows[-tenth:]

@@ -29,19 +29,20 @@ import torch
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOTrainer
 
-from harness.config import DifficultyConfig, RunConfig, TrainerConfig
+from harness.config.run import DifficultyConfig, RunConfig, TrainerConfig
 from harness.policy import tiny
 from harness.policy.chat import Chat, chat_of
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
-from harness.train import session as sessions
-from harness.train import trl_adapter, warm_start
-from harness.train.batch import keys_of
-from harness.train.conversation import hold
-from harness.train.engine import Transformers
-from harness.train.language import LanguageRun
+from harness.train.engines.engine import Transformers
+from harness.train.loop import session as sessions
+from harness.train.loop import trl_adapter
+from harness.train.loop.language import LanguageRun
+from harness.train.rollout.batch import keys_of
+from harness.train.rollout.conversation import hold
+from harness.train.warm_start import start_model
 
 EASY = DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness")
 Turns = list[list[list[int]]]
@@ -83,7 +84,7 @@ def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], fl
     clock = Clock()
     with tempfile.TemporaryDirectory() as scratch:
         run = RunFolder(Path(scratch) / "run")
-        folder.create(run, config)
+        run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
             learner = Recorded(session, model, None, chat_of(tokenizer))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
@@ -217,7 +218,7 @@ def main(rounds: int, steps: int) -> None:
     # The first step of each side warms up; ours evaluates in the first and the last.
     trainer = TrainerConfig(steps=steps + 2, eval_every=10**6, checkpoint_every=10**6)
     config = RunConfig(difficulty=EASY, trainer=trainer)
-    started = warm_start.ensure(config.policy)
+    started = start_model.ensure(config.policy)
     print("| round | tokens said | ours | stock TRL | stock, checkpointing | ratio |")
     print("|---|---|---|---|---|---|")
     ratios, peak = [], 0.0

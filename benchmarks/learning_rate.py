@@ -17,8 +17,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def main() -> None:
     by_rate: dict[float, list[Loss]] = defaultdict(list)
     for path in sorted(p for sweep in sys.argv[1:] for p in Path(sweep).glob("*/run.json")):
         run = RunFolder(path.parent)
-        config = folder.read_config(run)
+        config = run_folder.read_config(run)
         by_rate[config.algorithm.learning_rate].append(_loss(run))
     print("| rate | exits 70 | H lost: easy, real | easy, null | null / real |", end="")
     print(" flagged | medium real, null | hard real, null | passes |\n|" + "---|" * 9)
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def _loss(run: RunFolder) -> Loss:
-    config, status = folder.read_config(run), folder.read_status(run)
+    config, status = run_folder.read_config(run), run_folder.read_status(run)
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     last = rows[-max(1, len(rows) // 10) :]
     return Loss(

@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from harness.config import LEVELS, STRATEGIES, DifficultyConfig
-from harness.simulator import blind, optimum
+from harness.calibration import blind, optimum
+from harness.calibration.strategy_game import Game
+from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.draws import uniforms
 from harness.simulator.listening import listen
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
@@ -28,8 +29,7 @@ from harness.simulator.reference import (
     talk,
 )
 from harness.simulator.reference_phrases import FIXED
-from harness.simulator.scripted import ScriptedSimulator
-from harness.simulator.strategy_game import Game
+from harness.simulator.scripted.user import ScriptedSimulator
 
 CONF = Path(__file__).parents[1] / "conf" / "difficulty"
 GROUP = 2

@@ -27,15 +27,16 @@ import pytest
 import torch
 
 from benchmarks.words import merged
-from harness import launch
-from harness.config import RunConfig
-from harness.records import folder
-from harness.records.folder import RunFolder
-from harness.simulator.scripted import ScriptedSimulator
-from harness.train import language, speaker, trl_adapter
-from harness.train import session as sessions
-from harness.train.engine import PromptedSampler
-from harness.train.sampler import Sampler
+from harness.compose import planner
+from harness.config.run import RunConfig
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.train.engines.engine import PromptedSampler
+from harness.train.engines.sampler import Sampler
+from harness.train.loop import language, trl_adapter
+from harness.train.loop import session as sessions
+from harness.train.rollout import speaker
 
 WORK = ("generation", "start likelihood", "forward and backward", "optimiser")
 BESIDE = ("users", "rows")
@@ -73,13 +74,13 @@ class Clock:
 
 
 def main(steps: int, words: Sequence[str]) -> None:
-    config = launch.point(merged([*FIXED, f"trainer.steps={steps + 2}"], words)).config
+    config = planner.point(merged([*FIXED, f"trainer.steps={steps + 2}"], words)).config
     torch.set_num_threads(config.trainer.threads)
     clock = Clock(_gpu_seconds if config.trainer.gpus else time.process_time)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as scratch:
         _wrap(patch, clock)
         run = RunFolder(Path(scratch) / "run")
-        folder.create(run, config)
+        run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
             clock.began = clock.now()
             language.train(session)

@@ -20,13 +20,14 @@ from scipy import stats
 
 from harness.policy import tiny
 from harness.policy.chat import chat_of
-from harness.records import checkpoints, folder
-from harness.records.folder import RunFolder
-from harness.train import evaluate, warm_start
-from harness.train.advantages import FloatArray
-from harness.train.engine import Transformers
-from harness.train.speaker import LanguageSpeaker
-from harness.train.trl_adapter import CHECKPOINT
+from harness.records import checkpoints, run_folder
+from harness.records.run_folder import RunFolder
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.engines.engine import Transformers
+from harness.train.loop.trl_adapter import CHECKPOINT
+from harness.train.metrics import evaluate
+from harness.train.rollout.speaker import LanguageSpeaker
+from harness.train.warm_start import start_model
 
 USERS = 4 * evaluate.USERS
 
@@ -39,11 +40,11 @@ def main() -> None:
 
 
 def _row(run: RunFolder) -> str:
-    config = folder.read_config(run)
+    config = run_folder.read_config(run)
     newest, _ = checkpoints.newest(run.checkpoints)
     if newest is None:
         raise SystemExit(f"{run.path}: has no checkpoint that verifies")
-    started = warm_start.ensure(config.policy)
+    started = start_model.ensure(config.policy)
     before, after = (_finals(config, at, started) for at in (started, newest.path / CHECKPOINT))
     won = after - before
     half = float(stats.t.ppf(0.975, len(won) - 1)) * won.std(ddof=1) / np.sqrt(len(won))

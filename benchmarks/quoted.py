@@ -15,8 +15,8 @@ from itertools import product, repeat
 import numpy as np
 
 from benchmarks.cells import FIRST_SEED, points_of
-from harness.law import gates, null_control, regime, rivals
-from harness.law.gates import Fitted
+from harness.law.estimate import identifiability, null_control, regime, rivals
+from harness.law.estimate.identifiability import Fitted
 from harness.law.results import Floats, Interval
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
@@ -80,8 +80,14 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
     start, end = COURSES[course]
     shape = synthetic.exponential(end, start)
     logs = (synthetic.lawful(seed, n, NOISES[noise], shape) for seed in _seeds(runs))
-    fits = [f for f in (gates.fit(points_of(log)) for log in logs) if gates.enough(f)]
-    known = {what: [f for f in fits if gates.identified(f)[what]] for what in ("a", "ceiling")}
+    fits = [
+        f
+        for f in (identifiability.fit(points_of(log)) for log in logs)
+        if identifiability.enough(f)
+    ]
+    known = {
+        what: [f for f in fits if identifiability.identified(f)[what]] for what in ("a", "ceiling")
+    }
     ratios = [f.spread.a.value / TRUE_A for f in known["a"] if f.spread]
     return _row(
         n, noise, course, f"{100 * len(fits) / runs:.0f}", _covered(fits, "a", TRUE_A),

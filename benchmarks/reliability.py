@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sinks import SINKS
-from harness.keys import known_keys
+from harness.compose.overrides import known_keys
 from harness.law import analysis
 from tests.commands import here
 from tests.law import synthetic

@@ -22,13 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from harness import launch
-from harness.config import RunConfig
+from harness.compose import planner
+from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train import curriculum, remedy_choice, tabular, treatment
-from harness.train.batch import SPEECH, advantages_of, converse, draws_of
-from harness.train.rewards import earned
-from harness.train.tabular_update import update
+from harness.train.loop import tabular
+from harness.train.loop.tabular_update import update
+from harness.train.objective import remedy_choice, remedy_stack
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of
+from harness.train.rollout.rewards import earned
 
 REMEDIES = ("none", *(name for name in remedy_choice.names() if name != "dynamic_sampling"))
 Work = Callable[[], object]
@@ -38,13 +40,13 @@ def planned(rung: str, remedy: str) -> RunConfig:
     words = [f"policy={rung}", f"remedy={remedy}", "trainer.updates_per_batch=2"]
     words += ["trainer.conversations=16"] * (rung == "tiny")
     words += ["remedy.methods.entropy_controller.target=20"] * (remedy == "entropy_controller")
-    (point,) = launch.plan(words).points
+    (point,) = planner.plan(words).points
     return point.config
 
 
-def begun(config: RunConfig) -> treatment.Treatment:
+def begun(config: RunConfig) -> remedy_stack.Treatment:
     """With a bonus that is on, where there is one."""
-    return replace(treatment.begin(config, None), coefficient=0.005)
+    return replace(remedy_stack.begin(config, None), coefficient=0.005)
 
 
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
@@ -63,7 +65,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
         def work() -> None:
             batch = tabular._to_learn_from(mine, acts, trace, trace.logp, 1, touched)
             done = update(policy, batch, mine.treatment, 2)
-            treatment.metrics(mine.treatment, batch.marks, done.acted, filled.groups)
+            remedy_stack.metrics(mine.treatment, batch.marks, done.acted, filled.groups)
 
         return work
 
@@ -75,9 +77,10 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     """The same for a language model."""
     import torch
 
-    from harness.train import language_loss, language_step, start
-    from harness.train.engine import Transformers
-    from harness.train.speaker import LanguageSpeaker
+    from harness.train.engines.engine import Transformers
+    from harness.train.loop import language_step, start
+    from harness.train.objective import language_loss
+    from harness.train.rollout.speaker import LanguageSpeaker
 
     torch.set_num_threads(1)
     plain = configs["none"]

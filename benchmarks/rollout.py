@@ -23,16 +23,17 @@ import numpy as np
 import torch
 
 from benchmarks.words import merged
-from harness import engines, launch
-from harness.config import RunConfig
+from harness.compose import planner
+from harness.config import engine_choice
+from harness.config.run import RunConfig
 from harness.simulator.factory import make
-from harness.train import start as starts
-from harness.train.batch import keys_of
-from harness.train.conversation import hold
-from harness.train.engine import Ask, Engine, Transformers
-from harness.train.sampler import Sampler
-from harness.train.speaker import LanguageSpeaker
-from harness.train.token_rows import padded
+from harness.train.engines.engine import Ask, Engine, Transformers
+from harness.train.engines.sampler import Sampler
+from harness.train.engines.token_rows import padded
+from harness.train.loop import start as starts
+from harness.train.rollout.batch import keys_of
+from harness.train.rollout.conversation import hold
+from harness.train.rollout.speaker import LanguageSpeaker
 
 ROUNDS = 5
 WORDS = ("policy=tiny", "trainer.conversations=256")
@@ -54,7 +55,7 @@ class Rate:
 
 
 def main(words: Sequence[str]) -> None:
-    config = launch.point(merged(WORDS, words)).config
+    config = planner.point(merged(WORDS, words)).config
     torch.set_num_threads(config.trainer.threads)
     device = "cuda" if config.trainer.gpus else "cpu"
     start = starts.load(config, device)
@@ -139,9 +140,9 @@ class _Timed:
 
 def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[int], Rate]]:
     """The engine of the conversations, and its own single turns."""
-    if engines.chosen(config) == engines.TRANSFORMERS:
+    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner), lambda number: _generate(config, start, number)
-    from harness.train.vllm_engine import Colocated
+    from harness.train.engines.vllm_engine import Colocated
 
     engine = Colocated(start.learner, config, lambda why: sys.exit(why))
 

@@ -11,10 +11,10 @@ from statistics import median
 
 import numpy as np
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.policy.grammar import random_reply
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted.user import ScriptedSimulator
 
 STEPS, GROUPS, SAMPLES = 12, 32, 8
 LIMIT = 10_000

@@ -23,10 +23,11 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.random import Generator
 
-from harness.law import claims, gates, quantities, random_effects, regime, shared_range
-from harness.law.clean import Points
-from harness.law.measured import Probe
-from harness.law.random_effects import Estimate, Sample
+from harness.law.compare import claims, quantities, random_effects, shared_range
+from harness.law.compare.measured import Probe
+from harness.law.compare.random_effects import Estimate, Sample
+from harness.law.estimate import identifiability, regime
+from harness.law.io.clean import Points
 from harness.law.results import Interval
 from tests.law import synthetic
 
@@ -185,7 +186,7 @@ def _bent(study: int, seed: int, end: float) -> Points:
 
 
 def _slope(points: Points) -> Interval | None:
-    spread = gates.fit(points).spread
+    spread = identifiability.fit(points).spread
     return spread.a if spread is not None else None
 
 

@@ -17,11 +17,11 @@ import sys
 import time
 from collections.abc import Sequence
 
-from harness.config import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.line import line_to
-from harness.train.conversation import InWaves, hold
+from harness.train.rollout.conversation import InWaves, hold
 from tests.simulator.contract import REPLIES
 
 

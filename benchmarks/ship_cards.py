@@ -2,7 +2,8 @@
 
     make cards
 
-To be done after any change of what plays or measures a user; tests/test_cards.py says if it is due.
+To be done when the simulator's or the calibration's VERSION is raised;
+tests/execution/test_difficulty_cards.py says if it is due.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from harness import cards, launch
-from harness.config import LEVELS, RunConfig
+from harness.compose import planner
+from harness.config.run import LEVELS, RunConfig
+from harness.execution import difficulty_cards
 from harness.records import atomic
 
 
 def main() -> None:
-    configs = [point.config for point in launch.plan([f"difficulty={','.join(LEVELS)}"]).points]
+    configs = [point.config for point in planner.plan([f"difficulty={','.join(LEVELS)}"]).points]
     with ProcessPoolExecutor(2) as pool:
-        measured = list(pool.map(cards.measure, configs))
-    cards.SHIPPED.mkdir(exist_ok=True)
-    for path in cards.SHIPPED.glob("*.json"):
+        measured = list(pool.map(difficulty_cards.measure, configs))
+    difficulty_cards.SHIPPED.mkdir(exist_ok=True)
+    for path in difficulty_cards.SHIPPED.glob("*.json"):
         path.unlink()
     for config, card in zip(configs, measured, strict=True):
         atomic.write_json(_path(config), card)
@@ -28,7 +30,7 @@ def main() -> None:
 
 
 def _path(config: RunConfig) -> Path:
-    return cards.SHIPPED / cards.file_name(cards.key(config))
+    return difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import uneven
-from harness.law import at_onset, gates, landmarks, null_control, onset, regime
-from harness.law.at_onset import Ceiling
-from harness.law.beside import Trace
-from harness.law.clean import Points
-from harness.law.interval import half_width
+from harness.law.estimate import at_onset, identifiability, landmarks, null_control, onset, regime
+from harness.law.estimate.at_onset import Ceiling
+from harness.law.estimate.interval import half_width
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import Points
 from harness.law.results import Interval, RunResult, RunSeries
 from tests.law import synthetic
 from tests.law.synthetic import Log, Noise
@@ -60,10 +60,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     truth = synthetic.TRUE_CEILING - float(synthetic.law(h))
     points, course = _points(log), onset.course(log.steps, log.entropy)
     found = onset.find(course, points) if course is not None else None
-    law = gates.fit(points.where(points.steps < found.step)) if found is not None else None
+    law = (
+        identifiability.fit(points.where(points.steps < found.step)) if found is not None else None
+    )
     if law is None or law.spread is None:
         return None, truth
-    ceiling = Ceiling(law.spread.ceiling, gates.identified(law)["ceiling"])
+    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
     left = (at_onset.at_onset(found, points, ceiling, {}) or {})["reward_left"]
     known = left is not None and left["low"] is not None
     return (Interval(**left) if known else None), truth

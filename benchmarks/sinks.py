@@ -11,10 +11,13 @@ from contextlib import redirect_stderr
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from harness import progress, said
-from harness.progress import RunView
-from harness.report import figure_text, table_csv, terminal
+from harness.execution import progress
+from harness.execution.progress import RunView
+from harness.report import terminal
+from harness.report.figures import figure_text
+from harness.report.tables import csv_cells
 from harness.simulator.served import quoting
+from harness.utils import messages
 
 ACTIVE = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
@@ -30,7 +33,7 @@ def _in_a_terminal(text: str) -> bool:
 
 def _in_a_sentence(text: str) -> bool:
     with redirect_stderr(io.StringIO()) as stream:
-        said.say(text)
+        messages.say(text)
     return bool(ACTIVE.search(stream.getvalue()[:-1])) or stream.getvalue().count("\n") != 1
 
 
@@ -43,8 +46,8 @@ def _in_progress(text: str) -> bool:
 
 
 def _in_csv(text: str) -> bool:
-    return table_csv.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
-        ACTIVE.search(table_csv.cell(text).replace("\n", ""))
+    return csv_cells.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
+        ACTIVE.search(csv_cells.cell(text).replace("\n", ""))
     )
 
 

@@ -2,15 +2,14 @@
 
     python -m benchmarks.study_verdicts [studies a cell]
 
-Pairs are drawn whose true difference is known and judged by harness.law.links, as `harness study`
-judges them; every link states "more". Differences and their standard deviation over pairs, the
-spread, are in margins. Shapes are scaled to the same spread: t3 is Student's t of 3 degrees of
+Pairs are drawn whose true difference is known and judged by harness.law.compare.links, as `harness
+study` judges them; every link states "more". Differences and their standard deviation over pairs,
+the spread, are in margins. Shapes are scaled to the same spread: t3 is Student's t of 3 degrees of
 freedom, a tail is an exponential's, towards "more" or away from it. An undecided study is run
 again with the pairs it asks for: anew, and with the first pairs kept, as more seeds do. Last, the
-highest of several arms that are all alike, against one arm or the highest of others.
-Prints Markdown, shares with their 95% intervals by Wilson; benchmarks/study_verdicts.md holds a
-dated result.
-"""
+highest of several arms that are all alike, against one arm or the highest of others. Prints
+Markdown, shares with their 95% intervals by Wilson; benchmarks/study_verdicts.md holds a dated
+result."""
 
 from __future__ import annotations
 
@@ -24,10 +23,10 @@ import numpy as np
 from numpy.random import Generator
 from scipy import stats
 
-from harness.law import links
-from harness.law.links import UNDECIDED, VERDICTS, Observed
+from harness.law.compare import links
+from harness.law.compare.links import UNDECIDED, VERDICTS, Observed
 from harness.law.results import Floats
-from harness.records.study import Link
+from harness.records.study_file import Link
 
 FIRST_SEED = 6_000_000
 MARGIN = 0.05

@@ -2,18 +2,18 @@
 
 import gc
 
-from harness import safe_path
+from harness.utils import safe_path
 
 
 def main() -> None:
     """Load the command line and run it."""
     safe_path.keep()  # before anything else is imported or started
     gc.disable()  # nothing made by an import is garbage, and looking for some takes 4 ms of 66
-    from harness import cli
+    from harness.cli import app
 
     gc.freeze()
     gc.enable()
-    cli.main()
+    app.main()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.visible import visible
+from harness.utils.escape import visible
 
 WIDTH = 150
 

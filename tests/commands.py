@@ -13,7 +13,7 @@ from typing import TypeVar
 
 import pytest
 
-from harness import cli
+from harness.cli import app
 
 TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000")
 """A run that takes milliseconds a step."""
@@ -49,7 +49,7 @@ def here(
             patch.setattr(sys, name, stream)
         patch.delattr(os, "execve")  # what becomes a run would take this process with it
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            app.main()
     out, err = (_text(stream) for stream in streams[1:])
     return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
 

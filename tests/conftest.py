@@ -12,7 +12,7 @@ settings.load_profile("any machine")
 gc.disable()  # collecting imports torch and pandas, whose objects stay and would be walked again
 
 
-LONGEST = ("tests/test_sweep.py", "tests/train/test_language_run.py")
+LONGEST = ("tests/execution/test_sweep.py", "tests/train/test_language_run.py")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

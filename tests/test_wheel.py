@@ -47,7 +47,8 @@ def run(command: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[st
 
 
 def test_the_code_and_its_conf_come_from_the_wheel(installed, tmp_path):
-    code = "import harness.places as p; print(p.__file__, *p.conf_folders(), *p.sweep_folders())"
+    code = "from harness.compose import search_path as p; print(p.__file__)"
+    code += "; print(*p.conf_folders(), *p.sweep_folders())"
     python = installed.parent / "python"
     done = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert len(done.stdout.split()) == 3, done.stderr

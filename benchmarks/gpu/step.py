@@ -26,11 +26,11 @@ from pathlib import Path
 import torch
 
 from benchmarks.words import merged
-from harness import launch
-from harness.records import folder
-from harness.records.folder import RunFolder
-from harness.train import language, memory
-from harness.train import session as sessions
+from harness.compose import planner
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.train.loop import language, memory
+from harness.train.loop import session as sessions
 
 SHAPES = ("qwen2_5_0_5b", "qwen2_5_1_5b")
 LORA_RANKS = (0, 32)
@@ -57,10 +57,10 @@ class Found:
 
 def measure(words: Sequence[str]) -> Found:
     """Train as `harness train` would, in this process."""
-    config = launch.point(merged(ALWAYS, words)).config
+    config = planner.point(merged(ALWAYS, words)).config
     with tempfile.TemporaryDirectory() as scratch:
         run = RunFolder(Path(scratch) / "run")
-        folder.create(run, config)
+        run_folder.create(run, config)
         with sessions.opened(run, config, lambda event: None) as session:
             language.train(session)
         rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]

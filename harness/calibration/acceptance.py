@@ -15,10 +15,10 @@ from harness.calibration import replies
 from harness.calibration.contexts import Contexts, users_of
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.replies import FreeReply
-from harness.config import INTENTIONS, DifficultyConfig
+from harness.config.run import INTENTIONS, DifficultyConfig
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.recognise import recognise
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted.recognise import recognise
+from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.state import State
 
 INTENTION_EVERY = 8

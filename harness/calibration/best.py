@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.config import DifficultyConfig
-from harness.simulator import blind, optimum
-from harness.simulator.strategy_game import Game
+from harness.calibration import blind, optimum
+from harness.calibration.strategy_game import Game
+from harness.config.run import DifficultyConfig
 
 
 @dataclass(frozen=True)

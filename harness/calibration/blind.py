@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import STRATEGIES
-from harness.simulator.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
-from harness.simulator.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+from harness.calibration.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
+from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+from harness.config.run import STRATEGIES
 
 BEAM = 128
 """Schedules kept after each turn. Up to four turns that is every schedule; beyond, the search is

@@ -14,7 +14,7 @@ from harness.calibration.contexts import Contexts
 from harness.calibration.decades import Decade
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.population import Conversations
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 
 USERS = 200
 """Held-out users each reference policy meets."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from harness.calibration.population import SKILLS, hold, skilled
 from harness.calibration.replies import FixedReply, FreeReply
-from harness.config import INTENTIONS, TEMPERAMENTS, DifficultyConfig
+from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
 from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.state import State, User
 

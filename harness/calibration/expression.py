@@ -12,10 +12,10 @@ import numpy as np
 from harness.calibration.contexts import Contexts, rotated
 from harness.calibration.interval import Floats
 from harness.calibration.replies import fixed
-from harness.config import STRATEGIES, DifficultyConfig
-from harness.simulator import voice
+from harness.config.run import STRATEGIES, DifficultyConfig
 from harness.simulator.protocol import SupporterReply, UserTurn
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted import voice
+from harness.simulator.scripted.user import ScriptedSimulator
 
 
 def measure(level: DifficultyConfig, contexts: Contexts) -> Floats:

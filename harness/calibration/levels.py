@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 
-from harness import workers
 from harness.calibration import card, order, published
 from harness.calibration.card import LevelCard, Measured
 from harness.calibration.contexts import Contexts, contexts
 from harness.calibration.order import Step
 from harness.calibration.published import Match
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
+from harness.utils import process_pool
 
 SCHEMA = 1
 
@@ -61,5 +61,5 @@ def _measured(
     levels: Sequence[DifficultyConfig], where: Contexts, group_size: int, processes: int
 ) -> list[Measured]:
     measure = partial(card.measure, contexts=where, group_size=group_size)
-    with workers.others(min(processes, len(levels))) as pool:
-        return workers.begin(pool, measure, levels).results()
+    with process_pool.others(min(processes, len(levels))) as pool:
+        return process_pool.begin(pool, measure, levels).results()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.simulator.strategy_game import COUNT, MOMENTA, Floats, Game
+from harness.calibration.strategy_game import COUNT, MOMENTA, Floats, Game
 
 Recency = tuple[int, int, frozenset[int]]
 """Strategy heard last, before that, and the set heard earlier; COUNT stands for none."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.reference import REFERENCES, Reference, attentive, random_supporter, talk
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted.user import ScriptedSimulator
 
 Floats = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from harness.calibration.card import LevelCard
 from harness.calibration.decades import PUBLISHED_LAG1, PUBLISHED_RISE
-from harness.config import INTENTIONS
+from harness.config.run import INTENTIONS
 
 ANCHORS = {
     "easy": {"acceptance": 0.717, "need_expression": 0.936},

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import STRATEGIES, DifficultyConfig
-from harness.simulator import appraisal, dynamics
-from harness.simulator.trust import growth_probability
-from harness.simulator.wants import KINDNESS, MAX_TRUST, fits
+from harness.config.run import STRATEGIES, DifficultyConfig
+from harness.simulator.scripted import appraisal, dynamics
+from harness.simulator.scripted.trust import growth_probability
+from harness.simulator.scripted.wants import KINDNESS, MAX_TRUST, fits
 
 Floats = NDArray[np.floating[Any]]
 

@@ -11,11 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.cli_profiles import profiles
-from harness.cli_study import study
-from harness.cli_trust import trust
-from harness.cli_verify import verify
-from harness.options import (
+from harness.cli.options import (
     AsJson,
     Cards,
     Debug,
@@ -36,6 +32,10 @@ from harness.options import (
     RunOrSweep,
     WithUnfinished,
 )
+from harness.cli.profiles import profiles
+from harness.cli.study_command import study
+from harness.cli.trust_command import trust
+from harness.cli.verify_command import verify
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -68,34 +68,37 @@ def sweep(
 
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
-    from harness import devices, launch, launching, needs, room, typed
+    from harness.compose import planner, typed_grants
+    from harness.execution import disk_space, gpu_lease, launcher, preflight
 
     words = overrides or []
-    plan = launch.plan(words)
-    configs, granted = [point.config for point in plan.points], typed.grants(words)
+    plan = planner.plan(words)
+    configs, granted = [point.config for point in plan.points], typed_grants.grants(words)
     if dry_run:
-        from harness import dry_run as dry_runs
+        from harness.cli import dry_run as dry_runs
 
         dry_runs.show(plan, as_json, granted)
         return
-    if launching.is_local(words):
-        devices.check(configs)
-    sends = needs.check(configs, granted)
-    from harness import endings, ledger, listing
-    from harness import sweep as sweeps
-    from harness.trying import IfFailed
+    if launcher.is_local(words):
+        gpu_lease.check(configs)
+    sends = preflight.check(configs, granted)
+    from harness.cli import exit_codes
+    from harness.cli import status as listing
+    from harness.execution import ledger
+    from harness.execution import sweep as sweeps
+    from harness.execution.retry import IfFailed
 
-    room.check(configs, ledger.runs_folder())
-    needs.tell(sends)
+    disk_space.check(configs, ledger.runs_folder())
+    preflight.tell(sends)
     if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)
-    endings.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
+    exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
     known, code = sweeps.execute(Path(str(made.dir)), if_failed, told=sends)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):
-        endings.say(line)
+        exit_codes.say(line)
     raise typer.Exit(code)
 
 
@@ -109,7 +112,7 @@ def train(
 
     harness train difficulty=hard --dir runs/one
     """
-    from harness import foreground
+    from harness.execution import foreground
 
     foreground.begin(folder, overrides or [], events)
 
@@ -117,21 +120,22 @@ def train(
 @app.command()
 def resume(folder: RunOrSweep, events: EventsOption = None) -> None:
     """Continue a run, or a sweep's unfinished runs."""
-    from harness import endings, listing
-    from harness import resume as resuming
+    from harness.cli import exit_codes
+    from harness.cli import status as listing
+    from harness.execution import resume as resuming
 
     known, code = resuming.resume(folder, events)
     for line in listing.closing(known, code):
-        endings.say(line)
+        exit_codes.say(line)
     raise typer.Exit(code)
 
 
 @app.command()
 def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
     """Say how a run or a sweep stands."""
-    from harness import listing
-    from harness import resume as resuming
-    from harness.visible import visible
+    from harness.cli import status as listing
+    from harness.execution import resume as resuming
+    from harness.utils.escape import visible
 
     stands = resuming.status(folder)
     if as_json:
@@ -162,19 +166,20 @@ def fit_entropy_law(
     """
     # before numpy is imported: its arrays are short here, and the processes share the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from harness import devices, workers
+    from harness.execution import gpu_lease
+    from harness.utils import process_pool
 
-    with workers.others(devices.cores()) as pool:
-        if workers.likely_many(paths):  # the others import what this process does, meanwhile
-            drawing = () if figures is Figures.NONE else ("harness.report.figures",)
-            workers.prepare(pool, "harness.law.many_runs", *drawing)
-        from harness import fitting
+    with process_pool.others(gpu_lease.cores()) as pool:
+        if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
+            drawing = () if figures is Figures.NONE else ("harness.report.figures.draw",)
+            process_pool.prepare(pool, "harness.law.many_runs", *drawing)
+        from harness.cli import fit
 
-        wanted = fitting.Wanted(
+        wanted = fit.Wanted(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
             tuple(margin or ()), with_unfinished,
         )  # fmt: skip
-        raise typer.Exit(fitting.fit(wanted, as_json=as_json, explain=explain, pool=pool))
+        raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
 
 
 @app.command()
@@ -187,7 +192,7 @@ def calibrate(
 
     By replies and supporters that never learn: harness calibrate difficulty=easy,hard
     """
-    from harness import calibrating
+    from harness.cli import calibrate as calibrating
 
     calibrating.calibrate(overrides or [], out, as_json=as_json)
 
@@ -198,7 +203,7 @@ def chat(overrides: Overrides = None, reveal: Reveal = False, as_json: AsJson = 
 
     Typed, or piped in a line a reply: harness chat difficulty=hard seed=3
     """
-    from harness import chatting
+    from harness.cli import chat as chatting
 
     raise typer.Exit(chatting.chat(overrides or [], reveal=reveal, as_json=as_json))
 
@@ -209,7 +214,7 @@ def probe_simulator(overrides: Overrides = None) -> None:
 
     With emotions, latencies and whether a schema binds: harness probe-simulator simulator.model=M
     """
-    from harness import probing
+    from harness.cli import probe_simulator as probing
 
     raise typer.Exit(probing.probe(overrides or []))
 
@@ -220,7 +225,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     Python, packages, devices, memory, folders; each problem comes with what to do.
     """
-    from harness import doctor as doctors
+    from harness.cli import doctor as doctors
 
     findings = doctors.examine()
     if as_json:
@@ -231,22 +236,23 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def _print_json(value: Any) -> None:
-    from harness import endings
+    from harness.cli import exit_codes
 
-    endings.print_json(value)
+    exit_codes.print_json(value)
 
 
 def main() -> None:
     """Run a command; every way it can end has its exit code, and 1 is a bug of ours."""
-    from harness import endings, process
+    from harness.cli import exit_codes
+    from harness.utils import process
 
     words = sys.argv[1:] or ["--help"]
-    endings.prepare_streams()
-    endings.obey_interrupts()
+    exit_codes.prepare_streams()
+    exit_codes.obey_interrupts()
     try:
         process.keep_private()
         code = app(args=[word for word in words if word != "--debug"], standalone_mode=False)
         sys.stdout.flush()
     except BaseException as error:
-        code = endings.explain(error, traceback="--debug" in words)
+        code = exit_codes.explain(error, traceback="--debug" in words)
     sys.exit(code or 0)

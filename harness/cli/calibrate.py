@@ -12,13 +12,16 @@ from typing import Any
 
 from rich.console import Console
 
-from harness import devices, launch, outputs
 from harness.calibration import levels
-from harness.config import LEVELS, DifficultyConfig, RunConfig
+from harness.cli import output_folder
+from harness.compose import planner
+from harness.compose.plan import Plan
+from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.errors import ConfigError, DataError
-from harness.plans import Plan
+from harness.execution import gpu_lease
 from harness.records import plain_file
-from harness.report import table_levels, write_levels
+from harness.report import write_levels
+from harness.report.tables import levels as table_levels
 
 GROUP = "difficulty"
 OUT = Path("calibration")
@@ -28,16 +31,16 @@ def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) ->
     """Results go to the folder `given`, else OUT. Raises ConfigError for a sweep over anything but
     the difficulty, ConfigError or StorageError for a folder that cannot be written to.
     """
-    plan = launch.plan(_with_levels(overrides))
+    plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_served(configs[0])
-    out = outputs.folder(given, OUT)
+    out = output_folder.folder(given, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: asdict(level) for name, level in named.items()}
     _refuse_another(out, knobs)
     found = levels.calibrate(
-        named, _medium(configs[0]), configs[0].algorithm.group_size, devices.cores()
+        named, _medium(configs[0]), configs[0].algorithm.group_size, gpu_lease.cores()
     )
     value = {**found.to_json(), "knobs": knobs}
     if as_json:

@@ -12,13 +12,15 @@ from typing import Any, TextIO
 
 from rich.console import Console
 
-from harness import launch, needs, permission, typed
-from harness.config import RunConfig
+from harness.cli import chat_view
+from harness.cli.chat_view import FAILED, Hidden
+from harness.compose import planner, typed_grants
+from harness.config.run import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
-from harness.report import chat_view
-from harness.report.chat_view import FAILED, Hidden
+from harness.execution import preflight
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+from harness.trust import permission
 
 PROMPT = "you".ljust(chat_view.LABEL_WIDTH)
 FIRST_STEP = 1
@@ -38,8 +40,8 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     interrupted. Raises ConfigError for a sweep, and for what a served user needs.
     """
     config = _only(overrides)
-    sends = needs.check_users(config, typed.grants(overrides))
-    needs.tell(sends)
+    sends = preflight.check_users(config, typed_grants.grants(overrides))
+    preflight.tell(sends)
     with permission.given(sends):
         return _chat(config, reveal, as_json)
 
@@ -95,7 +97,7 @@ def hidden(turn: UserTurn) -> Hidden:
 
 
 def _only(overrides: Sequence[str]) -> RunConfig:
-    plan = launch.plan(overrides)
+    plan = planner.plan(overrides)
     for axis, values in plan.axes.items():
         raise ConfigError(f"{axis}: chat has one user; give one value, got {len(values)}")
     return plan.points[0].config

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.report.wording import plain
-from harness.simulator.dynamics import FIT_WEIGHT, rise_probability
+from harness.report.text.wording import plain
 from harness.simulator.protocol import UserTurn
-from harness.terminal import text
+from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
+from harness.utils.terminal import text
 
 FAILED = "failed"
 """How a talk ends whose user could not be asked."""

@@ -14,9 +14,11 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from harness import devices, installation, ledger, places
+from harness.compose import search_path
 from harness.errors import EXIT_PARTIAL, FolderError, StorageError
+from harness.execution import gpu_lease, ledger
 from harness.records import temporary
+from harness.utils import installation
 
 SCHEMA = 1
 DISTRIBUTION = "empathy-harness"
@@ -108,7 +110,7 @@ def _version(name: str) -> str | None:
 
 
 def _cores() -> Finding:
-    return Finding("cores", OK, f"{devices.cores()}: as many runs at once by default")
+    return Finding("cores", OK, f"{gpu_lease.cores()}: as many runs at once by default")
 
 
 def _memory() -> Finding:
@@ -117,7 +119,7 @@ def _memory() -> Finding:
     if free_gb is None:
         return Finding("memory", NOTE, "unknown on this system")
     found = f"{free_gb:.1f} GB available"
-    if free_gb >= LEAST_MEMORY_GB * devices.cores():
+    if free_gb >= LEAST_MEMORY_GB * gpu_lease.cores():
         return Finding("memory", OK, found)
     advice = f"a run of policy=tiny may take {LEAST_MEMORY_GB:g} GB; choose hydra.launcher.n_jobs=1"
     return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, found, advice)
@@ -133,7 +135,7 @@ def _available_gb() -> float | None:
 
 
 def _gpus() -> Finding:
-    names = devices.gpu_names()
+    names = gpu_lease.gpu_names()
     if not names:
         return Finding(
             "gpus", NOTE, "none: nvidia-smi lists none; policy=tabular and tiny need none"
@@ -165,10 +167,12 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 
 def _options() -> Finding:
     """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
-    levels, sweeps = places.options("difficulty"), places.sweep_names()
+    levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
         return Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
     found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
-    found += f"; studies {', '.join(places.study_names())}"
-    return Finding("conf and sweeps", OK, f"{found}; from {', '.join(map(str, places.roots()))}")
+    found += f"; studies {', '.join(search_path.study_names())}"
+    return Finding(
+        "conf and sweeps", OK, f"{found}; from {', '.join(map(str, search_path.roots()))}"
+    )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 
-from harness import endings, ledger, listing, needs
+from harness.cli import exit_codes, status
+from harness.compose.plan import Plan
+from harness.config.grant import Grant
 from harness.errors import ConfigError, DeviceError
-from harness.grant import Grant
-from harness.plans import Plan
+from harness.execution import ledger, preflight
 
 
 def show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
@@ -15,9 +16,9 @@ def show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
     planned = ledger.planned(plan)
     if as_json:
         print(json.dumps(planned.to_json(), indent=1, allow_nan=False))
-    for line in [] if as_json else listing.plan(planned):
+    for line in [] if as_json else status.plan(planned):
         print(line)
     try:
-        needs.check((point.config for point in plan.points), granted)
+        preflight.check((point.config for point in plan.points), granted)
     except (ConfigError, DeviceError) as error:
-        endings.say(f"note: {error}")
+        exit_codes.say(f"note: {error}")

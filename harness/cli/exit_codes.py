@@ -15,9 +15,9 @@ from typing import Any
 
 import typer
 
-from harness import process
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, StorageError
-from harness.said import say as say
+from harness.utils import process
+from harness.utils.messages import say as say
 
 STDOUT = 1
 LAST_WAIT_S = 3.0

@@ -12,13 +12,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import endings, outputs, said, workers
+from harness.cli import exit_codes, output_folder
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
-from harness.law.discover import is_folder
-from harness.law.margins import parse as parse_margins
+from harness.law.compare.margins import parse as parse_margins
+from harness.law.io.discover import is_folder
 from harness.law.results import Analysis
-from harness.report import left_out, tables, write
+from harness.report import write
+from harness.report.tables import dropped_rows, summary
+from harness.utils import messages, process_pool
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     margins = parse_margins(wanted.margins)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
-    out = outputs.folder(wanted.out, default)
+    out = output_folder.folder(wanted.out, default)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
@@ -64,24 +66,24 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     code = _exit_code(found)
     if code == DataError.exit_code:
         _print(found, as_json, explain)
-        said.say("no run could be read, so nothing was written")
+        messages.say("no run could be read, so nothing was written")
         return code
-    many = len(found.runs) >= workers.FEWEST_RUNS  # else nobody but us has begun anything
+    many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
     write.write(found, out, drawn)
     _print(found, as_json, explain)
-    said.say(f"results in {out}")
+    messages.say(f"results in {out}")
     return code
 
 
 def _print(found: Analysis, as_json: bool, explain: bool) -> None:
-    for line in left_out.lines(found):
-        said.say(line)
-    with endings.to_whoever_reads():
+    for line in dropped_rows.lines(found):
+        messages.say(line)
+    with exit_codes.to_whoever_reads():
         if as_json:
             print(write.law_json(found), end="")
         else:
-            tables.print_analysis(found, Console(), explain)
+            summary.print_analysis(found, Console(), explain)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
-from harness import launch, needs, permission, said, typed
-from harness.config import RunConfig
+from harness.compose import planner, typed_grants
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, EndpointError
+from harness.execution import preflight
 from harness.simulator.draws import uniforms
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reference import attentive
 from harness.simulator.served.check import enforces_schema, reach
 from harness.simulator.served.line import line_to
 from harness.simulator.served.simulator import ServedSimulator
-from harness.visible import visible
+from harness.trust import permission
+from harness.utils import messages
+from harness.utils.escape import visible
 
 BOUND = "bound by the schema: it is enforced while the model writes"
 UNBOUND = (
@@ -29,15 +32,17 @@ def probe(overrides: Sequence[str]) -> int:
     Raises ConfigError for a sweep, EndpointError if the endpoint does not answer.
     """
     config = _config(overrides)
-    sends = needs.check_users(config, typed.grants(overrides))
-    needs.tell(sends)
+    sends = preflight.check_users(config, typed_grants.grants(overrides))
+    preflight.tell(sends)
     with permission.given(sends):
         return _probe(config)
 
 
 def _probe(config: RunConfig) -> int:
     line = line_to(config.simulator)
-    said.say(f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most")
+    messages.say(
+        f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most"
+    )
     try:
         reach(line)
         print(visible(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
@@ -56,7 +61,7 @@ def _probe(config: RunConfig) -> int:
 def _config(overrides: Sequence[str]) -> RunConfig:
     """The served simulator, unless the words choose another option of it."""
     chosen = any(word.lstrip("+").startswith("simulator=") for word in overrides)
-    plan = launch.plan(overrides if chosen else ["simulator=served", *overrides])
+    plan = planner.plan(overrides if chosen else ["simulator=served", *overrides])
     for axis, values in plan.axes.items():
         raise ConfigError(
             f"{axis}: probe-simulator has one conversation; give one value, got {len(values)}"

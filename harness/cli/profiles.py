@@ -21,9 +21,9 @@ def check(file: File) -> None:
 
     A persona must not be both in train and held_out.
     """
-    from harness import profiling
+    from harness.cli import user_profiles
 
-    profiling.check(file)
+    user_profiles.check(file)
 
 
 @profiles.command("from-rlver")
@@ -41,6 +41,6 @@ def from_rlver(
 
     Whole personas are dealt to train and held_out, unless --held-out names files of its own.
     """
-    from harness import profiling
+    from harness.cli import user_profiles
 
-    profiling.from_rlver(files, held_out or [], out)
+    user_profiles.from_rlver(files, held_out or [], out)

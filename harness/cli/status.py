@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness import ledger, resume
 from harness.errors import HarnessError, StoppedError
-from harness.records import folder, study
-from harness.records.folder import RunFolder
-from harness.records.sweep import Sweep
+from harness.execution import ledger, resume
+from harness.records import run_folder, study_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import Sweep
 
 
 def plan(planned: Sweep) -> Iterator[str]:
@@ -33,7 +33,7 @@ def closing(known: Sweep, code: int) -> Iterator[str]:
         yield f"stopped; continue with `harness resume {known.dir}`"
     elif done < len(known.runs):
         yield f"try the others again with `harness resume {known.dir}`"
-    elif (Path(str(known.dir)) / study.FILE).is_file():
+    elif (Path(str(known.dir)) / study_file.FILE).is_file():
         yield "next: the `harness study` command that these runs are of; it judges them as they are"
     else:
         yield f"next: `harness fit-entropy-law {known.dir}`"
@@ -58,12 +58,12 @@ def standing(path: Path) -> Iterator[str]:
 
 
 def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterator[str]:
-    from harness import progress
+    from harness.execution import progress
 
     where = RunFolder(run)
     steps = 0
     with contextlib.suppress(HarnessError):  # one damaged config hides no other run
-        steps = folder.read_config(where).trainer.steps
+        steps = run_folder.read_config(where).trainer.steps
     view = progress.RunWatcher(run, run.name, steps).look()
     crashed = reason == ledger.CRASHED or (status == "running" and resume.crashed(run))
     yield progress.line(view if crashed else replace(view, status=status, reason=reason))

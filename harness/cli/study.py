@@ -9,17 +9,22 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness import devices, endings, launching, listing, needs, room, said, typed
-from harness import sweep as sweeps
+from harness.cli import exit_codes, status
+from harness.compose import typed_grants
 from harness.errors import StoppedError
-from harness.law import analysis, study_arms, study_outcome
-from harness.law.study_outcome import Outcome
+from harness.execution import disk_space, gpu_lease, launcher, preflight
+from harness.execution import sweep as sweeps
+from harness.law import analysis
+from harness.law.compare import study_arms, study_outcome
+from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
-from harness.records.study import Stated
-from harness.records.sweep import Sweep
-from harness.report import study_table, write_study
+from harness.records.study_file import Stated
+from harness.records.sweep_file import Sweep
+from harness.report import write_study
+from harness.report.tables import study as study_table
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
+from harness.utils import messages
 
 RESULTS = "study"
 
@@ -50,20 +55,20 @@ def study(wanted: Wanted) -> int:
         _warn(planned)
         return 0
     folder.known(planned, root)
-    if launching.is_local(planned.launcher):
-        devices.check(configs)
-    sends = needs.check(configs, typed.grants(wanted.overrides))
-    room.check(configs, root)
-    needs.tell(sends)
-    said.say(cost.sentence(configs))
+    if launcher.is_local(planned.launcher):
+        gpu_lease.check(configs)
+    sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
+    disk_space.check(configs, root)
+    preflight.tell(sends)
+    messages.say(cost.sentence(configs))
     _warn(planned)
     record = folder.settle(planned, root)
     for sentence in record.changed:
-        said.say(f"changed since the first runs were planned: {sentence}")
+        messages.say(f"changed since the first runs were planned: {sentence}")
     asked = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=asked, told=sends)
     if code == StoppedError.exit_code:
-        said.say("stopped; the same command goes on where it was")
+        messages.say("stopped; the same command goes on where it was")
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
@@ -76,20 +81,20 @@ def study(wanted: Wanted) -> int:
 
 def _warn(planned: Planned) -> None:
     for sentence in arms.doubts(planned):
-        said.say(sentence)
+        messages.say(sentence)
 
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / RESULTS
     write_study.write(judged, out)
-    with endings.to_whoever_reads():
+    with exit_codes.to_whoever_reads():
         if as_json:
             print(write_study.as_json(judged), end="")
         else:
             study_table.show(judged, Console())
-    for line in listing.failures(ledger):
-        said.say(line)
-    said.say(f"results in {out}")
+    for line in status.failures(ledger):
+        messages.say(line)
+    messages.say(f"results in {out}")
 
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:

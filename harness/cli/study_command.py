@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from harness.options import AsJson, DryRun, Overrides, a_path
+from harness.cli.options import AsJson, DryRun, Overrides, a_path
 
 
 def study(
@@ -29,7 +29,7 @@ def study(
 
     Runs its arms and judges its links: harness study does_collapse_explain 'seed=range(1,11)'
     """
-    from harness.study import command
+    from harness.cli import study as command
 
     wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run)
     raise typer.Exit(command.study(wanted))

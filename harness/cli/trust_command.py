@@ -21,6 +21,6 @@ def trust(
     From now on, even if a file rather than the command line names them: harness trust HOST MY_KEY.
     Without arguments: list what is allowed.
     """
-    from harness import trusting
+    from harness.cli import trust as trusting
 
     trusting.trust(host, variable, remove=remove)

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from harness.config import INTENTIONS, TEMPERAMENTS
+from harness.config.run import INTENTIONS, TEMPERAMENTS
 from harness.errors import ConfigError
 from harness.records import atomic
-from harness.report.wording import plural
+from harness.report.text.wording import plural
 from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served import profiles, rlver
 from harness.simulator.served.profiles import Profile
-from harness.visible import visible
+from harness.utils.escape import visible
 
 
 def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> None:

@@ -18,24 +18,26 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness import said
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
-    folder,
-    held,
+    holder,
     manifest,
     plain_file,
     planned,
     soundness,
-    sweep,
+    sweep_file,
     versions,
 )
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import (
+    run_folder as folder,
+)
 from harness.records.identity import Identity
+from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
 from harness.records.versions import MadeBy
-from harness.terminal import text
+from harness.utils import messages as said
+from harness.utils.terminal import text
 
 SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl")
@@ -69,13 +71,13 @@ class Verified:
 
 def verify(path: Path, *, as_json: bool) -> int:
     """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
-    from harness import endings
+    from harness.cli import exit_codes
 
     found = examine(path)
     if as_json:
-        endings.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
+        exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
     elif found:
-        with endings.to_whoever_reads():
+        with exit_codes.to_whoever_reads():
             show(found, Console())
     if not found:
         rule = "must be a run, or a folder with runs below it, and is not"
@@ -110,7 +112,7 @@ def examine(path: Path) -> list[Verified]:
         left_out = PARTS if is_run else ()
         entered = (n for n in inner if n not in left_out and n[0] != "." and _within(here / n, top))
         inner[:] = sorted(entered, key=_counted)
-        if sweep.FILE in names:
+        if sweep_file.FILE in names:
             found += _of_ledger(here, inner)
         if is_run:
             found.append(of_run(here))
@@ -142,13 +144,13 @@ def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
 def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
     """The runs that the ledger of a sweep names without there being a folder."""
     try:
-        known = sweep.read(root)
+        known = sweep_file.read(root)
     except DataError as error:
         yield Verified(str(root), None, (Finding("sweep", DAMAGED, str(error)),))
         return
     for row in known.runs:
         if row.name not in there:
-            rule = f"{root / sweep.FILE}: each run must have its folder, {row.name} has none"
+            rule = f"{root / sweep_file.FILE}: each run must have its folder, {row.name} has none"
             yield Verified(str(root / row.name), None, (Finding("folder", DAMAGED, rule),))
 
 
@@ -161,7 +163,7 @@ def of_run(path: Path) -> Verified:
             findings += look()
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(Finding(part, DAMAGED, str(error)))
-    in_use = held.holder(run) is not None
+    in_use = holder.holder(run) is not None
     return Verified(str(path), status.status if status else None, tuple(findings), in_use)
 
 
@@ -170,7 +172,7 @@ def _parts(
 ) -> Iterator[tuple[str, Look]]:
     """What there is to look at, and how; where run.json or config.yaml is damaged, the rest."""
     known = status or RunStatus()
-    by = held.holder(run)
+    by = holder.holder(run)
     if by is not None:
         rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
         yield "status", lambda: [Finding("status", NOTE, rule)]
@@ -234,9 +236,9 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
         where, level = fetch.present(policy), DAMAGED
         now = manifest.digest(where, fetch.loaded(where)) if where else None
     else:
-        from harness.train import start_cache, warm_start
+        from harness.train.warm_start import start_cache, start_model
 
-        where, level = warm_start.entry(policy), NOTE  # it is built again, the same
+        where, level = start_model.entry(policy), NOTE  # it is built again, the same
         whole = os.path.lexists(where) and start_cache.problem(where) is None
         now = start_cache.sum_of(where) if whole else None
     if now is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from harness.options import AnyRuns, AsJson
+from harness.cli.options import AnyRuns, AsJson
 
 
 def verify(path: AnyRuns, as_json: AsJson = False) -> None:
@@ -13,6 +13,6 @@ def verify(path: AnyRuns, as_json: AsJson = False) -> None:
     Rows, checkpoints, config, start model, conversations; nothing is changed. Exit code 0 if all
     runs are whole, 3 if some are damaged, 65 if all are or there is none.
     """
-    from harness import verifying
+    from harness.cli import verify as verifying
 
     raise typer.Exit(verifying.verify(path, as_json=as_json))

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import yaml
 
-from harness import installation, keys, places
+from harness.compose import overrides, search_path
+from harness.utils import installation
 
 NEEDS_EXTRA = {"submitit_slurm": "slurm", "submitit_local": "slurm", "ray": "ray"}
 UNKNOWN_KEY = re.compile(r"Key '.*' (?:is )?not in (?:struct|')")
@@ -43,7 +44,7 @@ def _missing_option(error: BaseException) -> str | None:
     group, name = missing.rsplit("/", 1)
     if name in NEEDS_EXTRA:
         return f"{group}={name} needs a plugin: {installation.install_command(NEEDS_EXTRA[name])}"
-    names = ", ".join(getattr(error, "options", None) or places.options(group))
+    names = ", ".join(getattr(error, "options", None) or search_path.options(group))
     return f"{group} must be one of {names}, got {name!r}"
 
 
@@ -55,15 +56,15 @@ def _bad_value(error: BaseException) -> str | None:
     message = str(getattr(error, "msg", None) or error).split("\n")[0]
     if UNKNOWN_KEY.match(message):
         own = not key.startswith("hydra")
-        return keys.no_such_key(key) if own else f"{key}: the launcher has no such setting"
+        return overrides.no_such_key(key) if own else f"{key}: the launcher has no such setting"
     given = GIVEN.search(message)
     if given and not key.startswith("hydra"):
-        return keys.must_be(key, f"'{given[1] if given[1] is not None else given[2]}'")
+        return overrides.must_be(key, f"'{given[1] if given[1] is not None else given[2]}'")
     if "optional" in message.lower():
-        return keys.must_be(key, "null")
+        return overrides.must_be(key, "null")
     kind = re.search(r"assigned: (\w+) is not a", message)
     if kind:
-        return keys.must_be(key, f"a value of type {kind[1]}")
+        return overrides.must_be(key, f"a value of type {kind[1]}")
     return f"{key}: {message}"
 
 

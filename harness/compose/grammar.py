@@ -11,9 +11,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString, Sweep
 from hydra.errors import HydraException
 
-from harness import keys
+from harness.compose import overrides as keys
+from harness.compose.overrides import Word
 from harness.errors import ConfigError
-from harness.keys import Word
 
 GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
 MOST = keys.MOST_RUNS + 1

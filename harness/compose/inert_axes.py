@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
 
 OF_LANGUAGE_MODELS = (

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness import checks, places
-from harness.config import RunConfig
+from harness.compose import search_path
+from harness.config import ranges
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
@@ -167,8 +168,8 @@ def _check_sweeps(word: Word) -> None:
     if word.swept:
         raise ConfigError(f"{word.text}: name one sweep file at a time; their axes would be lost")
     (name,) = word.values
-    if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and places.sweep_file(name)):
-        checks.one_of("sweeps", _shown(name), [n for n in places.sweep_names() if n != name])
+    if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and search_path.sweep_file(name)):
+        ranges.one_of("sweeps", _shown(name), [n for n in search_path.sweep_names() if n != name])
 
 
 def _check_ours(word: Word) -> None:
@@ -185,7 +186,7 @@ def _check_ours(word: Word) -> None:
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
     if word.key in groups() and word.prefix != "~":
         for value in word.values:
-            checks.one_of(word.key, _shown(value), places.options(word.key))
+            ranges.one_of(word.key, _shown(value), search_path.options(word.key))
 
 
 def _shown(value: Any) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness import idle
-from harness.config import RunConfig
+from harness.compose import inert_axes
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.records import config_file
 
@@ -46,7 +46,7 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_repeats(points)
     _check_remedies(points)
-    idle.refuse([point.config for point in points], swept)
+    inert_axes.refuse([point.config for point in points], swept)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 
@@ -65,7 +65,7 @@ def _check_remedies(points: Sequence[Point]) -> None:
     """What a method's keys may be is known to its file, which needs numpy: read where one is."""
     treated = [point.config for point in points if point.config.remedy.methods]
     if treated:
-        from harness.train import remedy_choice
+        from harness.train.objective import remedy_choice
 
         for config in treated:
             remedy_choice.check(config)

@@ -28,13 +28,26 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness import installation, keys, launchers, own_files, places, plans
-from harness.config import RunConfig
+from harness.compose import (
+    launcher_settings,
+    user_yaml,
+)
+from harness.compose import (
+    overrides as keys,
+)
+from harness.compose import (
+    plan as plans,
+)
+from harness.compose import (
+    search_path as places,
+)
+from harness.compose.error_messages import reword
+from harness.compose.grammar import parse
+from harness.compose.overrides import Word
+from harness.compose.plan import Plan, Point
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, HarnessError
-from harness.grammar import parse
-from harness.keys import Word
-from harness.plans import Plan, Point
-from harness.rewording import reword
+from harness.utils import installation
 
 OURS = "harness"
 """Provider of the launcher entries that launching makes."""
@@ -89,7 +102,7 @@ def _read(overrides: Sequence[str]) -> list[Word]:
     """The words, and before them those of the sweep file that are not said again."""
     words = parse(overrides)
     keys.check(words)
-    from_file = own_files.check(words, parse)
+    from_file = user_yaml.check(words, parse)
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
@@ -117,7 +130,7 @@ def _checked(texts: Sequence[str]) -> Any:
     found = plain_config(texts)
     hydra = found.pop("hydra")
     keys.check_settings(hydra)
-    launchers.chosen(hydra["launcher"], installed())
+    launcher_settings.chosen(hydra["launcher"], installed())
     return found
 
 
@@ -223,7 +236,7 @@ class _OwnFiles(FileConfigSource):  # type: ignore[misc]
         return "harness"
 
     def load_config(self, config_path: str) -> ConfigResult:
-        own_files.check_file(Path(self.path) / self._normalize_file_name(config_path))
+        user_yaml.check_file(Path(self.path) / self._normalize_file_name(config_path))
         return super().load_config(config_path)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness import installation
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
+from harness.utils import installation
 
 
 def roots() -> tuple[Path, ...]:

@@ -7,11 +7,11 @@ import ipaddress
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from harness import grant
+from harness.compose.grammar import parse
+from harness.config import grant
+from harness.config.grant import Grant
+from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
-from harness.grammar import parse
-from harness.grant import Grant
-from harness.simulator_config import SimulatorConfig
 
 HOST, VARIABLE = "simulator.base_url", "simulator.api_key_env"
 

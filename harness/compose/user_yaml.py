@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import checks, installation, keys, launchers, own_defaults, places
+from harness.compose import defaults_list, launcher_settings, overrides, search_path
+from harness.compose.overrides import Word
+from harness.config import ranges
 from harness.errors import ConfigError
-from harness.keys import Word
+from harness.utils import installation
 
 CONFIG = Path("conf") / "config.yaml"
 SWEEP_HEADER = "# @package _global_"
@@ -29,10 +31,10 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
-        elif word.key in keys.groups() and word.prefix != "~":
+        elif word.key in overrides.groups() and word.prefix != "~":
             named[word.key] = [str(name) for name in word.values]
     followed = _Followed()
-    for group in keys.groups():
+    for group in overrides.groups():
         for name in named.get(group, []):
             _check_option(group, name)
         for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
@@ -45,15 +47,15 @@ def check_file(file: Path) -> None:
 
     Each that Hydra reads comes here, also one that nothing above has been led to.
     """
-    values = places.read_yaml(file)
+    values = search_path.read_yaml(file)
     _refuse_targets(file, values)
-    for entry in own_defaults.entries(values.get("defaults")):
-        own_defaults.refuse_interpolation(file, entry)
+    for entry in defaults_list.entries(values.get("defaults")):
+        defaults_list.refuse_interpolation(file, entry)
     hydra = values.get("hydra", {})
     if not isinstance(hydra, dict | None):  # `${...}` would be followed before it is looked at
         raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r:.80}")
     if hydra and "searchpath" in hydra:
-        raise ConfigError(f"{file}: {keys.not_yours('searchpath')}")
+        raise ConfigError(f"{file}: {overrides.not_yours('searchpath')}")
 
 
 def _in_place_of_ours(group: str) -> list[str]:
@@ -73,19 +75,19 @@ class _Followed:
 
     def follow(self, group: str, name: str, above: tuple[Path, ...] = ()) -> None:
         """Raises ConfigError where they lead round in a circle, or on and on."""
-        file = places.option_file(group, name)
+        file = search_path.option_file(group, name)
         if file is None or file.is_relative_to(installation.shipped() / "conf"):
             return
         if file in above:
             way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
             raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
         self._count += 1
-        if self._count > own_defaults.MOST_FILES:
-            rule = f"defaults must lead to at most {own_defaults.MOST_FILES} files, got more"
+        if self._count > defaults_list.MOST_FILES:
+            rule = f"defaults must lead to at most {defaults_list.MOST_FILES} files, got more"
             raise ConfigError(f"{(*above, file)[0]}: its {rule}")
         check_file(file)
-        for entry in own_defaults.entries(places.read_yaml(file).get("defaults")):
-            self.follow(*own_defaults.whole(group, entry), (*above, file))
+        for entry in defaults_list.entries(search_path.read_yaml(file).get("defaults")):
+            self.follow(*defaults_list.whole(group, entry), (*above, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
@@ -93,7 +95,7 @@ def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
     parts = values.items() if isinstance(values, dict) else enumerate(values)
     for name, value in parts:
         at = f"{key}.{name}" if key else str(name)
-        if name == launchers.TARGET:
+        if name == launcher_settings.TARGET:
             rule = "no file in a conf/ or sweeps/ may name code to run"
             raise ConfigError(f"{file}: {at}: {rule}, got {str(value)!r:.80}")
         if isinstance(value, dict | list):
@@ -104,7 +106,7 @@ def _check_config(path: Path) -> None:
     """Refuse another program's conf/config.yaml: it would replace harness's own."""
     if not path.is_file() or path.resolve() == (installation.shipped() / path).resolve():
         return
-    defaults = places.read_yaml(path).get("defaults")
+    defaults = search_path.read_yaml(path).get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
         raise ConfigError(
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
@@ -113,33 +115,33 @@ def _check_config(path: Path) -> None:
 
 
 def _check_option(group: str, name: str) -> None:
-    file = places.option_file(group, name)
+    file = search_path.option_file(group, name)
     if file is None:
         return
-    values = places.read_yaml(file)
+    values = search_path.read_yaml(file)
     if file.is_relative_to(installation.shipped() / "conf"):  # tabular.yaml sets other groups
         return
     if "@package" in file.read_text(encoding="utf-8"):
         raise ConfigError(f"{file}: an option of {group} must not have a `# @package` header")
     for key in values:
-        if key != "defaults" and f"{group}.{key}" not in keys.known_keys():
-            raise ConfigError(f"{file}: {keys.no_such_key(f'{group}.{key}')}")
+        if key != "defaults" and f"{group}.{key}" not in overrides.known_keys():
+            raise ConfigError(f"{file}: {overrides.no_such_key(f'{group}.{key}')}")
     given = values.get("name", "none at all")
     if given != name and "${" not in str(given):  # runs and tables go by it; resolvers are refused
         raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {given!r}")
 
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
-    file = places.sweep_file(name)
+    file = search_path.sweep_file(name)
     assert file is not None  # keys.check has seen to it
-    values = places.read_yaml(file)
+    values = search_path.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
-    allowed = ("defaults", "hydra", "seed", *keys.groups())
+    allowed = ("defaults", "hydra", "seed", *overrides.groups())
     for key, value in values.items():
         if key not in allowed:
-            raise ConfigError(f"{file}: {keys.no_such_key(key)}")
-        if key in keys.groups() and not isinstance(value, dict):
+            raise ConfigError(f"{file}: {overrides.no_such_key(key)}")
+        if key in overrides.groups() and not isinstance(value, dict):
             raise ConfigError(
                 f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
                 f"by an entry `override /{key}: NAME` of defaults"
@@ -148,7 +150,7 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     params = _params(file, values.get("hydra") or {})
     try:
         words = parse([f"{key}={value}" for key, value in params.items()])
-        keys.check(words)
+        overrides.check(words)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from error
     return words
@@ -165,8 +167,8 @@ def _check_defaults(file: Path, defaults: Any) -> None:
             )
         for key, name in entry.items() if isinstance(entry, dict) else ():
             group = str(key).removeprefix("override ").removeprefix("/")
-            if group in keys.groups():
-                checks.one_of(f"{file}: {group}", str(name), places.options(group))
+            if group in overrides.groups():
+                ranges.one_of(f"{file}: {group}", str(name), search_path.options(group))
 
 
 def _params(file: Path, hydra: Any) -> Mapping[str, Any]:

@@ -8,9 +8,9 @@ from importlib import metadata
 
 from packaging.specifiers import SpecifierSet
 
-from harness import installation
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
+from harness.utils import installation
 
 TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 VLLM = SpecifierSet(">=0.22,<0.32")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.checks import in_range, one_of, unheeded
+from harness.config.ranges import in_range, one_of, unheeded
 from harness.errors import ConfigError
 
 POLICY_KINDS = ("tabular", "tiny", "hf")

@@ -9,12 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.checks import address, all_of, in_range, one_of
+from harness.config.policy import PolicyConfig as PolicyConfig
+from harness.config.ranges import address, all_of, in_range, one_of
+from harness.config.simulator import SimulatorConfig as SimulatorConfig
+from harness.config.teaching import CurriculumConfig as CurriculumConfig
+from harness.config.teaching import RewardConfig as RewardConfig
 from harness.errors import ConfigError
-from harness.policy_config import PolicyConfig as PolicyConfig
-from harness.simulator_config import SimulatorConfig as SimulatorConfig
-from harness.teaching import CurriculumConfig as CurriculumConfig
-from harness.teaching import RewardConfig as RewardConfig
 
 SCHEMA = 1
 

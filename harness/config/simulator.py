@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness import grant
-from harness.checks import address, in_range, one_of, unheeded
+from harness.config import grant
+from harness.config.grant import Grant
+from harness.config.ranges import address, in_range, one_of, unheeded
 from harness.errors import ConfigError
-from harness.grant import Grant
 
 SIMULATOR_FAULTS = (
     "connection",  # refused, reset, or closed before the answer was whole

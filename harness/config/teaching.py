@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
-from harness.checks import in_range, one_of
+from harness.config.ranges import in_range, one_of
 from harness.errors import ConfigError
 
 REWARD_MODES = ("terminal", "delta", "turns", "mixed")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import folder
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder, RunStatus
 
 ALIKE = 3
 """So many failures with one reason, and none without."""
@@ -40,7 +40,7 @@ def gave_up(status: str, reason: str | None) -> bool:
 def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
     """How a run ended under whoever holds the sweep now, and why, without its folder's name."""
     try:
-        status = folder.read_status(run)
+        status = run_folder.read_status(run)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
         ended = status.status == "done" or gave_up(status.status, status.reason)
         if not ended or run.status.stat().st_mtime_ns < began:

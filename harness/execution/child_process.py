@@ -16,13 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness import devices, permission, safe_path, stops
-from harness.config import RunConfig
-from harness.devices import Lease
+from harness.config.grant import Grant
+from harness.config.run import RunConfig
 from harness.errors import HarnessError, StoppedError
-from harness.grant import Grant
-from harness.records import atomic, folder, held
-from harness.records.folder import RunFolder, RunStatus
+from harness.execution import gpu_lease, stop_requests
+from harness.execution.gpu_lease import Lease
+from harness.records import atomic, holder, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.trust import permission
+from harness.utils import safe_path
 
 POLL_S = 0.2
 KILL_AFTER_S = 10.0
@@ -50,15 +52,17 @@ def execute(
     """
     run, root = RunFolder(run_dir), run_dir.parent
     try:
-        config = folder.read_config(run)
+        config = run_folder.read_config(run)
         gpus = config.trainer.gpus
-        with devices.lease(gpus, lambda: stops.no_new_runs(root) or interrupted()) as lease:
-            if stops.no_new_runs(root):
-                return _outcome(run, folder.read_status(run))
+        with gpu_lease.lease(
+            gpus, lambda: stop_requests.no_new_runs(root) or interrupted()
+        ) as lease:
+            if stop_requests.no_new_runs(root):
+                return _outcome(run, run_folder.read_status(run))
             code = _supervise(run, config, lease, interrupted, granted)
-        return _outcome(run, _settle(run, code, stops.stop_runs(root) or interrupted()))
+        return _outcome(run, _settle(run, code, stop_requests.stop_runs(root) or interrupted()))
     except StoppedError:
-        return _outcome(run, folder.read_status(run))
+        return _outcome(run, run_folder.read_status(run))
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
@@ -67,7 +71,7 @@ def execute(
 
 def refuse_if_held(run: RunFolder) -> None:
     """Raise StoppedError, naming the process, if a live one holds the folder."""
-    by = held.holder(run)
+    by = holder.holder(run)
     if by is not None:
         raise StoppedError(f"{run.path}: held by process {by}")
 
@@ -81,7 +85,7 @@ def _supervise(
 ) -> int:
     """The exit code of the child; -N if signal N ended it."""
     words = command(run.path, ["--die-with-parent", str(os.getpid())], granted)
-    folder.refuse_links(run)  # of which the log is one
+    run_folder.refuse_links(run)  # of which the log is one
     with os.fdopen(atomic.open_to_append(run.log), "ab") as log:
         child = subprocess.Popen(
             words,
@@ -92,7 +96,7 @@ def _supervise(
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    stopping = lambda: stops.stop_runs(run.path.parent) or interrupted()  # noqa: E731
+    stopping = lambda: stop_requests.stop_runs(run.path.parent) or interrupted()  # noqa: E731
     return wait(child, stopping, config.trainer.grace_s)
 
 
@@ -132,13 +136,13 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     """The run's status, corrected in run.json where the child ended without saying how."""
-    status = folder.read_status(run)
+    status = run_folder.read_status(run)
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
-    if said_so or held.holder(run) is not None:
+    if said_so or holder.holder(run) is not None:
         return status
     ended = _unsaid(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
-    folder.write_status(run, status)
+    run_folder.write_status(run, status)
     return status
 
 
@@ -155,8 +159,10 @@ def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
 
 def _give_up(run: RunFolder, reason: str, code: int) -> RunOutcome:
     with contextlib.suppress(HarnessError):
-        status = folder.read_status(run)
-        folder.write_status(run, replace(status, status="failed", reason=reason, exit_code=code))
+        status = run_folder.read_status(run)
+        run_folder.write_status(
+            run, replace(status, status="failed", reason=reason, exit_code=code)
+        )
     return RunOutcome(run.path, "failed", reason, code)
 
 

@@ -20,11 +20,13 @@ from typing import Any
 
 from filelock import FileLock
 
-from harness import calibration, process, run, said, simulator, stops
-from harness.config import SCHEMA, RunConfig
+from harness import calibration, simulator
+from harness.config.run import SCHEMA, RunConfig
 from harness.errors import DataError, FolderError, HarnessError
-from harness.records import atomic, cache, folder, plain_file, sweep
-from harness.records.folder import RunFolder
+from harness.execution import child_process, stop_requests
+from harness.records import atomic, cache, plain_file, run_folder, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.utils import messages, process
 
 FILE = "cards.json"
 SHIPPED = Path(calibration.__file__).with_name("cards")
@@ -41,15 +43,22 @@ def made_beside(root: Path) -> Iterator[None]:
     if _complete(root):
         yield
         return
-    command = [sys.executable, "-P", "-m", "harness.cards", str(root), str(os.getpid())]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.execution.difficulty_cards",
+        str(root),
+        str(os.getpid()),
+    ]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              env={**os.environ, "OMP_NUM_THREADS": "1"},
                              start_new_session=True)  # fmt: skip
     try:
         yield
-        code = run.wait(child, lambda: stops.stop_runs(root), grace_s=0)
-        if code and not stops.stop_runs(root):
-            said.say(f"{root / FILE} was not made; the runs are whole")
+        code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
+        if code and not stop_requests.stop_runs(root):
+            messages.say(f"{root / FILE} was not made; the runs are whole")
     finally:
         child.kill()
         child.wait()
@@ -71,7 +80,7 @@ def make(root: Path) -> None:
     """
     known = _known(root)
     lacking = _lacking(root, known)
-    configs = {name: folder.read_config(RunFolder(root / name)) for name in lacking}
+    configs = {name: run_folder.read_config(RunFolder(root / name)) for name in lacking}
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)
@@ -100,7 +109,7 @@ def _known(root: Path) -> list[Any]:
 def _lacking(root: Path, known: Sequence[Any]) -> list[str]:
     """The runs that no card is for."""
     listed = {name for entry in known for name in entry["runs"]}
-    return [row.name for row in sweep.read(root).runs if row.name not in listed]
+    return [row.name for row in sweep_file.read(root).runs if row.name not in listed]
 
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
@@ -158,7 +167,7 @@ def main() -> None:
     try:
         make(Path(sys.argv[1]))
     except HarnessError as error:
-        said.say(str(error))
+        messages.say(str(error))
         sys.exit(error.exit_code)
 
 

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import FolderError
 from harness.records import checkpoints
 

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from harness import devices, launch, needs, process, room, run, typed
-from harness.config import RunConfig
+from harness.compose import planner, typed_grants
+from harness.config.grant import Grant
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
-from harness.grant import Grant
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.execution import child_process, disk_space, gpu_lease, preflight
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.utils import process
 
 
 def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
@@ -28,24 +30,24 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     StoppedError where a live process holds it, FolderError, DeviceError.
     """
     process.defer_stops()
-    config = launch.point(overrides).config
+    config = planner.point(overrides).config
     where = RunFolder(path.resolve())
-    run.refuse_if_held(where)
-    devices.check([config])
-    sends = needs.check([config], typed.grants(overrides))
-    room.check([config], where.path)
-    needs.tell(sends)
+    child_process.refuse_if_held(where)
+    gpu_lease.check([config])
+    sends = preflight.check([config], typed_grants.grants(overrides))
+    disk_space.check([config], where.path)
+    preflight.tell(sends)
     try:
-        folder.refuse_others(where)
+        run_folder.refuse_others(where)
     except ConfigError:
-        run.refuse_if_held(where)  # whose files they are, if somebody has begun meanwhile
+        child_process.refuse_if_held(where)  # whose files they are, if somebody has begun meanwhile
         raise
     try:
         where.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{where.path}: {error.strerror or error}") from error
-    lock = folder.take(where)
-    folder.create(where, config)
+    lock = run_folder.take(where)
+    run_folder.create(where, config)
     become(where, config, events, lock, sends)
 
 
@@ -55,11 +57,11 @@ def become(
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
     and may send what is in `sends`.
     """
-    over = folder.read_status(where).status == "done"
-    lease = devices.take(0 if over else config.trainer.gpus, process.stop_is_due)
+    over = run_folder.read_status(where).status == "done"
+    lease = gpu_lease.take(0 if over else config.trainer.gpus, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]
-    command = run.command(where.path, arguments, sends)
+    command = child_process.command(where.path, arguments, sends)
     sys.stdout.flush()
-    os.execve(command[0], command, run.environment(config, lease.visible))
+    os.execve(command[0], command, child_process.environment(config, lease.visible))

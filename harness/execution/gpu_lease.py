@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
 from harness.records import atomic, temporary
 

@@ -8,10 +8,11 @@ import signal
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from harness import breaker, process, stops, trying
-from harness.grant import Grant
-from harness.run import RunOutcome
-from harness.trying import IfFailed
+from harness.config.grant import Grant
+from harness.execution import breaker, retry, stop_requests
+from harness.execution.child_process import RunOutcome
+from harness.execution.retry import IfFailed
+from harness.utils import process
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
 """Either may be what submitit queues a job again at; it is SIGUSR2 unless a cluster says else."""
@@ -36,11 +37,11 @@ def execute(
         process.die_with(launcher_pid)  # at once where the sweep was killed before the job came
         for stop in process.STOP_SIGNALS:
             signal.signal(stop, lambda *_: None)  # one to the sweep is not for it to obey
-    do = trying.execute if is_local else _execute_away
+    do = retry.execute if is_local else _execute_away
     outcome = do(path, if_failed.retries, granted=granted)
     gave_up = breaker.gave_up(outcome.status, outcome.reason)
     if gave_up and (if_failed.stop or breaker.trips(dirs)):
-        stops.request(path.parent, stops.NO_NEW_RUNS)
+        stop_requests.request(path.parent, stop_requests.NO_NEW_RUNS)
     return outcome
 
 
@@ -56,7 +57,7 @@ def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOut
     then the launcher's plugin does what it would have done: submitit queues the job again.
     """
     with process.put_off(REQUEUE_SIGNALS) as came:
-        outcome = trying.execute(path, retries, lambda: bool(came), granted)
+        outcome = retry.execute(path, retries, lambda: bool(came), granted)
     if came and outcome.status not in ("done", "failed"):  # stopped, or not even begun
         signal.raise_signal(came[0])
     return outcome

@@ -23,19 +23,21 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.types import Quote, QuotedString
 from omegaconf import DictConfig, OmegaConf
 
-from harness import jobs, keys, launch, launchers, own_files
+from harness.compose import launcher_settings, planner, user_yaml
+from harness.compose import overrides as keys
+from harness.compose.grammar import parse
+from harness.compose.launcher_settings import Launcher
+from harness.config.grant import Grant
 from harness.errors import FolderError
-from harness.grammar import parse
-from harness.grant import Grant
-from harness.launchers import Launcher
+from harness.execution import job as jobs
+from harness.execution.child_process import RunOutcome
+from harness.execution.retry import IfFailed
 from harness.records import atomic
-from harness.run import RunOutcome
-from harness.trying import IfFailed
 
 LAUNCHERS = "hydra/launcher"
 WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
 """Words that say where runs are executed; a sweep file may name a launcher too."""
-OURS = launch.OURS
+OURS = planner.OURS
 
 
 def execute(
@@ -54,7 +56,7 @@ def execute(
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
     task = functools.partial(_execute, names, os.getpid(), launcher.is_local, if_failed, granted)
-    with launch.shipped_alone(), launch.opened(), _scratch(dirs[0].parent, launcher) as scratch:
+    with planner.shipped_alone(), planner.opened(), _scratch(dirs[0].parent, launcher) as scratch:
         chosen = _stored(launcher, runs_at_once, len(dirs))
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
         return _multirun(task, words, str(scratch))
@@ -83,13 +85,13 @@ def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
 
 def _launcher(overrides: Sequence[str]) -> Launcher:
     """The launcher that the words choose, and what a conf/ or sweep file tells it."""
-    with launch.composing():
+    with planner.composing():
         words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
         keys.check(words)
-        own_files.check(words, parse)
-        composed = launch.plain_config([word.text for word in words])
+        user_yaml.check(words, parse)
+        composed = planner.plain_config([word.text for word in words])
         keys.check_settings(composed["hydra"])
-        return launchers.chosen(composed["hydra"]["launcher"], launch.installed())
+        return launcher_settings.chosen(composed["hydra"]["launcher"], planner.installed())
 
 
 def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
@@ -97,7 +99,7 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
 
     Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
-    node = OmegaConf.create(launch.installed()[launcher.plugin])
+    node = OmegaConf.create(planner.installed()[launcher.plugin])
     own = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
     settings = {**own, **launcher.settings}
     if "n_jobs" in settings:
@@ -124,7 +126,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     place = [f"hydra.sweep.dir={_quoted(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
-    words = [*overrides, *place, *launch.QUIET, "hydra.mode=MULTIRUN"]
+    words = [*overrides, *place, *planner.QUIET, "hydra.mode=MULTIRUN"]
     batches = hydra.multirun("config", task, words)
     return [job.return_value for batch in batches for job in batch]
 

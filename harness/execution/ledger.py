@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
-from harness.plans import Plan
-from harness.records import folder, held, sweep, whole
-from harness.records.folder import RunFolder
-from harness.records.sweep import LedgerRow, Sweep
+from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import LedgerRow, Sweep
 
 RUNS = Path("runs")
 CRASHED = "its process is gone without a word"
@@ -38,16 +38,16 @@ def create(plan: Plan, command: Sequence[str]) -> Sweep:
     root = _new_folder(runs_folder().resolve())
     rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
-        folder.create(RunFolder(root / row.name), point.config)
+        run_folder.create(RunFolder(root / row.name), point.config)
     made = Sweep(str(root), plan.axes, rows, tuple(command))
-    sweep.write(root, made)
+    sweep_file.write(root, made)
     return made
 
 
 def read(root: Path) -> Sweep:
     """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
     root = root.resolve()
-    found = sweep.read(root)
+    found = sweep_file.read(root)
     rows = [as_it_stands(replace(row, dir=str(root / row.name))) for row in found.runs]
     return replace(found, dir=str(root), runs=rows)
 
@@ -67,14 +67,14 @@ def follow(known: Sweep) -> Sweep:
 def _changed(known: Sweep, rows: list[LedgerRow]) -> Sweep:
     now = replace(known, runs=rows)
     if now != known:
-        sweep.write(Path(str(now.dir)), now)
+        sweep_file.write(Path(str(now.dir)), now)
     return now
 
 
 def unfinished(known: Sweep) -> list[LedgerRow]:
     """Runs that are not done and that nobody executes just now."""
     rows = [row for row in known.runs if row.status != "done"]
-    return [row for row in rows if held.holder(RunFolder(Path(str(row.dir)))) is None]
+    return [row for row in rows if holder.holder(RunFolder(Path(str(row.dir)))) is None]
 
 
 def mark_failed(known: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
@@ -82,7 +82,7 @@ def mark_failed(known: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
     rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in known.runs]
     now = replace(known, runs=rows)
     if errors:
-        sweep.write(Path(str(now.dir)), now)
+        sweep_file.write(Path(str(now.dir)), now)
     return now
 
 
@@ -90,9 +90,9 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # no run.json, or a damaged one: the row alone says it
-        status = folder.read_status(run)
+        status = run_folder.read_status(run)
         ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
-        folder.write_status(run, ended)
+        run_folder.write_status(run, ended)
     return now
 
 
@@ -102,12 +102,12 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
     if not run.is_run():
         return _without_status(row, run)
     try:
-        now = folder.read_status(run)
+        now = run_folder.read_status(run)
     except DataError as error:
         return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
-    if now.status == "running" and held.holder(run) is None:
+    if now.status == "running" and holder.holder(run) is None:
         return replace(row, status="failed", reason=CRASHED, exit_code=None)
-    damage = whole.damage(run, now)
+    damage = completeness.damage(run, now)
     if damage:
         return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
     reason = now.reason
@@ -118,7 +118,7 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
 
 def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
     try:
-        folder.refuse_others(run)
+        run_folder.refuse_others(run)
     except HarnessError:
         error = gone(run)
         return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)

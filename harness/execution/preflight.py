@@ -11,12 +11,15 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
 
-from harness import engines, installation, permission, said, trackers
-from harness.config import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
+from harness.config import engine_choice
+from harness.config.grant import Grant
+from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
-from harness.grant import Grant
 from harness.policy import fetch
 from harness.records import cache, temporary
+from harness.train import trackers
+from harness.trust import permission
+from harness.utils import installation, messages
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -64,7 +67,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 def tell(grants: Iterable[Grant]) -> None:
     """Say of each what goes where, before it does."""
     for grant in sorted(grants):
-        said.say(f"sends ${grant.variable} to {grant.host}")
+        messages.say(f"sends ${grant.variable} to {grant.host}")
 
 
 def _check_served(simulator: SimulatorConfig) -> None:
@@ -115,7 +118,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     for config in configs:
         _check_attention(config.policy)
         fetch.check(config.policy)
-        engines.check(config)
+        engine_choice.check(config)
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try(policy)
 

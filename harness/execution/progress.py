@@ -19,10 +19,10 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.errors import DataError
-from harness.records import folder, plain_file
-from harness.records.folder import RunFolder, RunStatus
-from harness.terminal import text
-from harness.visible import shortened
+from harness.records import plain_file, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.utils.escape import shortened
+from harness.utils.terminal import text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20
@@ -116,7 +116,7 @@ class RunWatcher:
 
     def _status(self) -> RunStatus:
         try:
-            return folder.read_status(self._run)
+            return run_folder.read_status(self._run)
         except DataError:
             return RunStatus()
 

@@ -13,10 +13,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
-from harness import said, stops
 from harness.errors import DataError, HarnessError
-from harness.records import folder, held
-from harness.records.folder import RunFolder, RunStatus
+from harness.execution import stop_requests
+from harness.records import holder, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.utils import messages
 
 MOST_LOSSES = 3
 """So often a run is lost with its worker until it is a failed row: it may be what kills them."""
@@ -35,7 +36,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
     barren, left = 0, list(dirs)
     while left:
         before = {path: _status(path) for path in left}
-        if not _worker_was_killed(launch, left) or stops.no_new_runs(sweep):
+        if not _worker_was_killed(launch, left) or stop_requests.no_new_runs(sweep):
             return
         _wait_until_free(left)
         begun = [path for path in left if _status(path).attempts > before[path].attempts]
@@ -48,9 +49,11 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
         for path in given_up:
             _give_up(path)
         over = {*begun} - {*lost} | {*given_up}
-        left = [path for path in left if path not in over and held.holder(RunFolder(path)) is None]
+        left = [
+            path for path in left if path not in over and holder.holder(RunFolder(path)) is None
+        ]
         if left:
-            said.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
+            messages.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
 
 
 def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
@@ -59,23 +62,25 @@ def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
     except HarnessError:
         raise
     except BrokenProcessPool:
-        said.say("the launcher failed: one of its workers was killed, and the others ended with it")
+        messages.say(
+            "the launcher failed: one of its workers was killed, and the others ended with it"
+        )
         return True
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        said.say(f"the launcher failed: {type(error).__name__}: {error}")
+        messages.say(f"the launcher failed: {type(error).__name__}: {error}")
     return False
 
 
 def _wait_until_free(dirs: Sequence[Path]) -> None:
     """Runs die with their workers, some moments later."""
     until = time.monotonic() + LAST_WAIT_S
-    while time.monotonic() < until and any(held.holder(RunFolder(path)) for path in dirs):
+    while time.monotonic() < until and any(holder.holder(RunFolder(path)) for path in dirs):
         time.sleep(POLL_S)
 
 
 def _status(path: Path) -> RunStatus:
     try:
-        return folder.read_status(RunFolder(path))
+        return run_folder.read_status(RunFolder(path))
     except DataError:
         return RunStatus()
 
@@ -83,4 +88,4 @@ def _status(path: Path) -> RunStatus:
 def _give_up(path: Path) -> None:
     reason = f"its launcher's worker was killed, {MOST_LOSSES} times"
     ended = replace(_status(path), status="failed", reason=reason, exit_code=KILLED)
-    folder.write_status(RunFolder(path), ended)
+    run_folder.write_status(RunFolder(path), ended)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from harness import foreground, needs, process
+from harness.config.grant import Grant
 from harness.errors import DataError, StoppedError
-from harness.grant import Grant
-from harness.records import folder, held, sweep, whole
-from harness.records.folder import RunFolder
-from harness.records.sweep import Sweep
+from harness.execution import foreground, preflight
+from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import Sweep
+from harness.utils import process
 
 STATUS_OF_EXIT = {0: "done", StoppedError.exit_code: "stopped"}
 
@@ -30,14 +31,16 @@ def resume(path: Path, events: str | None) -> tuple[Sweep, int]:
 def _resume_run(path: Path, events: str | None) -> NoReturn:
     where = RunFolder(path.resolve())
     if not where.is_run():
-        raise DataError(f"{path}: nothing to resume: no {where.status.name} and no {sweep.FILE}")
-    config = folder.read_config(where)
+        raise DataError(
+            f"{path}: nothing to resume: no {where.status.name} and no {sweep_file.FILE}"
+        )
+    config = run_folder.read_config(where)
     sends = frozenset[Grant]()
-    if folder.read_status(where).status != "done":
-        sends = needs.check([config])
-        needs.tell(sends)
+    if run_folder.read_status(where).status != "done":
+        sends = preflight.check([config])
+        preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, folder.take(where), sends)
+    foreground.become(where, config, events, run_folder.take(where), sends)
 
 
 def status(path: Path) -> dict[str, Any]:
@@ -46,16 +49,16 @@ def status(path: Path) -> dict[str, Any]:
     """
     _look_into(path)
     if is_sweep(path):
-        from harness import ledger
+        from harness.execution import ledger
 
         return ledger.read(path).to_json()
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(
-            f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep.FILE}"
+            f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep_file.FILE}"
         )
-    found = folder.read_status(where)
-    damage = whole.damage(where, found)
+    found = run_folder.read_status(where)
+    damage = completeness.damage(where, found)
     if damage:
         found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
     return found.to_json()
@@ -64,7 +67,7 @@ def status(path: Path) -> dict[str, Any]:
 def _look_into(path: Path) -> None:
     """Raises DataError for a path that leads round in a circle, or where nobody lets us look."""
     try:
-        (path.resolve() / sweep.FILE).is_file()
+        (path.resolve() / sweep_file.FILE).is_file()
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         rule = "must be a folder that can be looked into"
@@ -72,17 +75,17 @@ def _look_into(path: Path) -> None:
 
 
 def is_sweep(path: Path) -> bool:
-    return (path / sweep.FILE).is_file()
+    return (path / sweep_file.FILE).is_file()
 
 
 def crashed(path: Path) -> bool:
     """True for a run that says it is running though no process holds it."""
     where = RunFolder(path)
-    return folder.read_status(where).status == "running" and held.holder(where) is None
+    return run_folder.read_status(where).status == "running" and holder.holder(where) is None
 
 
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:
-    from harness import sweep as sweeps
+    from harness.execution import sweep as sweeps
 
     known, code = sweeps.execute(path.resolve())
     if events:

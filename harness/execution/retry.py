@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import run, said, stops
+from harness.config.grant import Grant
 from harness.errors import EndpointError, StorageError
-from harness.grant import Grant
-from harness.run import RunOutcome
+from harness.execution import child_process, stop_requests
+from harness.execution.child_process import RunOutcome
+from harness.utils import messages
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
 """Another try meets another endpoint or disk; what else ends a run would end it again."""
@@ -40,24 +41,27 @@ def execute(
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
     """`run.execute`, and again up to `retries` times; run.json counts the attempts."""
-    outcome = run.execute(path, interrupted, granted)
+    outcome = child_process.execute(path, interrupted, granted)
     for made in range(retries):
-        if outcome.exit_code not in TRANSIENT or stops.no_new_runs(path.parent):
+        if outcome.exit_code not in TRANSIENT or stop_requests.no_new_runs(path.parent):
             break
         wait_s = WAIT_S * 2**made
-        said.say(
+        messages.say(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
             f"({made + 1} of {retries})"
         )
         if not _waited(path.parent, wait_s, interrupted):
             break
-        outcome = run.execute(path, interrupted, granted)
+        outcome = child_process.execute(path, interrupted, granted)
     return outcome
 
 
 def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
     """False once the sweep is to start no more runs."""
     until = time.monotonic() + wait_s
-    while not (ending := stops.no_new_runs(sweep) or interrupted()) and time.monotonic() < until:
+    while (
+        not (ending := stop_requests.no_new_runs(sweep) or interrupted())
+        and time.monotonic() < until
+    ):
         time.sleep(POLL_S)
     return not ending

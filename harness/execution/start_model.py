@@ -10,8 +10,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness import run, said, stops
-from harness.config import RunConfig
+from harness.config.run import RunConfig
+from harness.execution import child_process, stop_requests
+from harness.utils import messages
 
 
 def prepare(configs: Sequence[RunConfig], sweep: Path) -> bool:
@@ -28,15 +29,22 @@ def _is_tiny(config: RunConfig) -> bool:
 
 
 def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
-    command = [sys.executable, "-P", "-m", "harness.train.warm_start", policy, str(os.getpid())]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.train.warm_start.start_model",
+        policy,
+        str(os.getpid()),
+    ]
     child = subprocess.Popen(
         command,
-        env=run.environment(config, gpus=""),
+        env=child_process.environment(config, gpus=""),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,
     )
-    code = run.wait(child, lambda: stops.stop_runs(sweep), grace_s=0)
-    if code and not stops.stop_runs(sweep):
-        said.say(f"the start model was not built: exit code {code}")
+    code = child_process.wait(child, lambda: stop_requests.stop_runs(sweep), grace_s=0)
+    if code and not stop_requests.stop_runs(sweep):
+        messages.say(f"the start model was not built: exit code {code}")
     return code == 0

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import process, said
 from harness.errors import EXIT_INTERRUPTED_TWICE, DataError
-from harness.records import atomic, held, plain_file
-from harness.records.folder import RunFolder
+from harness.records import atomic, holder, plain_file
+from harness.records.run_folder import RunFolder
+from harness.utils import messages, process
 
 NAME = ".stop"
 NO_NEW_RUNS = "no new runs"
@@ -59,7 +59,7 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
     def obey(number: int, _frame: FrameType | None) -> None:
         if not stop_runs(sweep):
             request(sweep, STOP_RUNS)
-            said.say("stopping the runs; Ctrl-C again to end now")
+            messages.say("stopping the runs; Ctrl-C again to end now")
         elif number == signal.SIGINT:
             _end_at_once(runs)
 
@@ -85,12 +85,12 @@ def _end_at_once(runs: Sequence[Path]) -> None:
     folders = [RunFolder(path) for path in runs]
     try:
         for run in folders:
-            held.kill(run)
+            holder.kill(run)
         for worker in multiprocessing.active_children():
             if worker.is_alive() and worker.pid is not None:  # a child of ours, not collected yet
                 os.kill(worker.pid, signal.SIGKILL)
         deadline = time.monotonic() + LAST_WAIT_S
-        while time.monotonic() < deadline and any(map(held.holder, folders)):
+        while time.monotonic() < deadline and any(map(holder.holder, folders)):
             time.sleep(0.02)
     finally:
         os._exit(EXIT_INTERRUPTED_TWICE)

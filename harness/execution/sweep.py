@@ -14,43 +14,36 @@ from typing import IO, cast
 
 from rich.console import Console
 
-from harness import (
-    bounded,
+from harness.compose import planner
+from harness.config.grant import Grant
+from harness.config.run import RunConfig
+from harness.errors import EXIT_PARTIAL, ConfigError, HarnessError, StoppedError, StorageError
+from harness.execution import (
     breaker,
-    cards,
-    devices,
-    launch,
-    launching,
+    difficulty_cards,
+    gpu_lease,
+    launcher,
     ledger,
-    needs,
+    preflight,
     progress,
     relaunch,
-    said,
+    retry,
     start_model,
-    stops,
-    trying,
+    stop_requests,
 )
-from harness.config import RunConfig
-from harness.errors import (
-    EXIT_PARTIAL,
-    ConfigError,
-    HarnessError,
-    StoppedError,
-    StorageError,
-)
-from harness.grant import Grant
-from harness.records import folder
-from harness.records.folder import RunFolder
-from harness.records.keeping import Keeper
-from harness.records.sweep import LedgerRow, Sweep
-from harness.trying import IfFailed
+from harness.execution.retry import IfFailed
+from harness.records import run_folder
+from harness.records.keeper import Keeper
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import LedgerRow, Sweep
+from harness.utils import bounded_write, messages
 
 LOOK_EVERY_S = 1.0
 
 
 def execute(
     root: Path,
-    if_failed: IfFailed = trying.DEFAULT,
+    if_failed: IfFailed = retry.DEFAULT,
     only: Collection[str] | None = None,
     told: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
@@ -61,29 +54,31 @@ def execute(
     needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
-    with folder.hold(RunFolder(root)):
-        stops.clear(root)
+    with run_folder.hold(RunFolder(root)):
+        stop_requests.clear(root)
         known = ledger.refresh(ledger.read(root))
         known, ready = _ready(known, only)
-        local = launching.is_local(known.command)
+        local = launcher.is_local(known.command)
         if local:
-            devices.check(ready.values())
-        sends = needs.check(ready.values(), told)
-        needs.tell(sends - told)
+            gpu_lease.check(ready.values())
+        sends = preflight.check(ready.values(), told)
+        preflight.tell(sends - told)
         known, ready = _made(known, ready)
         if ready:
-            dirs = sorted(ready, key=lambda path: devices.turn(ready[path]))
+            dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
             configs = [ready[path] for path in dirs]
-            with stops.on_signals(root, dirs) as obey:
+            with stop_requests.on_signals(root, dirs) as obey:
                 if start_model.prepare(configs, root):
-                    with cards.made_beside(root), _watched(known, dirs, configs):
-                        room = devices.runs_at_once(configs)
+                    with difficulty_cards.made_beside(root), _watched(known, dirs, configs):
+                        room = gpu_lease.runs_at_once(configs)
                         begin = functools.partial(_launch, known.command, room, if_failed, sends)
                         here = begin if local else functools.partial(_away, begin, obey)
                         relaunch.execute(root, dirs, here)
         known = ledger.refresh(known)
-        if stops.no_new_runs(root) and not (if_failed.stop or stops.stop_runs(root)):
-            said.say(breaker.SAID)
+        if stop_requests.no_new_runs(root) and not (
+            if_failed.stop or stop_requests.stop_runs(root)
+        ):
+            messages.say(breaker.SAID)
         return known, _exit_code(root, chosen(known, only))
 
 
@@ -110,9 +105,9 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     """The run's config; a run that is missing is planned anew from its words."""
     if where.is_run():
-        return folder.read_config(where)
+        return run_folder.read_config(where)
     try:
-        return launch.point(row.overrides).config
+        return planner.point(row.overrides).config
     except ConfigError as error:
         raise ledger.gone(where) from error
 
@@ -134,7 +129,7 @@ def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Pa
 
 def _make_again(where: RunFolder, config: RunConfig) -> None:
     try:
-        folder.create(where, config)
+        run_folder.create(where, config)
     except ConfigError as error:
         raise ledger.gone(where) from error
 
@@ -146,7 +141,7 @@ def _launch(
     granted: frozenset[Grant],
     dirs: Sequence[Path],
 ) -> None:
-    launching.execute(dirs, words, runs_at_once, if_failed, granted)
+    launcher.execute(dirs, words, runs_at_once, if_failed, granted)
 
 
 def _away(
@@ -191,7 +186,7 @@ def _keep_ledger(known: Sweep, over: threading.Event) -> None:
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
-    console = Console(file=cast(IO[str], bounded.Stream(sys.stderr)))
+    console = Console(file=cast(IO[str], bounded_write.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
         progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 
@@ -199,4 +194,4 @@ def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> 
 def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:
     if all(row.status == "done" for row in rows):
         return 0
-    return StoppedError.exit_code if stops.stop_runs(root) else EXIT_PARTIAL
+    return StoppedError.exit_code if stop_requests.stop_runs(root) else EXIT_PARTIAL

@@ -8,12 +8,15 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law import contrasts, discover, groups, many_runs, null_control
-from harness.law.choice import Choice
-from harness.law.discover import Found
-from harness.law.groups import Member
-from harness.law.identity import Identity
-from harness.law.margins import DEFAULT
+from harness.law import many_runs
+from harness.law.compare import contrasts, groups
+from harness.law.compare.groups import Member
+from harness.law.compare.margins import DEFAULT
+from harness.law.estimate import null_control
+from harness.law.io import discover
+from harness.law.io.column_choice import Choice
+from harness.law.io.discover import Found
+from harness.law.io.identity import Identity
 from harness.law.results import Analysis, RunResult, RunSeries
 
 

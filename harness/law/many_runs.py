@@ -11,13 +11,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import partial
 
-from harness import workers
-from harness.law import identity, one_run
-from harness.law.choice import Choice
-from harness.law.discover import Found
-from harness.law.identity import Identity
+from harness.law import one_run
+from harness.law.io import identity
+from harness.law.io.column_choice import Choice
+from harness.law.io.discover import Found
+from harness.law.io.identity import Identity
 from harness.law.one_run import Analysed
-from harness.workers import FEWEST_RUNS
+from harness.utils import process_pool
+from harness.utils.process_pool import FEWEST_RUNS
 
 CHUNK = 5
 """Runs handed over at once: few, since a process still has one chunk in hand and two in its queue
@@ -39,7 +40,7 @@ def analyse(runs: Sequence[Found], choice: Choice, pool: Executor | None = None)
     if len(runs) < FEWEST_RUNS:
         return _in_turn(choice, runs)
     chunks = [runs[at : at + CHUNK] for at in range(0, len(runs), CHUNK)]
-    begun = workers.begin(pool, partial(_in_turn, choice), chunks)
+    begun = process_pool.begin(pool, partial(_in_turn, choice), chunks)
     return [done for chunk in begun.results() for done in chunk]
 
 

@@ -8,36 +8,32 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law import (
-    beside,
+from harness.law.compare import replicates, transfer
+from harness.law.compare.replicates import Replicate
+from harness.law.estimate import (
     breaks,
-    clean,
     forecast,
-    gates,
+    identifiability,
     landmarks,
     onset,
-    reading,
     regime,
-    replicates,
     rivals,
     signals,
-    transfer,
-    verdict,
 )
-from harness.law import choice as choices
-from harness.law import standing as standings
-from harness.law.choice import EVALUATION, Choice
-from harness.law.clean import FEWEST_POINTS, Cleaned
-from harness.law.discover import Found
-from harness.law.estimate import LeastSquares, Line
-from harness.law.gates import Fitted
-from harness.law.identity import Identity
-from harness.law.onset import Course
-from harness.law.reading import ReadError, Table
-from harness.law.replicates import Replicate
+from harness.law.estimate.estimate import LeastSquares, Line
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.onset import Course
+from harness.law.io import aux_columns, clean, column_choice, reading
+from harness.law.io import standing as standings
+from harness.law.io.clean import FEWEST_POINTS, Cleaned
+from harness.law.io.column_choice import EVALUATION, Choice
+from harness.law.io.discover import Found
+from harness.law.io.identity import Identity
+from harness.law.io.reading import ReadError, Table
+from harness.law.io.standing import Standing
 from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
-from harness.law.standing import Standing
-from harness.law.verdict import Verdict
+from harness.law.verdict import verdict
+from harness.law.verdict.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -65,13 +61,13 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {}, standings.without_rows(who))
     try:
-        wanted = choices.columns(choice, (*beside.COLUMNS, *replicates.COLUMNS))
+        wanted = column_choice.columns(choice, (*aux_columns.COLUMNS, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
     except ReadError as error:
         return _failed(run, error.problem, {}, standings.without_rows(who))
     standing = standings.of(table, who)
     try:
-        chosen = choices.choose(table, choice, who.ours)
+        chosen = column_choice.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
@@ -114,7 +110,7 @@ def _result(
 ) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
-    fitted = gates.fit(points)
+    fitted = identifiability.fit(points)
     shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
     judged = verdict.judge(fitted, found, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
@@ -189,7 +185,7 @@ def _estimates(fitted: Fitted) -> dict[str, Any]:
         "b": spread.b if spread else None,
         "ceiling": spread.ceiling if spread else None,
         "cov_ab": spread.cov_ab if spread else None,
-        "identified": gates.identified(fitted),
+        "identified": identifiability.identified(fitted),
         "reliability": _reliability(ols, line) if ols and line else None,
         "ols": {"a": ols.a, "b": ols.b, "r2": ols.r2} if ols else None,
     }
@@ -208,7 +204,7 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
             continue
         points = clean.clean(log.table, log.entropy, column).points
         if len(points):
-            fitted = gates.fit(points)
+            fitted = identifiability.fit(points)
             judged = verdict.judge(fitted, found, log.course, intervened)
             numbers = _plain(_numbers(fitted, judged))
             same_batch = column == log.training

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.unfinished import Unfinished
+from harness.law.io.unfinished import Unfinished
 
 SCHEMA = 1
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")

@@ -10,7 +10,7 @@ import json
 import os
 from pathlib import Path
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from harness.config import STRATEGIES
+from harness.config.run import STRATEGIES
 from harness.policy.listening import FACT_SHAPE, TOPIC_SHAPE, Heard, listen
 from harness.policy.phrases import PHRASES, POOR
 

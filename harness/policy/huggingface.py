@@ -17,11 +17,11 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.phrases import PHRASES
 from harness.policy.tiny import CHAT_TEMPLATE, END, PAD, SPECIAL, build_tokenizer
-from harness.visible import shortened
+from harness.utils.escape import shortened
 
 RANDOM_SEED = 1
 COMMON = 2000

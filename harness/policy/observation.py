@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.config import INTENTIONS
+from harness.config.run import INTENTIONS
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")

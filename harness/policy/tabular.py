@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import STRATEGIES
+from harness.config.run import STRATEGIES
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 
 FloatArray = NDArray[np.float64]

@@ -19,7 +19,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging as library_logging
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.policy.saving import saving
 from harness.records import atomic
 

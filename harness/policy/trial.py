@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
 

@@ -6,7 +6,7 @@ import json
 import os
 
 from harness.records import plain_file, row_checksum
-from harness.records.folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder, RunStatus
 
 TAIL_BYTES = 16_384
 """A row takes some 3,000."""

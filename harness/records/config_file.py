@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, get_type_hints
 
-from harness.config import SCHEMA, RunConfig
+from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError
 from harness.records import shape
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import holders, lock
-from harness.records.folder import RunFolder
-from harness.records.holders import PROC, Holder
+from harness.records import holder_file, run_lock
+from harness.records.holder_file import PROC, Holder
+from harness.records.run_folder import RunFolder
 
 OF_A_SWEEP = ("harness.train", "--die-with-parent")
 """Words of a run's process that a sweep started, and not a person."""
@@ -19,12 +19,12 @@ OF_A_SWEEP = ("harness.train", "--die-with-parent")
 
 def holder(run: RunFolder) -> str | None:
     """`PID on NODE` of the live process that holds the folder; None if it is free."""
-    recorded = holders.read(run.path)
+    recorded = holder_file.read(run.path)
     if recorded is not None and recorded.lives:
         return str(recorded)  # also where somebody has deleted the lock's file
     with contextlib.suppress(OSError, DataError):  # a folder that we may only read
-        if lock.is_file_locked(run.metrics) or lock.is_taken(run.path):
-            return str(recorded or holders.UNNAMED)
+        if run_lock.is_file_locked(run.metrics) or run_lock.is_taken(run.path):
+            return str(recorded or holder_file.UNNAMED)
     return None
 
 
@@ -34,7 +34,7 @@ def kill(run: RunFolder) -> None:
     A number in a file is no reason to kill: the process must have begun when the file says, be of
     this user, be a run's that a sweep started, and have this folder's lock open.
     """
-    found = holders.read(run.path)
+    found = holder_file.read(run.path)
     if found is None:
         return
     with contextlib.suppress(OSError), _handle(found.pid) as handle:
@@ -67,17 +67,17 @@ def _handle(pid: int) -> Iterator[int | None]:
 
 def _trains(found: Holder, run: RunFolder) -> bool:
     """Whether the process, of this user, is a run's that a sweep started in this folder."""
-    if not all(word in holders.command_line(found.pid).split() for word in OF_A_SWEEP):
+    if not all(word in holder_file.command_line(found.pid).split() for word in OF_A_SWEEP):
         return False
     where = PROC / str(found.pid)
     if not where.exists():  # no /proc: that somebody has the lock must do
-        return lock.is_taken(run.path)
+        return run_lock.is_taken(run.path)
     ours = where.stat().st_uid == os.getuid()
     return ours and any(_is_lock(path, run) for path in (where / "fd").iterdir())
 
 
 def _is_lock(descriptor: Path, run: RunFolder) -> bool:
-    name = str(run.path.resolve() / lock.NAME)
+    name = str(run.path.resolve() / run_lock.NAME)
     with contextlib.suppress(OSError):
         return os.readlink(descriptor) in (name, f"{name} (deleted)")  # noqa: PTH115
     return False

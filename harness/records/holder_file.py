@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import lock, plain_file
+from harness.records import plain_file, run_lock
 
 NAME = ".holder"
 PROC = Path("/proc")
@@ -85,7 +85,7 @@ def beside(folder: Path, metrics: Path) -> str | None:
     recorded = read(folder)
     if recorded is not None and recorded.pid != os.getpid() and recorded.lives:
         return str(recorded)
-    return UNNAMED if lock.is_file_locked(metrics) else None
+    return UNNAMED if run_lock.is_file_locked(metrics) else None
 
 
 UNNAMED = f"(one that no {NAME} names)"

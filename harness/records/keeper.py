@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterator
 
 from harness.errors import StoppedError
-from harness.records import atomic, holders, lock, plain_file
-from harness.records.folder import RunFolder
+from harness.records import atomic, holder_file, plain_file, run_lock
+from harness.records.run_folder import RunFolder
 
 
 class Keeper:
@@ -20,8 +20,8 @@ class Keeper:
 
     def __init__(self, held: RunFolder) -> None:
         with atomic.storage(held.path):
-            self._held, self._me = held, holders.this_process(held.path)
-        self._holds = holders.read(held.path) == self._me
+            self._held, self._me = held, holder_file.this_process(held.path)
+        self._holds = holder_file.read(held.path) == self._me
         self._locks: list[int] = []
 
     def renew(self) -> bool:
@@ -31,15 +31,15 @@ class Keeper:
         """
         if not self._holds:
             return False
-        with atomic.storage(self._held.path / lock.NAME):
-            again = lock.acquire(self._held.path, wait_s=0)  # None: ours is where it was
+        with atomic.storage(self._held.path / run_lock.NAME):
+            again = run_lock.acquire(self._held.path, wait_s=0)  # None: ours is where it was
         if again is not None:
             self._locks.append(again)
-        named = holders.read(self._held.path)
+        named = holder_file.read(self._held.path)
         if named == self._me:
             return again is not None
         if named is not None and named.lives:
-            rule = f"taken over by process {named} after its {lock.NAME} was deleted"
+            rule = f"taken over by process {named} after its {run_lock.NAME} was deleted"
             raise StoppedError(f"{self._held.path}: {rule}; this process writes no more to it")
         atomic.write_text(self._held.holder, self._me.to_text())
         return True
@@ -56,9 +56,9 @@ def only_writer(run: RunFolder) -> Iterator[Keeper]:
     """
     plain_file.refuse_link(run.metrics)
     with atomic.storage(run.metrics):
-        rows = lock.acquire_file(run.metrics, wait_s=lock.ASKING_S)
+        rows = run_lock.acquire_file(run.metrics, wait_s=run_lock.ASKING_S)
     if rows is None:
-        raise StoppedError(f"{run.path}: held by process {holders.UNNAMED}")
+        raise StoppedError(f"{run.path}: held by process {holder_file.UNNAMED}")
     keeper = Keeper(run)
     try:
         yield keeper

@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.config import LEVELS, STRATEGIES, TEMPERAMENTS
+from harness.config.run import LEVELS, STRATEGIES, TEMPERAMENTS
+from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import DataError, DivergedError
 from harness.records import atomic, row_checksum, rows
 from harness.records.row_checksum import RowSums
-from harness.simulator_config import SIMULATOR_FAULTS
 
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",

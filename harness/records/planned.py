@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.records import config_file, plain_file
-from harness.records.folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder, RunStatus
 
 
 def keys_that_came_later(run: RunFolder) -> list[str]:

@@ -25,9 +25,9 @@ from typing import Any
 
 import yaml
 
-from harness.config import SCHEMA, RunConfig
+from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, holders, lock, plain_file, shape, versions
+from harness.records import atomic, config_file, holder_file, plain_file, run_lock, shape, versions
 
 ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
@@ -109,7 +109,7 @@ class RunFolder:
 
     @property
     def holder(self) -> Path:
-        return self.path / holders.NAME
+        return self.path / holder_file.NAME
 
     def is_run(self) -> bool:
         return self.status.is_file()
@@ -132,7 +132,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
     try:
         folder.path.mkdir(parents=True, exist_ok=True)
         for name in names:
-            if name not in (lock.NAME, folder.holder.name):  # ours, if it is we who hold them
+            if name not in (run_lock.NAME, folder.holder.name):  # ours, if it is we who hold them
                 (folder.path / name).unlink()
         text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
         atomic.write_text(folder.config, text)
@@ -214,19 +214,19 @@ def take(folder: RunFolder) -> int:
     Raises StoppedError, naming the holder, if a live process holds it, StorageError.
     """
     plain_file.refuse_link(folder.path)
-    with atomic.storage(folder.path / lock.NAME):
-        descriptor = lock.acquire(folder.path, lock.ASKING_S)
+    with atomic.storage(folder.path / run_lock.NAME):
+        descriptor = run_lock.acquire(folder.path, run_lock.ASKING_S)
     if descriptor is None:
-        recorded = holders.read(folder.path)
-        raise StoppedError(f"{folder.path}: held by process {recorded or holders.UNNAMED}")
-    other = holders.beside(folder.path, folder.metrics)
+        recorded = holder_file.read(folder.path)
+        raise StoppedError(f"{folder.path}: held by process {recorded or holder_file.UNNAMED}")
+    other = holder_file.beside(folder.path, folder.metrics)
     if other is not None:
         os.close(descriptor)
         raise StoppedError(f"{folder.path}: held by process {other}")
     for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
         atomic.clear(path)  # what killed writers have left
     with atomic.storage(folder.path):
-        me = holders.this_process(folder.path)
+        me = holder_file.this_process(folder.path)
     atomic.write_text(folder.holder, me.to_text())
     return descriptor
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.records import (
     attempts,
@@ -21,9 +21,9 @@ from harness.records import (
     versions,
 )
 from harness.records.checkpoints import Checkpoint
-from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
 from harness.records.rows import Rows
+from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.versions import MadeBy
 
 OK, NOTE, DAMAGED = "ok", "note", "damaged"

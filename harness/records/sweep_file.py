@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.config import SCHEMA
+from harness.config.run import SCHEMA
 from harness.errors import DataError
 from harness.records import atomic, plain_file, shape
 

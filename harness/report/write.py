@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 
-from harness import workers
 from harness.law.results import Analysis
 from harness.records import atomic
-from harness.report import table_contrasts, table_csv, table_transfer
-from harness.report.sketches import Sketch, sketches
-from harness.report.table_law import law_csv
-from harness.workers import Begun
+from harness.report.figures.figure_specs import Sketch, sketches
+from harness.report.tables import contrasts, csv_cells, transfer
+from harness.report.tables.law_csv import law_csv
+from harness.utils import process_pool
+from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
 KINDS = ("png", "svg")
@@ -44,8 +44,10 @@ def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
     if figures == "none":
         return Begun(_files, [], [])
-    workers.prepare(pool, "harness.report.figures")  # matplotlib, while sketches are made here
-    return workers.begin(pool, _files, sketches(analysis, figures == "all"))
+    process_pool.prepare(
+        pool, "harness.report.figures.draw"
+    )  # matplotlib, while sketches are made here
+    return process_pool.begin(pool, _files, sketches(analysis, figures == "all"))
 
 
 def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
@@ -61,8 +63,8 @@ def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     atomic.write_text(written[1], law_csv(analysis))
     if any(group.contrasts for group in analysis.groups):
         written.append(out / "contrasts.csv")
-        atomic.write_text(written[-1], table_contrasts.csv(analysis))
-    matrix = table_transfer.csv(analysis)
+        atomic.write_text(written[-1], contrasts.csv(analysis))
+    matrix = transfer.csv(analysis)
     if matrix is not None:
         written.append(out / "transfer.csv")
         atomic.write_text(written[-1], matrix)
@@ -92,10 +94,11 @@ def law_json(analysis: Analysis) -> str:
 
 
 def _files(sketch: Sketch) -> dict[str, bytes]:
-    from harness.report import canvas, figures
+    from harness.report.figures import canvas
+    from harness.report.figures import draw as figures
 
     drawing = figures.drawn(sketch)
-    numbers = table_csv.table(drawing.columns, drawing.rows)
+    numbers = csv_cells.table(drawing.columns, drawing.rows)
     pictures = {f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
     return {**pictures, f"{sketch.name}.csv": numbers.encode("utf-8")}
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harness.law.study_outcome import Outcome
+from harness.law.compare.study_outcome import Outcome
 from harness.records import atomic
-from harness.report import canvas, figure_study, table_csv
+from harness.report.figures import canvas, study
+from harness.report.tables import csv_cells
 
 KINDS = ("png", "svg")
 
@@ -17,9 +18,9 @@ def write(outcome: Outcome, out: Path) -> list[Path]:
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
     with canvas.styled():
-        drawing = figure_study.draw(outcome)
+        drawing = study.draw(outcome)
     files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
-    files["links.csv"] = table_csv.table(drawing.columns, drawing.rows).encode("utf-8")
+    files["links.csv"] = csv_cells.table(drawing.columns, drawing.rows).encode("utf-8")
     files["result.json"] = as_json(outcome).encode("utf-8")
     for name, content in files.items():
         atomic.write_bytes(out / name, content)

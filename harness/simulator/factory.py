@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.config import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.protocol import UserSimulator
 
 
@@ -17,6 +17,6 @@ def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimula
         from harness.simulator.served.cast import ScriptedGuests
 
         return ScriptedGuests(difficulty, simulator)
-    from harness.simulator.scripted import ScriptedSimulator
+    from harness.simulator.scripted.user import ScriptedSimulator
 
     return ScriptedSimulator(difficulty)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator.voice import opened
-from harness.simulator.words import sentences
+from harness.simulator.scripted.voice import opened
+from harness.simulator.scripted.words import sentences
 
 _FEELING = re.compile(
     r"\b(?:It leaves me|I (?:still )?(?:feel|am)"

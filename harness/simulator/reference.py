@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.config import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
-from harness.simulator import dynamics
-from harness.simulator.disclosure import feeling_chance
+from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.listening import Heard, listen
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
 from harness.simulator.reference_phrases import DISMISSIVE, NEUTRAL, PHRASES, turned
-from harness.simulator.wants import KINDNESS, LATE_TRUST, fits
+from harness.simulator.scripted import dynamics
+from harness.simulator.scripted.disclosure import feeling_chance
+from harness.simulator.scripted.wants import KINDNESS, LATE_TRUST, fits
 
 Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
 """(what the user said, what was replied, uniform draws) -> the next reply."""

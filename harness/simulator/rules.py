@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.simulator.draws import normal, pick, uniforms
 from harness.simulator.people import EVERYONE, PEOPLE
 from harness.simulator.protocol import ConversationKey

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness import keys, launch
-from harness.config import RunConfig
+from harness.compose import overrides as keys
+from harness.compose import planner
+from harness.compose.grammar import parse
+from harness.compose.overrides import Word
+from harness.compose.plan import Plan, Point
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.grammar import parse
-from harness.keys import Word
-from harness.law.clean import FEWEST_POINTS
-from harness.law.random_effects import FEWEST_SEEDS
-from harness.plans import Plan, Point
+from harness.law.compare.random_effects import FEWEST_SEEDS
+from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
-from harness.records.study import Stated
+from harness.records.study_file import Stated
 from harness.study import cost, times
 from harness.study.file import StudyFile
 
@@ -186,7 +187,7 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
 def _points(where: str, words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
     """The runs of one arm by seed."""
     try:
-        plan: Plan = launch.plan([*times.resolved(words), *beside])
+        plan: Plan = planner.plan([*times.resolved(words), *beside])
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
     others = [key for key in plan.axes if key != SEED]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import checks, places
+from harness.compose import search_path
+from harness.config import ranges as checks
 from harness.errors import ConfigError
-from harness.law.quantity_names import NET_OF_NULL, STUDY_QUANTITIES
-from harness.law.replicates import COMMON
+from harness.law.compare.quantity_names import NET_OF_NULL, STUDY_QUANTITIES
+from harness.law.compare.replicates import COMMON
 from harness.records import shape
-from harness.records.study import Link
+from harness.records.study_file import Link
 
 ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 DIRECTIONS = ("less", "more", "earlier")
@@ -45,11 +46,11 @@ class StudyFile:
 
 def read(name: str) -> StudyFile:
     """The study of that name, the current folder's first. Raises ConfigError."""
-    path = places.study_file(name)
+    path = search_path.study_file(name)
     if path is None:
-        checks.one_of("study", name, places.study_names())
+        checks.one_of("study", name, search_path.study_names())
         raise ConfigError(f"study must be a name without a folder, got {name!r}")
-    values = places.read_yaml(path)
+    values = search_path.read_yaml(path)
     allowed = [f.name for f in dataclasses.fields(StudyFile) if f.name != "path"]
     for key in values:
         checks.one_of(f"{path}: a key", key, [*allowed, NULL_CONTROLS])

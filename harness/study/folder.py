@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import ledger
+from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.plans import Point
-from harness.records import folder, study, sweep
-from harness.records.folder import RunFolder
-from harness.records.study import StudyRecord
-from harness.records.sweep import LedgerRow, Sweep
+from harness.execution import ledger
+from harness.records import run_folder, study_file, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.study_file import StudyRecord
+from harness.records.sweep_file import LedgerRow, Sweep
 from harness.study.arms import Planned, who
 
 LONGEST = 400
@@ -44,14 +44,14 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
-    with folder.hold(RunFolder(root)):
+    with run_folder.hold(RunFolder(root)):
         record = _record(planned, before)
-        study.write(root, record)
+        study_file.write(root, record)
         new = _to_make(planned, record)
         for name, point in new.items():
             if not RunFolder(root / name).is_run():
-                folder.create(RunFolder(root / name), point.config)
-        sweep.write(root, _sweep(planned, root, record, new))
+                run_folder.create(RunFolder(root / name), point.config)
+        sweep_file.write(root, _sweep(planned, root, record, new))
     return record
 
 
@@ -61,8 +61,8 @@ def known(planned: Planned, root: Path) -> StudyRecord | None:
         return None
     if not root.is_dir():
         raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
-    if (root / study.FILE).is_file():
-        found = study.read(root)
+    if (root / study_file.FILE).is_file():
+        found = study_file.read(root)
         if found.study != planned.name:
             rule = f"holds the study {found.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
@@ -107,7 +107,7 @@ def own(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
-    now = study.to_plain(planned.stated)
+    now = study_file.to_plain(planned.stated)
     runs: dict[str, Any] = dict(before.runs) if before else {}
     named = {(config, seed): name for name, (config, seed) in runs.items()}
     for key, (arm, point) in planned.distinct().items():
@@ -136,7 +136,7 @@ def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
 def _sweep(planned: Planned, root: Path, record: StudyRecord, new: Mapping[str, Point]) -> Sweep:
     """The ledger over all runs, also over those that only an earlier statement asked for."""
     rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
-    if (root / sweep.FILE).is_file():
+    if (root / sweep_file.FILE).is_file():
         rows = {**{row.name: row for row in ledger.read(root).runs}, **_unknown(rows, root)}
     axes = {"seed": list(planned.stated.seeds)}
     return Sweep(str(root), axes, [rows[n] for n in record.runs if n in rows], planned.launcher)

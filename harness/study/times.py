@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from harness import keys, launch
+from harness.compose import overrides, planner
+from harness.compose.grammar import parse
 from harness.errors import ConfigError
-from harness.grammar import parse
 
 TIMES = re.compile(r"([a-z_0-9.]+)=\*(.*)")
 BOUNDED = re.compile(r"[^eE]*([eE][+-]?\d{1,3})?")
@@ -35,7 +35,7 @@ def resolved(words: Sequence[str]) -> list[str]:
     factors = dict(found)
     if len(factors) < len(found):
         raise ConfigError(f"{found[-1][0]}=*{found[-1][1]}: a key takes one factor, got two")
-    config = launch.plan(base).points[0].config  # of several the caller says that they are
+    config = planner.plan(base).points[0].config  # of several the caller says that they are
     kept = [word for word in base if word.split("=")[0] not in factors]
     return kept + [f"{key}={_product(config, key, times)!r}" for key, times in found]
 
@@ -45,7 +45,7 @@ def _product(config: Any, key: str, times: str) -> int | float:
     for name in key.split("."):
         value = getattr(value, name, None)
     if key == "seed" or isinstance(value, bool) or not isinstance(value, int | float):
-        keys.check(parse([f"{key}={times}"]))  # a key that is no key is told as ever
+        overrides.check(parse([f"{key}={times}"]))  # a key that is no key is told as ever
         rule = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
         raise ConfigError(f"{key}=*{times}: {rule}")
     try:

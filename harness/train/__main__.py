@@ -20,8 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from harness import permission, process, said, trackers
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import (
     ConfigError,
     DataError,
@@ -31,11 +30,14 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, folder, planned, rows, soundness, whole
-from harness.records.folder import RunFolder, RunStatus
-from harness.train import session as sessions
-from harness.train.session import Session
-from harness.train.talk import Emit, jsonl_emitter, talker
+from harness.records import atomic, completeness, planned, rows, run_folder, soundness
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.train import trackers
+from harness.train.loop import session as sessions
+from harness.train.loop.progress_lines import Emit, jsonl_emitter, talker
+from harness.train.loop.session import Session
+from harness.trust import permission
+from harness.utils import messages, process
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
@@ -60,35 +62,39 @@ def main() -> int:
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
         granted = [permission.of_word(word) for word in arguments.send]
-        with folder.hold(run, arguments.lock), permission.given(granted):
+        with run_folder.hold(run, arguments.lock), permission.given(granted):
             return attempt(run, emit)
     except HarnessError as error:
-        said.say(str(error))
+        messages.say(str(error))
         return error.exit_code
     except OSError as error:  # a folder that we may not even look into
-        said.say(f"{error.filename or run.path}: {error.strerror or error}")
+        messages.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
 
 
 def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
-    config = folder.read_own_config(run)
-    status = folder.read_status(run)
+    config = run_folder.read_own_config(run)
+    status = run_folder.read_status(run)
     changed = planned.changed(run, status)
     if changed:
         raise ConfigError(changed)
-    if status.status == "done" and not whole.damage(run, status) and _rows_are_sound(run, status):
+    if (
+        status.status == "done"
+        and not completeness.damage(run, status)
+        and _rows_are_sound(run, status)
+    ):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
     running = replace(status, status="running", attempts=status.attempts + 1)
-    folder.write_status(run, replace(running, reason=None, exit_code=None))
+    run_folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
-        ended = replace(folder.read_status(run), status=name, reason=reason, exit_code=code)
-        folder.write_status(run, ended)
+        ended = replace(run_folder.read_status(run), status=name, reason=reason, exit_code=code)
+        run_folder.write_status(run, ended)
     except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
-        said.say(str(error))
+        messages.say(str(error))
         name, code = "failed", code or StorageError.exit_code
     emit({"event": "end", "status": name, "exit_code": code})
     return code
@@ -112,24 +118,24 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
             session.reach_users()
             _train(session)
     except (StoppedError, EndpointError) as error:
-        said.say(str(error))
+        messages.say(str(error))
         return "stopped", str(error), error.exit_code
     except HarnessError as error:
-        said.say(str(error))
+        messages.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
         known = expected(run, error)
         if known is None:
             traceback.print_exc()
             return "failed", f"{type(error).__name__}: {error}", 1
-        said.say(str(known))
+        messages.say(str(known))
         return "failed", str(known), known.exit_code
     return "done", None, 0
 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """What a library's exception comes to where machine or folder are at fault; None for a bug."""
-    text = said.shown(f"{type(error).__name__}: {error}")[:200]
+    text = messages.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):
@@ -144,19 +150,19 @@ def expected(run: RunFolder, error: Exception) -> HarnessError | None:
 
 def _train(session: Session) -> None:
     if session.config.policy.kind == "tabular":
-        from harness.train import tabular
+        from harness.train.loop import tabular
 
         gc.freeze()  # what was imported stays to the end: nothing to look for in it again and again
         gc.set_threshold(UNCOLLECTED)
         tabular.train(session)
     else:
         from harness.policy import fetch
-        from harness.train import vllm_address
+        from harness.train.engines import vllm_address
 
         vllm_address.check(session.config)
         if session.config.policy.kind == "hf":
             fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
-        from harness.train import language
+        from harness.train.loop import language
 
         language.train(session)
 

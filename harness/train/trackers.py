@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness import said
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import atomic, config_file, row_checksum, sweep
-from harness.records.folder import RunFolder
+from harness.records import atomic, config_file, row_checksum, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.utils import messages
 
 PROJECT = "harness"
 LAST_WAIT_S = 30.0
@@ -120,7 +120,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
             _keep(kept, {"id": own_id, "step": step})
         tracker.finish()
     except (Exception, SystemExit) as error:
-        text = said.shown(f"{type(error).__name__}: {error}")[:200]
+        text = messages.shown(f"{type(error).__name__}: {error}")[:200]
         _warn(name, f"failed and is told no more; the run goes on ({text})")
 
 
@@ -177,7 +177,7 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
 def group(run: RunFolder, config: RunConfig) -> str:
     """The words of the axes of the run's sweep but the seed; its level where there are none."""
     try:
-        known = sweep.read(run.path.parent)
+        known = sweep_file.read(run.path.parent)
     except DataError:
         return config.difficulty.name
     words = [w for row in known.runs if row.name == run.path.name for w in row.overrides]
@@ -199,4 +199,4 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _warn(name: str, what: str) -> None:
-    said.say(f"trainer.report_to: {name} {what}")
+    messages.say(f"trainer.report_to: {name} {what}")

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.config.grant import Grant
 from harness.errors import ConfigError, StorageError
-from harness.grant import Grant
-from harness.records import atomic, lock
+from harness.records import atomic, run_lock
 
 SCHEMA = 1
 NAME = "trust.json"
@@ -92,7 +92,7 @@ def _alone() -> Iterator[None]:
         folder = file().parent
         with atomic.storage(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            held = lock.acquire(folder, LOCK_WAIT_S)
+            held = run_lock.acquire(folder, LOCK_WAIT_S)
         if held is None:
             raise StorageError(f"{folder}: must not be in use for {LOCK_WAIT_S:g} s, and was")
         try:

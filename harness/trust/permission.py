@@ -9,10 +9,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator
 
+from harness.config.grant import Grant
+from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
-from harness.grant import Grant
-from harness.records import confirmed
-from harness.simulator_config import SimulatorConfig
+from harness.trust import confirmed
 
 _given: frozenset[Grant] = frozenset()
 """What this process may send, as whoever started it has found."""

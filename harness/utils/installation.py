@@ -7,7 +7,7 @@ from pathlib import Path
 
 def shipped() -> Path:
     """The folder of harness's own conf/ and sweeps/: the package in a wheel, else the checkout."""
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parents[1]
     return package if (package / "conf").is_dir() else package.parent
 
 

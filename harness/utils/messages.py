@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 
-from harness import bounded
-from harness.visible import visible
+from harness.utils import bounded_write
+from harness.utils.escape import visible
 
 
 def shown(text: str) -> str:
@@ -20,4 +20,4 @@ def shown(text: str) -> str:
 def say(text: str) -> None:
     """One line on stderr; where nobody reads it any more, or for some seconds, none."""
     if sys.stderr is not None:
-        bounded.tell(sys.stderr, f"harness: {shown(text)}\n")
+        bounded_write.tell(sys.stderr, f"harness: {shown(text)}\n")

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from harness import process
+from harness.utils import process
 
 MOST_PROCESSES = 4
 """More do not pay: what is done with all runs at the end is done by one."""

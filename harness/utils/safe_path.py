@@ -43,7 +43,7 @@ def _stands_for_here(entry: str) -> bool:
 
 
 def _is_ours(path: str) -> bool:
-    return _real(path) == _real(f"{__file__}/../..")
+    return _real(path) == _real(f"{__file__}/../../..")
 
 
 def _real(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from harness.visible import visible
+from harness.utils.escape import visible
 
 
 def text(value: object, style: str = "") -> Text:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import yaml
 
-from harness.config import LEVELS as NAMES
-from harness.config import DifficultyConfig
+from harness.config.run import LEVELS as NAMES
+from harness.config.run import DifficultyConfig
 
 CONF = Path(__file__).parents[2] / "conf" / "difficulty"
 LEVELS = {

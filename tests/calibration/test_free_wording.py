@@ -11,13 +11,13 @@ import yaml
 from harness.calibration import replies
 from harness.calibration.contexts import users_of
 from harness.calibration.replies import FreeReply
-from harness.config import STRATEGIES, DifficultyConfig
+from harness.config.run import STRATEGIES, DifficultyConfig
 from harness.policy.grammar import speak
-from harness.simulator.dynamics import GOAL_LINE
 from harness.simulator.people import EVERYONE
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import ScriptedSimulator
-from harness.simulator.wants import fits
+from harness.simulator.scripted.dynamics import GOAL_LINE
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.wants import fits
 
 MEDIUM = Path(__file__).parents[2] / "conf" / "difficulty" / "medium.yaml"
 TWINS = 6

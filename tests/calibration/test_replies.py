@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from harness.calibration import acceptance, contexts, replies
-from harness.config import INTENTIONS, STRATEGIES, TEMPERAMENTS
+from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
 from tests.calibration.levels import LEVELS
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from harness.config import LEVELS
+from harness.config.run import LEVELS
 from tests.commands import harness, here
 
 

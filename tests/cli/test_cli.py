@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import RunConfig
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.config.run import RunConfig
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, command, harness, here
 
 
@@ -135,7 +135,7 @@ def test_without_axes_a_sweep_is_one_run(run):
 
 @pytest.mark.slow
 def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run, monkeypatch):
-    monkeypatch.setattr("harness.needs.FOR_LANGUAGE_MODELS", ("torch_is_not_here",))
+    monkeypatch.setattr("harness.execution.preflight.FOR_LANGUAGE_MODELS", ("torch_is_not_here",))
     for words in (["sweep", "policy=tiny"], ["train", "policy=tiny", "--dir", "d"]):
         code, out, err = run(*words)
         assert (code, out) == (2, "")
@@ -249,7 +249,7 @@ def test_a_run_and_its_law_from_the_command_line(tmp_path):
 
 
 def test_a_folder_that_holds_a_run_is_refused(run):
-    folder.create(RunFolder(Path("d")), RunConfig())
+    run_folder.create(RunFolder(Path("d")), RunConfig())
     code, _, err = run("train", *TABULAR, "--dir", "d")
     assert code == 2
     assert "already holds a run" in err

@@ -5,8 +5,9 @@ import json
 
 import pytest
 
-from harness import doctor, installation
-from harness.doctor import Finding
+from harness.cli import doctor
+from harness.cli.doctor import Finding
+from harness.utils import installation
 
 REQUIRES = [
     "numpy>=1",
@@ -57,7 +58,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("free_gb", "status"), [(64.0, "ok"), (2.5, "note"), (0.5, "problem")])
 def test_memory_is_held_against_what_the_runs_take(free_gb, status, monkeypatch):
     monkeypatch.setattr(doctor, "_available_gb", lambda: free_gb)
-    monkeypatch.setattr("harness.devices.cores", lambda: 2)
+    monkeypatch.setattr("harness.execution.gpu_lease.cores", lambda: 2)
     finding = named(doctor.examine())["memory"]
     assert finding.status == status
     assert (finding.advice is None) == (status == "ok")

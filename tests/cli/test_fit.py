@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from harness.fitting import Wanted, fit
 from tests.law import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))

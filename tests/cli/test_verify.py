@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import here
 from tests.train.made import brief, few_held_out_users, go_on, make_run
 
@@ -45,7 +45,7 @@ def test_a_whole_run_is_told_part_by_part(done: RunFolder) -> None:
         "checkpoints": "of step 3",
         "conversations": "2 files",
         "versions": "as they are now",
-        "config": f"as planned, hash {folder.read_status(done).config_hash}",
+        "config": f"as planned, hash {run_folder.read_status(done).config_hash}",
     }
 
 
@@ -145,7 +145,7 @@ def test_journals_are_read_and_not_changed(done: RunFolder, tmp_path: Path) -> N
 
 def test_a_run_that_somebody_holds_is_a_note(done: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
-    with folder.hold(run):
+    with run_folder.hold(run):
         code, (told,) = found("run", cwd=tmp_path)
     assert code == 0
     (note,) = (f["message"] for f in told["findings"] if f["level"] == "note")
@@ -154,8 +154,8 @@ def test_a_run_that_somebody_holds_is_a_note(done: RunFolder, tmp_path: Path) ->
 
 def test_a_tabular_run_is_verified_without_torch(done: RunFolder) -> None:
     asked = (
-        "import sys; from pathlib import Path; from harness import verifying; "
-        f"assert verifying.verify(Path({str(done.path)!r}), as_json=True) == 0; "
+        "import sys; from pathlib import Path; from harness.cli import verify; "
+        f"assert verify.verify(Path({str(done.path)!r}), as_json=True) == 0; "
         "assert 'torch' not in sys.modules; assert 'harness.train' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True)

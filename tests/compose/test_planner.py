@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
-from harness import launch
+from harness.compose import planner
 from harness.errors import ConfigError
 
 
@@ -62,14 +62,14 @@ GRAMMAR = {
 @pytest.mark.parametrize("name", GRAMMAR)
 def test_override_grammar(name):
     words, points, axes = GRAMMAR[name]
-    plan = launch.plan(words)
+    plan = planner.plan(words)
     assert [(p.config.difficulty.name, p.config.seed) for p in plan.points] == points
     assert plan.axes == axes
 
 
 def test_axes_keep_their_own_types_and_order():
     words = ["algorithm.std_floor=0.1,null", "algorithm.null_control=true,false"]
-    plan = launch.plan(words)
+    plan = planner.plan(words)
     assert repr(dict(plan.axes)) == repr(
         {"algorithm.std_floor": (0.1, None), "algorithm.null_control": (True, False)}
     )
@@ -80,43 +80,43 @@ def test_axes_keep_their_own_types_and_order():
 
 
 def test_lists_sweep_as_lists():
-    plan = launch.plan(["difficulty.intentions=['praise'],[advice,'venting']"])
+    plan = planner.plan(["difficulty.intentions=['praise'],[advice,'venting']"])
     assert plan.axes == {"difficulty.intentions": (["praise"], ["advice", "venting"])}
     assert plan.names[1] == "1-medium-seed1-intentions_advice_venting_"
 
 
 @pytest.mark.slow
 def test_a_points_own_words_make_the_same_point():
-    plan = launch.plan(["+sweeps=difficulty_ladder", "seed=3", "trainer.eval_every=5"])
+    plan = planner.plan(["+sweeps=difficulty_ladder", "seed=3", "trainer.eval_every=5"])
     point = plan.points[-1]
-    (again,) = launch.plan(point.overrides).points
+    (again,) = planner.plan(point.overrides).points
     assert again.config == point.config
 
 
 def test_names_say_number_level_seed_and_what_else_is_swept():
-    plan = launch.plan(["difficulty=easy", "algorithm.learning_rate=0.5,1e-3"])
+    plan = planner.plan(["difficulty=easy", "algorithm.learning_rate=0.5,1e-3"])
     assert plan.names == ("0-easy-seed1-learning_rate0.5", "1-easy-seed1-learning_rate0.001")
 
 
 @pytest.mark.slow
 def test_a_swept_group_is_named_by_its_option():
-    names = launch.plan(["policy=tabular,tiny"]).names
+    names = planner.plan(["policy=tabular,tiny"]).names
     assert names == ("0-medium-seed1-tabular", "1-medium-seed1-tiny")
 
 
 def test_a_value_may_refer_to_another_key():
-    (point,) = launch.plan(["trainer.checkpoint_every=${trainer.steps}"]).points
+    (point,) = planner.plan(["trainer.checkpoint_every=${trainer.steps}"]).points
     assert point.config.trainer.checkpoint_every == point.config.trainer.steps
 
 
 def test_two_ways_to_write_one_run_are_refused():
     with pytest.raises(ConfigError, match=r"runs 0 and 1 of the sweep are the same: .*=5\.0"):
-        launch.plan(["trainer.grace_s=5,5.0"])
+        planner.plan(["trainer.grace_s=5,5.0"])
 
 
 def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were():
     before, where = list(logging.getLogger().handlers), Path.cwd()
-    launch.plan(["seed=1,2"])
+    planner.plan(["seed=1,2"])
     assert logging.getLogger().handlers == before
     assert Path.cwd() == where
     assert not list(Path().iterdir())

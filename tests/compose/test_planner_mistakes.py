@@ -8,7 +8,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import launch
+from harness.compose import planner
 from harness.errors import ConfigError
 from tests.commands import here
 
@@ -123,7 +123,7 @@ MISTAKES = {
 @pytest.mark.parametrize("word", MISTAKES, ids=lambda word: word or "empty")
 def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
     with pytest.raises(ConfigError) as caught:
-        launch.plan([word])
+        planner.plan([word])
     assert MISTAKES[word] in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not GlobalHydra.instance().is_initialized()
@@ -174,7 +174,7 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
 )
 def test_words_that_are_wrong_together(words, said):
     with pytest.raises(ConfigError) as caught:
-        launch.plan(words)
+        planner.plan(words)
     assert said in str(caught.value)
 
 
@@ -184,7 +184,7 @@ def test_words_that_are_wrong_together(words, said):
 )
 def test_a_launcher_whose_plugin_is_missing_says_what_to_install():
     with pytest.raises(ConfigError, match=r"needs a plugin: pip install .*slurm"):
-        launch.plan(["hydra/launcher=slurm"])
+        planner.plan(["hydra/launcher=slurm"])
 
 
 KEYS = st.sampled_from(["seed", "difficulty", "trainer.steps", "hydra.job", "+sweeps", "~seed", ""])
@@ -195,7 +195,7 @@ VALUES = st.text("abc012,.[]{}()'\"$:=\\ \x1bé\n", max_size=12)
 @given(st.lists(st.builds("{}={}".format, KEYS, VALUES) | VALUES, min_size=1, max_size=3))
 def test_no_words_end_in_anything_but_a_plan_or_one_line(words):
     try:
-        names = launch.plan(words).names
+        names = planner.plan(words).names
     except ConfigError as error:
         names = (str(error),)
     assert len(names) == len(set(names)) > 0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import engines
-from harness.config import PolicyConfig, RunConfig, TrainerConfig
+from harness.config import engine_choice
+from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, DeviceError
 from tests.commands import here
 
@@ -37,33 +37,33 @@ def test_auto_is_vllm_for_a_model_on_a_gpu_where_it_is_installed(
     chosen: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engines, "installed", lambda: version)
-    assert engines.chosen(run(policy, gpus=gpus)) == chosen
-    engines.check(run(policy, gpus=gpus))
-    assert engines.chosen(run(policy, gpus=gpus, engine="transformers")) == "transformers"
+    monkeypatch.setattr(engine_choice, "installed", lambda: version)
+    assert engine_choice.chosen(run(policy, gpus=gpus)) == chosen
+    engine_choice.check(run(policy, gpus=gpus))
+    assert engine_choice.chosen(run(policy, gpus=gpus, engine="transformers")) == "transformers"
 
 
 def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "installed", lambda: "0.31.0")
+    monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
     for engine, url in (("vllm_colocate", ""), ("vllm_server", "http://localhost:8000")):
         with pytest.raises(DeviceError, match=f"{engine} needs a GPU, trainer.gpus=1, got"):
-            engines.check(run(engine=engine, engine_url=url))
+            engine_choice.check(run(engine=engine, engine_url=url))
 
 
 @pytest.mark.parametrize("version", ["0.33.0", "0.20.2"])
 def test_a_vllm_that_trl_does_not_take_is_refused(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engines, "installed", lambda: version)
+    monkeypatch.setattr(engine_choice, "installed", lambda: version)
     with pytest.raises(ConfigError, match=rf"needs vllm<0.32,>=0.22, got {version}: pip install"):
-        engines.check(run(engine="vllm_colocate", gpus=1))
+        engine_choice.check(run(engine="vllm_colocate", gpus=1))
 
 
 def test_what_is_installed_is_what_is_asked_for() -> None:
     """The extra and the check name one range."""
-    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["vllm"] == ["vllm>=0.22,<0.32"]
-    assert str(engines.VLLM) == "<0.32,>=0.22"
+    assert str(engine_choice.VLLM) == "<0.32,>=0.22"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_an_engine_is_no_part_of_a_policy_that_draws_no_tokens() -> None:
         run(tabular, engine="transformers")
 
 
-@pytest.mark.skipif(engines.installed() is not None, reason="vLLM is installed here")
+@pytest.mark.skipif(engine_choice.installed() is not None, reason="vLLM is installed here")
 def test_vllm_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> None:
     words = ["policy=hf", "policy.init=random", "trainer.gpus=0", "trainer.engine=vllm_colocate"]
     done = here("train", *words, "--dir", "run", cwd=tmp_path)

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import installation, keys, launch, places
-from harness.config import LevelsConfig, RunConfig
+from harness.compose import overrides, planner, search_path
+from harness.config.run import LevelsConfig, RunConfig
 from harness.errors import ConfigError
+from harness.utils import installation
 
-OPTIONS = {group: places.options(group) for group in keys.groups()}
+OPTIONS = {group: search_path.options(group) for group in overrides.groups()}
 
 
 @pytest.fixture(autouse=True)
@@ -18,7 +19,7 @@ def in_an_empty_folder(tmp_path, monkeypatch):
 
 
 def config(*words: str) -> RunConfig:
-    (point,) = launch.plan(words).points
+    (point,) = planner.plan(words).points
     return point.config
 
 
@@ -38,18 +39,21 @@ def test_every_option_composes_and_carries_its_own_name(number):
 
 @pytest.mark.parametrize(
     "name",
-    [n if n == "smoke" else pytest.param(n, marks=pytest.mark.slow) for n in places.sweep_names()],
+    [
+        n if n == "smoke" else pytest.param(n, marks=pytest.mark.slow)
+        for n in search_path.sweep_names()
+    ],
 )
 def test_every_sweep_file_composes_and_opens_with_its_question(name):
-    assert len(launch.plan([f"+sweeps={name}", "seed=1"]).points) > 1
-    question = places.sweep_file(name).read_text().splitlines()[1]
+    assert len(planner.plan([f"+sweeps={name}", "seed=1"]).points) > 1
+    question = search_path.sweep_file(name).read_text().splitlines()[1]
     assert question.startswith("# ")
     assert "?" in question
 
 
 def test_every_group_has_an_option_and_every_option_file_is_short():
-    for group in keys.groups():
-        assert places.options(group)
+    for group in overrides.groups():
+        assert search_path.options(group)
     for file in (installation.shipped() / "conf").rglob("*.yaml"):
         assert len(file.read_text().splitlines()) <= 24, file
 
@@ -67,13 +71,13 @@ def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins():
 
 
 def test_a_sweep_over_rungs_gives_each_its_own_settings():
-    tabular, tiny = (p.config for p in launch.plan(["policy=tabular,tiny"]).points)
+    tabular, tiny = (p.config for p in planner.plan(["policy=tabular,tiny"]).points)
     assert (tabular.trainer.steps, tiny.trainer.steps) == (300, 100)
     assert tabular.algorithm.learning_rate != tiny.algorithm.learning_rate
 
 
 def test_the_levels_for_evaluation_are_the_same_whatever_is_swept():
-    plan = launch.plan(["difficulty=easy,hard", "difficulty.turn_cap=9"])
+    plan = planner.plan(["difficulty=easy,hard", "difficulty.turn_cap=9"])
     levels = {repr(point.config.levels) for point in plan.points}
     assert len(levels) == 1
     held: LevelsConfig = plan.points[0].config.levels
@@ -86,7 +90,7 @@ def test_the_levels_for_evaluation_are_the_same_whatever_is_swept():
 def test_an_own_difficulty_is_one_file_in_the_current_folder():
     write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")
     assert config("difficulty=stoic").difficulty.threshold == 2.5
-    names = [p.config.difficulty.name for p in launch.plan(["difficulty=glob(*)"]).points]
+    names = [p.config.difficulty.name for p in planner.plan(["difficulty=glob(*)"]).points]
     assert names == ["easy", "hard", "medium", "stoic"]
 
 
@@ -110,9 +114,9 @@ def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name():
     header = "# @package _global_\n# Mine?\nhydra: {sweeper: {params: {seed: '8,9'}}}\n"
     write("sweeps/seeds.yaml", header)
     write("sweeps/mine.yaml", header.replace("8,9", "5,6,7"))
-    assert launch.plan(["+sweeps=seeds"]).axes == {"seed": (8, 9)}
-    assert launch.plan(["+sweeps=mine"]).axes == {"seed": (5, 6, 7)}
-    assert len(launch.plan(["+sweeps=difficulty_ladder", "seed=1"]).points) == 3
+    assert planner.plan(["+sweeps=seeds"]).axes == {"seed": (8, 9)}
+    assert planner.plan(["+sweeps=mine"]).axes == {"seed": (5, 6, 7)}
+    assert len(planner.plan(["+sweeps=difficulty_ladder", "seed=1"]).points) == 3
 
 
 def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher():
@@ -122,9 +126,9 @@ def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher():
         "  - override /hydra/launcher: basic\ntrainer: {steps: 7}\n"
         "hydra: {sweeper: {params: {seed: '1,2'}}}\n",
     )
-    points = launch.plan(["+sweeps=mine"]).points
+    points = planner.plan(["+sweeps=mine"]).points
     assert {(p.config.policy.kind, p.config.trainer.steps) for p in points} == {("tabular", 7)}
-    assert launch.plan(["+sweeps=mine", "trainer.steps=9"]).points[0].config.trainer.steps == 9
+    assert planner.plan(["+sweeps=mine", "trainer.steps=9"]).points[0].config.trainer.steps == 9
 
 
 BROKEN = {
@@ -157,15 +161,15 @@ BROKEN = {
 def test_an_own_option_sets_its_own_group_only():
     write("conf/difficulty/g.yaml", "# @package _global_\nhydra: {run: {dir: /tmp/x}}\n")
     with pytest.raises(ConfigError, match=r"g.yaml: an option of difficulty must not have a `# @p"):
-        launch.plan(["difficulty=g"])
+        planner.plan(["difficulty=g"])
     write("conf/difficulty/g.yaml", "name: g\nhydra: {run: {dir: /tmp/x}}\n")
     with pytest.raises(ConfigError, match=r"g.yaml: difficulty.hydra: no such key"):
-        launch.plan(["difficulty=g"])
+        planner.plan(["difficulty=g"])
 
 
 def test_the_largest_seed_is_said_in_full():
     with pytest.raises(ConfigError, match=r"between 0 and \d{10}, got -1$"):
-        launch.plan(["seed=-1"])
+        planner.plan(["seed=-1"])
 
 
 def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():
@@ -173,9 +177,9 @@ def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():
     os.mkfifo("sweeps/pipe.yaml")
     Path("sweeps/lost.yaml").symlink_to("gone.yaml")
     with pytest.raises(ConfigError, match=r"sweeps/pipe.yaml: must be a file"):
-        launch.plan(["+sweeps=pipe"])
+        planner.plan(["+sweeps=pipe"])
     with pytest.raises(ConfigError, match=r"lost.yaml: must be a file, got a link to gone.yaml"):
-        launch.plan(["+sweeps=lost"])
+        planner.plan(["+sweeps=lost"])
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -184,7 +188,7 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
     Path("sweeps").mkdir()
     Path("sweeps", f"{name}.yaml").write_bytes(content)
     with pytest.raises(ConfigError) as caught:
-        launch.plan([f"+sweeps={name}"])
+        planner.plan([f"+sweeps={name}"])
     assert said in str(caught.value)
     assert f"{name}.yaml" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -204,7 +208,7 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
 def test_a_broken_own_option_is_named_with_what_is_wrong(text, said):
     write("conf/difficulty/mine.yaml", text)
     with pytest.raises(ConfigError) as caught:
-        launch.plan(["difficulty=mine"])
+        planner.plan(["difficulty=mine"])
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -212,7 +216,7 @@ def test_a_broken_own_option_is_named_with_what_is_wrong(text, said):
 def test_another_programs_config_is_not_taken_for_ours():
     write("conf/config.yaml", "defaults: [_self_]\nlr: 3\n")
     with pytest.raises(ConfigError, match=r"conf/config.yaml: would replace harness's own"):
-        launch.plan([])
+        planner.plan([])
 
 
 def test_an_own_config_that_begins_with_the_schema_is_taken():

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import breaker
-from harness.config import RunConfig
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.config.run import RunConfig
+from harness.execution import breaker
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 
 LATE = "ended within step {n}, after 60 s in it (trainer.deadline_s)"
 TOLD = "{dir}: stopped by SIGTERM after step {n}; continue with `harness resume {dir}`"
@@ -23,10 +23,10 @@ def ended(root: Path, *ends: tuple[str, str]) -> list[str]:
     dirs = []
     for n, (status, reason) in enumerate(ends):
         run = RunFolder(root / f"{n}-run")
-        folder.create(run, RunConfig(seed=n))
+        run_folder.create(run, RunConfig(seed=n))
         reason = reason.format(n=n, dir=run.path)
-        was = folder.read_status(run)
-        folder.write_status(run, replace(was, status=status, reason=reason, exit_code=75))
+        was = run_folder.read_status(run)
+        run_folder.write_status(run, replace(was, status=status, reason=reason, exit_code=75))
         dirs.append(str(run.path))
     return dirs
 

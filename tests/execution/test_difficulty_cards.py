@@ -5,32 +5,33 @@ from dataclasses import replace
 
 import pytest
 
-from harness import cards, launch
-from harness.config import LEVELS, RunConfig
+from harness.compose import planner
+from harness.compose.plan import Point
+from harness.config.run import LEVELS, RunConfig
 from harness.errors import DataError
-from harness.plans import Point
-from harness.records import folder, sweep
-from harness.records.folder import RunFolder
-from harness.records.sweep import LedgerRow, Sweep
+from harness.execution import difficulty_cards
+from harness.records import run_folder, sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import LedgerRow, Sweep
 
 
 @pytest.fixture(scope="module")
 def configs():
-    plan = launch.plan([f"difficulty={','.join(LEVELS)}", "policy=tabular", "seed=1,2"])
+    plan = planner.plan([f"difficulty={','.join(LEVELS)}", "policy=tabular", "seed=1,2"])
     return {name: point.config for name, point in zip(plan.names, plan.points, strict=True)}
 
 
 def test_the_cards_of_the_shipped_levels_are_up_to_date(configs):
-    due = {cards.file_name(cards.key(config)) for config in configs.values()}
-    shipped = {path.name for path in cards.SHIPPED.glob("*.json")}
+    due = {difficulty_cards.file_name(difficulty_cards.key(config)) for config in configs.values()}
+    shipped = {path.name for path in difficulty_cards.SHIPPED.glob("*.json")}
     assert shipped == due, "the simulator or its measurement has changed: run `make cards`"
 
 
 def test_a_sweep_of_shipped_levels_takes_their_cards(configs, tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     root = made(tmp_path / "sweep", configs)
-    cards.make(root)
-    found = json.loads((root / cards.FILE).read_text())
+    difficulty_cards.make(root)
+    found = json.loads((root / difficulty_cards.FILE).read_text())
     assert found["schema"] == 1
     assert [entry["level"] for entry in found["cards"]] == list(LEVELS)
     assert [len(entry["runs"]) for entry in found["cards"]] == [2, 2, 2]
@@ -47,42 +48,42 @@ def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     names = list(configs)
     root = made(tmp_path / "sweep", {name: configs[name] for name in names[:2]})
-    cards.make(root)
-    before = json.loads((root / cards.FILE).read_text())["cards"]
+    difficulty_cards.make(root)
+    before = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
     before[0]["card"]["acceptance"]["value"] = 0.123
-    (root / cards.FILE).write_text(json.dumps({"schema": 1, "cards": before}))
-    with cards.made_beside(root):  # nothing to do
+    (root / difficulty_cards.FILE).write_text(json.dumps({"schema": 1, "cards": before}))
+    with difficulty_cards.made_beside(root):  # nothing to do
         pass
-    assert json.loads((root / cards.FILE).read_text())["cards"] == before
+    assert json.loads((root / difficulty_cards.FILE).read_text())["cards"] == before
     made(root, {name: configs[name] for name in names[2:]})
     rows = [LedgerRow(name, str(root / name), []) for name in names]
-    sweep.write(root, Sweep(str(root), {}, rows))
-    with cards.made_beside(root):
+    sweep_file.write(root, Sweep(str(root), {}, rows))
+    with difficulty_cards.made_beside(root):
         pass
-    after = json.loads((root / cards.FILE).read_text())["cards"]
+    after = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
     assert after[: len(before)] == before
     assert sorted(name for entry in after for name in entry["runs"]) == sorted(names)
 
 
 def test_a_damaged_file_of_cards_is_named_and_left(configs, tmp_path):
     root = made(tmp_path / "sweep", dict(list(configs.items())[:1]))
-    (root / cards.FILE).write_text("[]")
+    (root / difficulty_cards.FILE).write_text("[]")
     with pytest.raises(DataError, match="must hold the cards of a sweep, got another shape"):
-        cards.make(root)
+        difficulty_cards.make(root)
 
 
 def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(configs):
     config = next(iter(configs.values()))
     harder = replace(config, difficulty=replace(config.difficulty, threshold=0.7))
     grouped = replace(config, algorithm=replace(config.algorithm, group_size=4))
-    keys = {cards.key(c) for c in (config, harder, grouped, replace(config, seed=99))}
+    keys = {difficulty_cards.key(c) for c in (config, harder, grouped, replace(config, seed=99))}
     assert len(keys) == 3
 
 
 def made(root, configs: dict[str, RunConfig]):
     """A planned sweep of `configs`."""
     for name, config in configs.items():
-        folder.create(RunFolder(root / name), Point((), {}, config).config)
+        run_folder.create(RunFolder(root / name), Point((), {}, config).config)
     rows = [LedgerRow(name, str(root / name), []) for name in configs]
-    sweep.write(root, Sweep(str(root), {}, rows))
+    sweep_file.write(root, Sweep(str(root), {}, rows))
     return root

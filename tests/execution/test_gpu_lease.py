@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from harness import devices
-from harness.config import RunConfig, TrainerConfig
+from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import DeviceError, StoppedError
+from harness.execution import gpu_lease
 
 
 @pytest.fixture(autouse=True)
@@ -26,27 +26,27 @@ def runs(count: int, **trainer: int) -> list[RunConfig]:
 
 def test_two_runs_never_have_one_gpu(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5a/1")
-    with devices.lease(1) as first, devices.lease(1) as second:
+    with gpu_lease.lease(1) as first, gpu_lease.lease(1) as second:
         assert (first.visible, second.visible) == ("3", "GPU-5a/1")
         with (
             pytest.raises(StoppedError, match="waiting for a free GPU"),
-            devices.lease(1, give_up=iter([False, True]).__next__),
+            gpu_lease.lease(1, give_up=iter([False, True]).__next__),
         ):
             pass
-    with devices.lease(1) as again:
+    with gpu_lease.lease(1) as again:
         assert again.visible == "3"
 
 
 def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    monkeypatch.setattr(devices, "POLL_S", 0.01)
+    monkeypatch.setattr(gpu_lease, "POLL_S", 0.01)
     got: list[str] = []
 
     def wait() -> None:
-        with devices.lease(1) as device:
+        with gpu_lease.lease(1) as device:
             got.append(device.visible)
 
-    with devices.lease(1):
+    with gpu_lease.lease(1):
         waiting = threading.Thread(target=wait)
         waiting.start()
         waiting.join(timeout=0.1)
@@ -57,14 +57,14 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
 
 def test_a_run_without_gpus_sees_none_and_waits_for_none(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    with devices.lease(0) as one, devices.lease(0) as two:
+    with gpu_lease.lease(0) as one, gpu_lease.lease(0) as two:
         assert (one.visible, two.visible) == ("", "")
 
 
 def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(monkeypatch):
     """20 runs of 0.1 s on 8 GPUs: three rounds, and never two at once on one."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
-    monkeypatch.setattr(devices, "POLL_S", 0.002)
+    monkeypatch.setattr(gpu_lease, "POLL_S", 0.002)
     with ThreadPoolExecutor(20) as pool:
         spans = list(pool.map(_hold, [1] * 20))
     assert most_at_once(spans) == 8
@@ -76,7 +76,7 @@ def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(monkeypatch):
 def test_runs_that_need_several_gpus_get_all_or_wait_with_none(monkeypatch):
     """Two, three and four of four GPUs at a time: each comes to its end, and none shares."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
-    monkeypatch.setattr(devices, "POLL_S", 0.002)
+    monkeypatch.setattr(gpu_lease, "POLL_S", 0.002)
     with ThreadPoolExecutor(12) as pool:
         spans = list(pool.map(_hold, [2, 3, 4, 1] * 3, timeout=60))
     assert [len(names) for names, _, _ in spans] == [2, 3, 4, 1] * 3
@@ -86,7 +86,7 @@ def test_runs_that_need_several_gpus_get_all_or_wait_with_none(monkeypatch):
 
 def _hold(count: int) -> tuple[tuple[str, ...], float, float]:
     """The GPUs of one lease, and from when to when it was held."""
-    with devices.lease(count) as lease:
+    with gpu_lease.lease(count) as lease:
         began = time.monotonic()
         time.sleep(0.1)
         return tuple(lease.visible.split(",")), began, time.monotonic()
@@ -99,8 +99,8 @@ def most_at_once(spans: list[tuple[tuple[str, ...], float, float]]) -> int:
 
 HOLDER = """
 import subprocess, sys, time
-from harness import devices
-with devices.lease(2) as lease:
+from harness.execution import gpu_lease
+with gpu_lease.lease(2) as lease:
     run = [subprocess.Popen(["sleep", "60"], pass_fds=lease.descriptors).pid for _ in sys.argv[1:]]
     print(lease.visible, *run, flush=True)
     time.sleep(60)
@@ -119,10 +119,10 @@ def test_a_lease_dies_with_its_process_and_not_before_its_run(monkeypatch):
             assert visible == b"0,1"
             holder.kill()
         if run:
-            with pytest.raises(StoppedError), devices.lease(1, iter([False, True]).__next__):
+            with pytest.raises(StoppedError), gpu_lease.lease(1, iter([False, True]).__next__):
                 pass
             os.kill(int(run[0]), 9)
-        with devices.lease(2) as again:
+        with gpu_lease.lease(2) as again:
             assert again.visible == "0,1"
 
 
@@ -137,12 +137,12 @@ def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(monkeypa
         smi.chmod(0o755)
 
     here("5a")
-    with devices.lease(1):
+    with gpu_lease.lease(1):
         here("7c")
-        with devices.lease(1) as other:
+        with gpu_lease.lease(1) as other:
             assert other.visible == "0"
         here("5a")
-        with pytest.raises(StoppedError), devices.lease(1, iter([False, True]).__next__):
+        with pytest.raises(StoppedError), gpu_lease.lease(1, iter([False, True]).__next__):
             pass
 
 
@@ -150,29 +150,29 @@ def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(monkeypa
 def test_a_gpu_that_is_not_there_is_a_device_error(visible, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(DeviceError, match=r"trainer.gpus: must be 0 without a visible GPU, got 1"):
-        devices.take(1)
+        gpu_lease.take(1)
 
 
 def test_more_gpus_than_there_are_is_a_device_error_at_once(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,0")  # one, named twice
     with pytest.raises(DeviceError, match="at most 1, the GPUs visible here, got 3"):
-        devices.check(runs(2, gpus=3))
+        gpu_lease.check(runs(2, gpus=3))
     with pytest.raises(DeviceError, match="at most 1, the GPUs visible here, got 3"):
-        devices.take(3)
+        gpu_lease.take(3)
 
 
 def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(monkeypatch):
-    monkeypatch.setattr(devices, "cores", lambda: 8)
+    monkeypatch.setattr(gpu_lease, "cores", lambda: 8)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
-    assert devices.runs_at_once(runs(20)) == 8
-    assert devices.runs_at_once(runs(20, threads=3)) == 2
-    assert devices.runs_at_once(runs(20, threads=16)) == 1
-    assert devices.runs_at_once(runs(20, gpus=1)) == 3
-    assert devices.runs_at_once(runs(20, gpus=2)) == 1
-    assert devices.runs_at_once([*runs(5), *runs(1, gpus=2), *runs(5, gpus=1)]) == 3
-    assert devices.runs_at_once(runs(5)) == 5
+    assert gpu_lease.runs_at_once(runs(20)) == 8
+    assert gpu_lease.runs_at_once(runs(20, threads=3)) == 2
+    assert gpu_lease.runs_at_once(runs(20, threads=16)) == 1
+    assert gpu_lease.runs_at_once(runs(20, gpus=1)) == 3
+    assert gpu_lease.runs_at_once(runs(20, gpus=2)) == 1
+    assert gpu_lease.runs_at_once([*runs(5), *runs(1, gpus=2), *runs(5, gpus=1)]) == 3
+    assert gpu_lease.runs_at_once(runs(5)) == 5
 
 
 def test_runs_that_need_fewer_gpus_begin_first_and_those_that_need_none_last():
     mixed = [*runs(1), *runs(1, gpus=2), *runs(1, gpus=1)]
-    assert [c.trainer.gpus for c in sorted(mixed, key=devices.turn)] == [1, 2, 0]
+    assert [c.trainer.gpus for c in sorted(mixed, key=gpu_lease.turn)] == [1, 2, 0]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import folder, row_checksum, versions
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import row_checksum, run_folder, versions
+from harness.records.run_folder import RunFolder, RunStatus
 from tests.commands import harness, here
 
-GOLDEN = Path(__file__).parent / "golden" / "run-before-checksums"
+GOLDEN = Path(__file__).parents[1] / "golden" / "run-before-checksums"
 ROWS = "b6eca8752381e1ab092a4642f1120d909848124ce5ec6fd0ba0647baf49f1d29"
 """sha256 of the eight rows of the uninterrupted run, as that version wrote them."""
 
@@ -31,7 +31,7 @@ def same_digits(tmp_path: Path) -> None:
     run = RunFolder(tmp_path / "anew")
     run.path.mkdir()
     shutil.copy(GOLDEN / "config.yaml", run.path)
-    folder.write_status(run, RunStatus())
+    run_folder.write_status(run, RunStatus())
     done = subprocess.run([sys.executable, "-P", "-m", "harness.train", str(run.path)], check=False)
     assert done.returncode == 0
     if _sum(run) != ROWS:
@@ -78,4 +78,4 @@ def test_verify_accepts_it_and_says_what_cannot_be_told(old: RunFolder) -> None:
 
 
 def test_its_run_json_is_read(old: RunFolder) -> None:
-    assert folder.read_status(old).start_model is None
+    assert run_folder.read_status(old).start_model is None

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness import progress
-from harness.progress import RunView, RunWatcher
-from harness.records import folder
-from harness.records.folder import RunFolder, RunStatus
+from harness.execution import progress
+from harness.execution.progress import RunView, RunWatcher
+from harness.records import run_folder
 from harness.records.metrics import MetricsLog
-from harness.visible import visible
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.utils.escape import visible
 from tests.report.made import PAYLOADS
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
@@ -25,7 +25,7 @@ VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 
 def status(path: Path, word: str, attempt: int = 1, reason: str | None = None) -> None:
     path.mkdir(exist_ok=True)
-    folder.write_status(RunFolder(path), RunStatus(word, reason, attempts=attempt))
+    run_folder.write_status(RunFolder(path), RunStatus(word, reason, attempts=attempt))
 
 
 def train(path: Path, first: int, last: int) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger, plans, resume, run, stops
-from harness.config import RunConfig, TrainerConfig
+from harness.compose import plan
+from harness.compose.plan import Point
+from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError, DataError
-from harness.plans import Point
-from harness.records import folder, held
-from harness.records.folder import RunFolder, RunStatus
+from harness.execution import child_process, ledger, resume, stop_requests
+from harness.records import holder, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
 from tests.commands import TABULAR, harness, here, only_sweep, rows, started, until
 
 BRIEF = (*TABULAR, "difficulty.turn_cap=2")
@@ -22,15 +23,15 @@ SHORT = (*BRIEF, "trainer.steps=30", "trainer.checkpoint_every=1000")
 def put(path: Path, status: RunStatus) -> RunFolder:
     made = RunFolder(path)
     path.mkdir(parents=True, exist_ok=True)
-    folder.create(made, RunConfig())
-    folder.write_status(made, status)
+    run_folder.create(made, RunConfig())
+    run_folder.write_status(made, status)
     return made
 
 
 def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> Path:
     monkeypatch.chdir(where)
     points = [Point((f"seed={n}",), {"seed": n}, RunConfig(seed=n)) for n in range(seeds)]
-    return Path(str(ledger.create(plans.build(points, ["seed"]), ["seed=range(3)"]).dir))
+    return Path(str(ledger.create(plan.build(points, ["seed"]), ["seed=range(3)"]).dir))
 
 
 @pytest.mark.slow
@@ -60,7 +61,7 @@ def test_a_held_folder_is_75_and_names_the_process(tmp_path):
 def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
-        folder.write_status(RunFolder(path), RunStatus("done", exit_code=0))
+        run_folder.write_status(RunFolder(path), RunStatus("done", exit_code=0))
     known, code = resume.resume(root, "jsonl")
     assert (code, {row.status for row in known.runs}) == (0, {"done"})
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -69,8 +70,8 @@ def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
 
 def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, monkeypatch):
     root = make_sweep(monkeypatch, tmp_path)
-    folder.write_status(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
-    folder.write_status(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
+    run_folder.write_status(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
+    run_folder.write_status(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
     moved = tmp_path / "elsewhere"
     shutil.move(root, moved)
     (moved / "0-medium-seed0" / "run.json").unlink()
@@ -102,7 +103,7 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
     root = only_sweep(tmp_path)
     damaged, blocked, healthy = (root / f"{n}-medium-seed{n + 1}" for n in range(3))
     for path in (damaged, healthy):
-        folder.write_status(RunFolder(path), RunStatus("stopped", exit_code=75))
+        run_folder.write_status(RunFolder(path), RunStatus("stopped", exit_code=75))
     (damaged / "config.yaml").write_text("schema: 2\n")
     shutil.rmtree(blocked)
     blocked.write_text("a file where the folder should be")
@@ -117,14 +118,14 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
 def test_a_run_that_another_process_executes_is_left_to_it(tmp_path, monkeypatch):
     root = make_sweep(monkeypatch, tmp_path)
     busy = RunFolder(root / "0-medium-seed0")
-    folder.write_status(busy, RunStatus("running"))
-    with folder.hold(busy):
+    run_folder.write_status(busy, RunStatus("running"))
+    with run_folder.hold(busy):
         known = ledger.read(root)
         assert known.runs[0].status == "running"
         assert "0-medium-seed0" not in [row.name for row in ledger.unfinished(known)]
         with pytest.raises(Exception, match=r"held by process \d+ on "):
-            run.refuse_if_held(busy)
-    assert held.holder(busy) is None
+            child_process.refuse_if_held(busy)
+    assert holder.holder(busy) is None
 
 
 @pytest.mark.parametrize(
@@ -156,35 +157,35 @@ def test_a_damaged_run_is_said_to_be_damaged(tmp_path):
 
 def failing(tmp_path: Path, **trainer: int) -> RunFolder:
     made = RunFolder(tmp_path / "sweep" / "run")
-    folder.create(made, RunConfig(trainer=TrainerConfig(**trainer)))
+    run_folder.create(made, RunConfig(trainer=TrainerConfig(**trainer)))
     return made
 
 
 def test_a_run_that_cannot_start_is_a_row_with_its_reason(tmp_path, monkeypatch):
     made = failing(tmp_path)
     made.config.write_text("schema: 2\n")
-    outcome = run.execute(made.path)
+    outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
     assert "schema must be 1, got 2" in str(outcome.reason)
-    assert folder.read_status(made).reason == outcome.reason
+    assert run_folder.read_status(made).reason == outcome.reason
 
 
 def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    outcome = run.execute(failing(tmp_path, gpus=1).path)
+    outcome = child_process.execute(failing(tmp_path, gpus=1).path)
     assert (outcome.status, outcome.exit_code) == ("failed", 71)
     assert outcome.reason == "trainer.gpus: must be 0 without a visible GPU, got 1"
 
 
 def test_a_run_is_not_started_once_its_sweep_is_to_stop(tmp_path):
     made = failing(tmp_path)
-    stops.request(made.path.parent, stops.NO_NEW_RUNS)
-    outcome = run.execute(made.path)
+    stop_requests.request(made.path.parent, stop_requests.NO_NEW_RUNS)
+    outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("planned", None)
     assert not made.log.exists()
 
 
 def test_a_run_whose_folder_is_gone_is_a_row(tmp_path):
-    outcome = run.execute(tmp_path / "gone")
+    outcome = child_process.execute(tmp_path / "gone")
     assert outcome.status == "failed"
     assert "config.yaml" in str(outcome.reason)

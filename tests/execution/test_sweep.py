@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger as ledgers
-from harness import listing, plans, resume
-from harness.config import RunConfig
-from harness.plans import Point
+from harness.cli import status
+from harness.compose import plan as plans
+from harness.compose.plan import Point
+from harness.config.run import RunConfig
+from harness.execution import ledger as ledgers
+from harness.execution import resume
 from tests.commands import TABULAR, alive, harness, here, ledger, only_sweep, rows, started, until
 
 LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
@@ -107,7 +109,7 @@ def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_
     until(lambda: not alive(f"{root}/"), "the runs to be gone")
     found = {(row["status"], row["reason"]) for row in resume.status(root)["runs"]}
     assert found == {("failed", "its process is gone without a word")}
-    assert sum("continue with `harness resume" in line for line in listing.standing(root)) == 2
+    assert sum("continue with `harness resume" in line for line in status.standing(root)) == 2
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from tests.train.made import brief, finish, make_run
 
 RUN = (sys.executable, "-P", "-m", "harness.train")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import RunConfig
+from harness.cli.fit import Wanted, fit
+from harness.config.run import RunConfig
 from harness.errors import HarnessError
-from harness.fitting import Wanted, fit
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from tests.law import synthetic
 
 FILES = ("run.json", "config.yaml", "metrics.jsonl")
@@ -71,7 +71,7 @@ def damaged(run: Path, chance: Chance) -> str:
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = RunFolder(tmp_path_factory.mktemp("sound") / "run")
-    folder.create(run, RunConfig())
+    run_folder.create(run, RunConfig())
     synthetic.write_rows(run.path, synthetic.rows(synthetic.kink(11, 80, synthetic.LOW)))
     return run.path
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import launch, room
-from harness.records import folder
+from harness.compose import planner
+from harness.execution import disk_space
+from harness.records import run_folder as folder
 from tests.commands import TABULAR, here
 from tests.faults.limited import acknowledged, events, quick, train
 from tests.train.made import finish, make_run, start, status, wait_for
@@ -120,8 +121,8 @@ def test_runs_that_cannot_have_room_are_73_before_anything_is_made(tmp_path: Pat
 @pytest.mark.parametrize(("word", "gigabytes"), [("qwen3_0_6b", 14.3), ("tiny", 0.004)])
 def test_room_is_reckoned_by_the_weights_that_learn(word: str, gigabytes: float) -> None:
     """596 million of them with their moments, twice; 176 thousand and 100 rows."""
-    config = launch.point([f"policy={word}"]).config
-    assert room.least_bytes(config) / 1e9 == pytest.approx(gigabytes, rel=0.15)
+    config = planner.point([f"policy={word}"]).config
+    assert disk_space.least_bytes(config) / 1e9 == pytest.approx(gigabytes, rel=0.15)
 
 
 OTHER = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")

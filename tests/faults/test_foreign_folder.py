@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness import installation, launch
+from harness.compose import planner
 from harness.errors import ConfigError
+from harness.utils import installation
 from tests.commands import TABULAR, harness, only_sweep
 from tests.faults.test_launchers_of_others import BOMB, Bomb
 from tests.law import synthetic
@@ -128,7 +129,7 @@ def test_a_linked_folder_is_checked_too(
     (tmp_path / "conf/hydra").mkdir(parents=True)
     (tmp_path / "conf/hydra/launcher").symlink_to(tmp_path / "other")
     with pytest.raises(ConfigError) as caught:
-        launch.plan(QUICK)
+        planner.plan(QUICK)
     record_property("seen", f"exit 2: {caught.value}")
     assert "launcher/local.yaml: x.y._target_: no file in a conf/" in str(caught.value)
 
@@ -174,7 +175,7 @@ def test_defaults_that_double_are_not_followed_for_ever(
         text = f"name: x{number}\ndefaults: ['{below}@a', '{below}@b']\n"
         _written(tmp_path / f"conf/remedy/x{number}.yaml", text)
     with pytest.raises(ConfigError) as caught:
-        launch.plan(["remedy=x0"])
+        planner.plan(["remedy=x0"])
     record_property("seen", f"exit 2: {caught.value}")
     assert "its defaults must lead to at most 200 files, got more" in str(caught.value)
 

@@ -17,12 +17,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import devices, installation, launch, launching, progress, trying
-from harness import run as run_process
+from harness.compose import planner
 from harness.errors import ConfigError, DataError, DeviceError
-from harness.records import checkpoints, folder, held, lock
-from harness.records.folder import RunFolder
-from harness.train import session as sessions
+from harness.execution import child_process, gpu_lease, launcher, progress, retry
+from harness.records import checkpoints, holder, run_folder, run_lock
+from harness.records.run_folder import RunFolder
+from harness.train.loop import session as sessions
+from harness.utils import installation
 from tests.commands import harness
 from tests.faults.limited import quick, train
 from tests.train.made import make_run, status
@@ -39,7 +40,7 @@ class Bomb:
 
 
 def opened(run: RunFolder) -> None:
-    with sessions.opened(run, folder.read_config(run), lambda event: None):
+    with sessions.opened(run, run_folder.read_config(run), lambda event: None):
         pytest.fail("it went on")
 
 
@@ -60,7 +61,7 @@ def test_a_link_in_the_place_of_a_log_is_refused_before_the_log_is_begun(tmp_pat
     run, mine = make_run(tmp_path / "run", quick()), tmp_path / "mine"
     mine.write_text("years of work")
     run.log.symlink_to(mine)
-    outcome = run_process.execute(run.path)
+    outcome = child_process.execute(run.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 65)
     assert f"a run writes to files and folders of its own only, got a link to {mine}" in str(
         outcome.reason
@@ -75,7 +76,7 @@ def test_a_link_in_the_place_of_the_lock_touches_nothing(tmp_path: Path, name: s
     (run.path / ".holder").write_text("1 on here")
     (run.path / name).unlink(missing_ok=True)
     (run.path / name).symlink_to(mine)
-    assert held.holder(run) is None
+    assert holder.holder(run) is None
     done = train(run) if name == ".lock" else None
     assert done is None or done.returncode == 74
     assert mine.read_text() == "years of work"
@@ -97,8 +98,8 @@ def test_a_pipe_or_a_device_is_neither_waited_for_nor_read_for_ever(tmp_path: Pa
     found, problems = checkpoints.newest(run.checkpoints)
     assert found is None
     assert "no readable manifest.json" in problems[0]
-    os.mkfifo(run.path / lock.NAME)
-    assert held.holder(run) is None
+    os.mkfifo(run.path / run_lock.NAME)
+    assert holder.holder(run) is None
 
 
 def manifest_of(text: str) -> Callable[[Path], None]:
@@ -191,7 +192,9 @@ REASON = "\x1b]52;c;aGk=\x07\x1b[31mred\x9b31m \u202eolleh [/] [link=file:///x]\
 @pytest.mark.slow
 def test_what_a_run_says_of_itself_is_shown_and_does_nothing(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run\x1b[2J", quick())
-    folder.write_status(run, replace(folder.read_status(run), status="failed", reason=REASON))
+    run_folder.write_status(
+        run, replace(run_folder.read_status(run), status="failed", reason=REASON)
+    )
     for words in (("status", str(run.path)), ("resume", str(run.path) + "\x1b[2J")):
         done = harness(*words, cwd=tmp_path)
         assert all(c.isprintable() or c == "\n" for c in done.stdout + done.stderr)
@@ -217,7 +220,7 @@ def test_a_shared_conf_runs_no_code(
     line = OWN_CONF[name].replace("BOMB", str(tmp_path / "bomb"))
     own.write_text(own.read_text().replace("  job: {chdir: false}", f"  {line}"))
     runs = [tmp_path / "x"]
-    for act in (lambda: launch.plan([]), lambda: launching.execute(runs, [], 1, trying.DEFAULT)):
+    for act in (lambda: planner.plan([]), lambda: launcher.execute(runs, [], 1, retry.DEFAULT)):
         with pytest.raises(ConfigError, match=rf"{name}: a file in conf/ or sweeps/ may change"):
             act()
     assert not (tmp_path / "bomb").exists()
@@ -233,7 +236,7 @@ def test_no_file_brings_the_environment_into_a_config(
     (tmp_path / "conf" / "remedy").mkdir(parents=True)
     (tmp_path / "conf" / "remedy" / "own.yaml").write_text(json.dumps({"name": text}))
     with pytest.raises(ConfigError, match="a value may refer to other keys, not to a resolver"):
-        launch.plan(["simulator.model=oc.env", "remedy=own"])
+        planner.plan(["simulator.model=oc.env", "remedy=own"])
 
 
 @pytest.mark.parametrize("word", ["hydra.launcher._target_=os.system", "+sweeps=../../x"])
@@ -242,7 +245,7 @@ def test_a_sweep_of_somebody_else_brings_no_launcher_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"of hydra's own keys only|sweeps must be one of"):
-        launching.execute([tmp_path / "run"], [word], 1, trying.DEFAULT)
+        launcher.execute([tmp_path / "run"], [word], 1, retry.DEFAULT)
 
 
 def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
@@ -253,17 +256,17 @@ def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"harness-gpus-{os.getuid()}").symlink_to(tmp_path / "theirs")
     with pytest.raises(DeviceError, match="must be a folder of your own"):
-        devices.take(1)
+        gpu_lease.take(1)
     assert list((tmp_path / "theirs").iterdir()) == []
 
 
 def test_a_stale_number_in_holder_is_no_reason_to_kill(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    folder.create(run, quick())
+    run_folder.create(run, quick())
     sleeper = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         run.holder.write_text(f"{sleeper.pid} on {os.uname().nodename}\n")
-        held.kill(run)
+        holder.kill(run)
         assert sleeper.poll() is None
     finally:
         sleeper.kill()

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import run as run_process
-from harness.records import held, holders, lock
-from harness.records.folder import RunFolder
+from harness.execution import child_process
+from harness.records import holder, holder_file, run_lock
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, alive, ledger, rows, started, until
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run
@@ -37,21 +37,21 @@ def test_a_number_in_holder_is_no_reason_to_kill(
     tmp_path: Path, bystander: subprocess.Popen[bytes], record_property: Record
 ) -> None:
     run = make_run(tmp_path / "run", quick())
-    taken = lock.acquire(run.path, 0)
+    taken = run_lock.acquire(run.path, 0)
     assert taken is not None
-    began = holders.started(bystander.pid)
+    began = holder_file.started(bystander.pid)
     for text in (
         f"{bystander.pid} on {NODE}\n",
         f"{bystander.pid} on {NODE}\nstarted {began}\n",
         f"{bystander.pid} on {NODE}\nstarted 8d6f4c02 1\n",
         f"1 on {NODE}\n",
-        f"1 on {NODE}\nstarted {holders.started(1)}\n",
+        f"1 on {NODE}\nstarted {holder_file.started(1)}\n",
         f"0 on {NODE}\nstarted None\n",
         f"-1 on {NODE}\nstarted None\n",
-        f"{os.getpid()} on {NODE}\nstarted {holders.started(os.getpid())}\n",
+        f"{os.getpid()} on {NODE}\nstarted {holder_file.started(os.getpid())}\n",
     ):
         run.holder.write_text(text)
-        held.kill(run)
+        holder.kill(run)
     time.sleep(0.1)
     record_property("seen", f"the process {bystander.pid}: {bystander.poll() or 'alive'}")
     assert bystander.poll() is None
@@ -65,7 +65,7 @@ def test_a_run_that_a_person_started_is_not_the_sweeps_to_kill(
     run = make_run(tmp_path / "run", quick(steps=100_000))
     with subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL) as child:
         until(lambda: rows(run.path) > 0, "a step")
-        held.kill(run)
+        holder.kill(run)
         time.sleep(0.2)
         record_property("seen", f"the process {child.pid}: {child.poll() or 'alive'}")
         assert child.poll() is None
@@ -98,7 +98,7 @@ def test_a_run_of_a_sweep_is_killed_with_what_it_started(tmp_path: Path) -> None
     with started("sweep", *TABULAR, "trainer.steps=100000", "seed=1", cwd=tmp_path) as sweep:
         until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
         (path,) = tmp_path.glob("runs/*/*-seed1")
-        held.kill(RunFolder(path))
+        holder.kill(RunFolder(path))
         sweep.communicate(timeout=60)
     assert sweep.returncode == 3
     assert ledger(path.parent)[0]["reason"] == "killed by signal 9"
@@ -110,7 +110,7 @@ def test_a_run_of_a_sweep_is_killed_with_what_it_started(tmp_path: Path) -> None
 def test_what_a_run_started_ends_with_it(tmp_path: Path, record_property: Record) -> None:
     words = ["sh", "-c", "sleep 300 & echo $! > left; exit 7"]
     child = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
-    assert run_process.wait(child, lambda: False, 1.0) == 7
+    assert child_process.wait(child, lambda: False, 1.0) == 7
     left = int((tmp_path / "left").read_text())
-    until(lambda: holders.started(left) is None, "it to be gone")
+    until(lambda: holder_file.started(left) is None, "it to be gone")
     record_property("seen", f"exit 7; {left} is gone")

@@ -17,8 +17,9 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from harness import installation, launch
+from harness.compose import planner
 from harness.errors import ConfigError
+from harness.utils import installation
 from tests.commands import TABULAR, harness, ledger, only_sweep
 
 Saw = Callable[[str, object], None]
@@ -79,7 +80,7 @@ def test_a_target_in_a_file_of_the_current_folder_is_refused_by_name(
     words = {"mine": ["hydra/launcher=mine"]}.get(Path(place).stem, [])
     words = ["+sweeps=mine"] if place.startswith("sweeps") else words
     with pytest.raises(ConfigError) as caught:
-        launch.plan([*QUICK, *words])
+        planner.plan([*QUICK, *words])
     record_property("seen", f"exit 2: {caught.value}")
     assert f"{place}: " in str(caught.value)
     assert FOLDER_IS_NOT_OURS in str(caught.value)
@@ -92,7 +93,7 @@ def test_a_folder_of_another_program_named_hydra_is_in_nobodys_way(
     """No file of it is read, so none need be ours."""
     monkeypatch.chdir(tmp_path)
     _write(tmp_path / "hydra" / "launcher" / "theirs.yaml", {"_target_": "theirs.Launcher"})
-    assert len(launch.plan([*QUICK]).points) == 1
+    assert len(planner.plan([*QUICK]).points) == 1
 
 
 def _write(path: Path, values: object) -> None:
@@ -163,7 +164,7 @@ SLURM_WORDS = {
 @pytest.mark.parametrize("word", SLURM_WORDS)
 def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw) -> None:
     """Without the plugin: what it would be given is made by `launchers.chosen` alone."""
-    from harness import launchers
+    from harness.compose import launcher_settings
 
     own = {"_target_": "S", "setup": None, "partition": None, "additional_parameters": {}}
     own = {**own, "submitit_folder": "${hydra.sweep.dir}/.submitit/%j"}
@@ -173,11 +174,11 @@ def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw
     above, _, last = name.rpartition(".")
     told = {**own, above: {last: given}} if above else {**own, name: given}
     with pytest.raises(ConfigError) as caught:
-        launchers.chosen(told, {"submitit_slurm": own})
+        launcher_settings.chosen(told, {"submitit_slurm": own})
     record_property("seen", str(caught.value))
     assert SLURM_WORDS[word] in str(caught.value)
     fine = {**own, "partition": "gpu", "additional_parameters": {"requeue": True}}
-    assert launchers.chosen(fine, {"submitit_slurm": own}).settings == {
+    assert launcher_settings.chosen(fine, {"submitit_slurm": own}).settings == {
         "partition": "gpu",
         "additional_parameters.requeue": True,
     }
@@ -185,10 +186,10 @@ def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw
 
 @pytest.mark.attack("a launcher's class in the place of a plugin's", "exit 2")
 def test_a_class_that_no_plugin_registers_is_no_launcher(record_property: Saw) -> None:
-    from harness import launchers
+    from harness.compose import launcher_settings
 
     with pytest.raises(ConfigError) as caught:
-        launchers.chosen({"_target_": "os.system"}, {"joblib": {"_target_": "J"}})
+        launcher_settings.chosen({"_target_": "os.system"}, {"joblib": {"_target_": "J"}})
     record_property("seen", str(caught.value))
     assert "must be that of an installed plugin (joblib)" in str(caught.value)
 

@@ -18,14 +18,24 @@ from pathlib import Path
 
 import pytest
 
-from harness import cards, devices, ledger, stops, trackers
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DataError, DeviceError, StorageError
-from harness.records import atomic, checkpoints, conversations, folder, study, sweep, temporary
+from harness.execution import difficulty_cards, gpu_lease, ledger, stop_requests
+from harness.records import (
+    atomic,
+    checkpoints,
+    conversations,
+    run_folder,
+    study_file,
+    sweep_file,
+    temporary,
+)
 from harness.records.events import EventLog
-from harness.records.folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder, RunStatus
 from harness.report import write_levels
-from harness.train import curriculum, treatment
+from harness.train import trackers
+from harness.train.objective import remedy_stack
+from harness.train.rollout import curriculum
 from tests.commands import TABULAR, here
 from tests.faults.limited import quick, train
 from tests.train.made import make_run
@@ -76,18 +86,21 @@ def of_a_run(run: RunFolder) -> RunFolder:
 
 
 WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "run.json": ("run.json", lambda at: folder.write_status(RunFolder(at), RunStatus())),
-    "sweep.json": ("sweep.json", lambda at: sweep.write(at, sweep.Sweep(str(at), {}, ()))),
+    "run.json": ("run.json", lambda at: run_folder.write_status(RunFolder(at), RunStatus())),
+    "sweep.json": (
+        "sweep.json",
+        lambda at: sweep_file.write(at, sweep_file.Sweep(str(at), {}, ())),
+    ),
     "study.json": (
         "study.json",
-        lambda at: study.write(at, study.StudyRecord("x", {}, (), {}, {})),
+        lambda at: study_file.write(at, study_file.StudyRecord("x", {}, (), {}, {})),
     ),
     "law.json": ("law.json", lambda at: atomic.write_text(at / "law.json", "{}")),
     "a figure": ("forest.png", lambda at: atomic.write_bytes(at / "forest.png", b"\x89PNG")),
     "step parquet": ("step-00001.parquet", lambda at: conversations.write(at, 1, [])),
-    ".stop": (".stop", lambda at: stops.request(at, stops.STOP_RUNS)),
+    ".stop": (".stop", lambda at: stop_requests.request(at, stop_requests.STOP_RUNS)),
     "trackers' scratch": ("wandb.json", lambda at: trackers._keep(at / "wandb.json", {"step": 1})),
-    "cards.json": ("cards.json", lambda at: atomic.write_json(at / cards.FILE, {})),
+    "cards.json": ("cards.json", lambda at: atomic.write_json(at / difficulty_cards.FILE, {})),
 }
 
 
@@ -115,7 +128,7 @@ def test_a_run_is_made_among_links(tmp_path: Path, record_property: Seen) -> Non
         for stray in ("config.tmp", ".holder.tmp", ".config.yaml.tmp", "..holder.tmp"):
             (where / stray).unlink(missing_ok=True)
         run = of_a_run(RunFolder(where))
-        with folder.hold(run):
+        with run_folder.hold(run):
             assert own(run.holder)
             assert own(run.config)
     left = sorted(path.name for path in where.iterdir())
@@ -228,13 +241,13 @@ def test_a_pipe_and_a_linked_folder_are_refused(tmp_path: Path, record_property:
 
 def test_the_state_in_a_checkpoint_is_written_the_same_way(tmp_path: Path) -> None:
     where = tmp_path / "ours"
-    with planted([curriculum.FILE, treatment.FILE], where, tmp_path / "victims"):
+    with planted([curriculum.FILE, remedy_stack.FILE], where, tmp_path / "victims"):
         curriculum.save(_adaptive(), where)
         assert own(where / curriculum.FILE)
 
 
 def _adaptive() -> curriculum.Course:
-    from harness.teaching import CurriculumConfig
+    from harness.config.teaching import CurriculumConfig
 
     config = RunConfig(curriculum=CurriculumConfig(name="adaptive", kind="adaptive"))
     return curriculum.Course(config, (), ())
@@ -272,7 +285,7 @@ def test_what_killed_writes_have_left_is_cleared_by_the_next_holder(tmp_path: Pa
     others = [run.path / ".run.json.tmp", run.path / "notes.1.tmp"]
     for path in (*left, *others):
         path.write_text("half")
-    with folder.hold(run):
+    with run_folder.hold(run):
         pass
     assert [path for path in left if path.exists()] == []
     assert [path for path in others if not path.exists()] == [], "nobody's but ours"
@@ -334,7 +347,7 @@ def test_results_go_behind_a_link_only_where_one_was_named(
 def test_a_calibration_replaces_links(tmp_path: Path) -> None:
     names = [f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")]
     where = tmp_path / "ours"
-    shipped = json.loads(next(cards.SHIPPED.glob("*.json")).read_text())
+    shipped = json.loads(next(difficulty_cards.SHIPPED.glob("*.json")).read_text())
     found = {"schema": 1, "levels": {"easy": shipped}, "order_holds": None, "published": []}
     with planted(names, where, tmp_path / "victims"):
         write_levels.write(found, where)
@@ -358,11 +371,11 @@ def test_a_lock_of_a_gpu_is_no_link(
         temporary.own("harness-gpus")
         (locks / name).symlink_to(victim)
         with pytest.raises(StorageError, match=f"harness-gpus-{os.getuid()}"):
-            devices.take(1)
+            gpu_lease.take(1)
     assert victim.read_text() == VICTIM
     locks.chmod(0o777)
     with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
-        devices.take(1)
+        gpu_lease.take(1)
     record_property("seen", str(raised.value).rpartition("/")[2])
 
 
@@ -373,15 +386,15 @@ def test_a_lock_of_a_gpu_is_no_link(
 def test_a_lock_in_the_cache_is_no_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Seen
 ) -> None:
-    from harness.train import warm_start
+    from harness.train.warm_start import start_model
 
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     victim = tmp_path / "victim"
     victim.write_text(VICTIM)
     policy = PolicyConfig(name="tiny", kind="tiny")
-    (tmp_path / f"start-{warm_start.key(policy)}.lock").symlink_to(victim)
+    (tmp_path / f"start-{start_model.key(policy)}.lock").symlink_to(victim)
     with pytest.raises(StorageError, match="start-") as raised:
-        warm_start.ensure(policy)
+        start_model.ensure(policy)
     assert victim.read_text() == VICTIM
     assert not list(tmp_path.glob("start-*/"))
     record_property("seen", str(raised.value).rpartition(": ")[2])
@@ -391,10 +404,10 @@ def test_a_lock_in_the_cache_is_no_link(
 def test_a_folder_where_a_stop_is_asked_for_holds_no_pipe_that_is_waited_for(
     tmp_path: Path,
 ) -> None:
-    os.mkfifo(tmp_path / stops.NAME)
-    assert not stops.stop_runs(tmp_path)
-    stops.request(tmp_path, stops.STOP_RUNS)
-    assert stops.stop_runs(tmp_path)
+    os.mkfifo(tmp_path / stop_requests.NAME)
+    assert not stop_requests.stop_runs(tmp_path)
+    stop_requests.request(tmp_path, stop_requests.STOP_RUNS)
+    assert stop_requests.stop_runs(tmp_path)
 
 
 def test_no_victim_of_two_writers_at_once(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import folder, held, holders, lock
-from harness.records.folder import RunFolder
+from harness.records import holder, holder_file, run_folder, run_lock
+from harness.records.run_folder import RunFolder
 from harness.train.__main__ import attempt
 from tests.commands import TABULAR, harness, rows, started, until
 from tests.faults.limited import RUN, quick
@@ -28,9 +28,9 @@ attack = functools.partial(
 SLEEPS = """
 import sys, time
 from pathlib import Path
-from harness.records import folder, keeping
-run = folder.RunFolder(Path(sys.argv[1]))
-with folder.hold(run), keeping.only_writer(run):
+from harness.records import run_folder, keeper
+run = run_folder.RunFolder(Path(sys.argv[1]))
+with run_folder.hold(run), keeper.only_writer(run):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -53,17 +53,17 @@ def test_a_deleted_lock_frees_no_folder(
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         deleted(tmp_path, names)
-        with pytest.raises(folder.StoppedError) as refused:
-            folder.take(run)
-        assert held.holder(run) is not None
+        with pytest.raises(run_folder.StoppedError) as refused:
+            run_folder.take(run)
+        assert holder.holder(run) is not None
     finally:
         other.kill()
         other.communicate()
     record_property("seen", str(refused.value))
     by = str(other.pid) if len(names) == 1 else "(one that no .holder names)"
     assert f"{tmp_path}: held by process {by}" in str(refused.value)
-    assert held.holder(run) is None, "free once it is dead"
-    os.close(folder.take(run))
+    assert holder.holder(run) is None, "free once it is dead"
+    os.close(run_folder.take(run))
 
 
 @attack("the lock of a run is deleted, then `train`, `resume` or the run's process starts in it")
@@ -80,14 +80,14 @@ def test_a_run_whose_lock_is_deleted_stays_the_only_writer(
         until(lambda: (run.path / names[-1]).exists(), "the holder to notice")
         resumed = harness("resume", "run", cwd=tmp_path)
         assert child.poll() is None
-        by = held.holder(run)
+        by = holder.holder(run)
     finally:
         child.kill()
         child.wait()
     record_property("seen", f"exit {second.returncode}: {second.stderr.strip()}")
     assert (second.returncode, resumed.returncode) == (75, 75)
     assert f"held by process {child.pid} on " in resumed.stderr
-    assert by == str(holders.read(run.path))
+    assert by == str(holder_file.read(run.path))
     assert status(run)["attempts"] == 1
     assert run.metrics.read_bytes().startswith(whole[: whole.index(b"\n") + 1])
     found = [json.loads(line)["step"] for line in run.metrics.read_text().splitlines()]
@@ -109,10 +109,10 @@ def test_a_copy_of_a_folder_that_is_held_is_free(tmp_path: Path, record_property
         assert other.stdout.readline() == "held\n"
         shutil.copytree(run.path, tmp_path / "copy")
         copy = RunFolder(tmp_path / "copy")
-        by = held.holder(copy)
-        os.close(folder.take(copy))
+        by = holder.holder(copy)
+        os.close(run_folder.take(copy))
         run.path.rename(tmp_path / "moved")
-        moved = held.holder(RunFolder(tmp_path / "moved"))
+        moved = holder.holder(RunFolder(tmp_path / "moved"))
     finally:
         other.kill()
         other.communicate()
@@ -132,7 +132,7 @@ def test_a_sweep_whose_lock_is_deleted_is_executed_once(
         (root,) = (tmp_path / "runs").iterdir()
         (root / ".lock").unlink()
         done = harness("resume", str(root), cwd=tmp_path)
-        until(lambda: (root / ".lock").exists() and lock.is_taken(root), "a lock again")
+        until(lambda: (root / ".lock").exists() and run_lock.is_taken(root), "a lock again")
         pid = sweep.pid
     record_property("seen", f"exit {done.returncode}: {done.stderr.strip()}")
     assert done.returncode == 75
@@ -151,26 +151,26 @@ def test_a_number_that_was_given_again_holds_nothing(
     node = os.uname().nodename
     for text in (f"{os.getppid()} on {node}\n", f"{os.getppid()} on {node}\nstarted 8d6f4c02 1\n"):
         run.holder.write_text(text)
-        assert held.holder(run) is None
-        os.close(folder.take(run))
+        assert holder.holder(run) is None
+        os.close(run_folder.take(run))
     record_property("seen", f"free, though {os.getppid()} is alive")
 
 
 def test_a_folder_held_by_an_older_version_is_held_and_named(tmp_path: Path) -> None:
-    taken = lock.acquire(tmp_path, 0)
+    taken = run_lock.acquire(tmp_path, 0)
     assert taken is not None
     (tmp_path / ".holder").write_text("4711 on elsewhere\n")
-    assert held.holder(RunFolder(tmp_path)) == "4711 on elsewhere"
-    with pytest.raises(folder.StoppedError, match="held by process 4711 on elsewhere"):
-        folder.take(RunFolder(tmp_path))
+    assert holder.holder(RunFolder(tmp_path)) == "4711 on elsewhere"
+    with pytest.raises(run_folder.StoppedError, match="held by process 4711 on elsewhere"):
+        run_folder.take(RunFolder(tmp_path))
     os.close(taken)
 
 
 def test_who_waits_for_a_lock_that_is_deleted_takes_the_file_of_that_name(tmp_path: Path) -> None:
-    first = lock.acquire(tmp_path, 0)
+    first = run_lock.acquire(tmp_path, 0)
     assert first is not None
     got: list[int | None] = []
-    waiting = threading.Thread(target=lambda: got.append(lock.acquire(tmp_path, 5.0)))
+    waiting = threading.Thread(target=lambda: got.append(run_lock.acquire(tmp_path, 5.0)))
     waiting.start()
     (tmp_path / ".lock").unlink()
     os.close(first)
@@ -185,13 +185,15 @@ def test_a_folder_taken_over_is_written_to_no_more(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     other = subprocess.Popen(["sleep", "60"])
     try:
-        with folder.hold(run):
+        with run_folder.hold(run):
             seen: list[int] = []
 
             def emit(event: object) -> None:
                 if isinstance(event, dict) and event.get("step") == 3 and not seen:
                     seen.append(3)
-                    by = holders.Holder(other.pid, os.uname().nodename, holders.started(other.pid))
+                    by = holder_file.Holder(
+                        other.pid, os.uname().nodename, holder_file.started(other.pid)
+                    )
                     run.holder.write_text(by.to_text())
 
             assert attempt(run, emit) == 75

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger, resume
-from harness.records import folder, whole
-from harness.records.folder import RunFolder
+from harness.execution import ledger, resume
+from harness.records import completeness, run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, harness, here, only_sweep
 from tests.faults.limited import quick
 from tests.train.made import few_held_out_users, go_on, make_run, status
@@ -49,7 +49,7 @@ def test_a_done_run_whose_rows_were_cut_is_said_to_be_damaged(
     done: RunFolder, tmp_path: Path, kind: str
 ) -> None:
     run = copied(done, tmp_path)
-    assert whole.damage(run, folder.read_status(run)) is None
+    assert completeness.damage(run, run_folder.read_status(run)) is None
     CUT[kind](run.metrics)
     last = "step 2" if kind.startswith("cut") else "none"
     reason = (

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import needs
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, DataError
+from harness.execution import preflight
 from harness.policy import fetch
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
 from harness.records.metrics import MetricsLog
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, command, here
 from tests.faults.limited import quick
 from tests.train.made import make_run
@@ -166,7 +166,7 @@ def hollow(tmp_path: Path) -> RunFolder:
         log.append(step, {"entropy": 1.0, "reward": 0.5})
     log.close()
     os.truncate(run.metrics, 3 * 2**30)
-    folder.write_status(run, replace(folder.read_status(run), status="stopped"))
+    run_folder.write_status(run, replace(run_folder.read_status(run), status="stopped"))
     return run
 
 
@@ -238,7 +238,7 @@ def test_no_temporary_folder(
     gone = str(tmp_path / "gone")
     monkeypatch.setattr("tempfile.tempdir", None)
     monkeypatch.setattr("tempfile._candidate_tempdir_list", lambda: [gone])
-    monkeypatch.setattr(needs, "missing", lambda modules: [])
+    monkeypatch.setattr(preflight, "missing", lambda modules: [])
     tiny = here("train", "policy=tiny", "--dir", "d", cwd=tmp_path, TMPDIR=gone)
     assert tiny.returncode == 74
     assert sentence(tiny) == (

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 
 from harness.errors import DivergedError
-from harness.law import fast_reading, reading, study_arms
 from harness.law.analysis import analyse
 from harness.law.analysis import members as members_of
+from harness.law.compare import study_arms
+from harness.law.io import fast_reading, reading
 from harness.records import row_checksum
 from harness.records.metrics import MetricsLog
-from harness.records.study import Stated, StudyRecord
-from harness.records.sweep import LedgerRow, Sweep
-from harness.report import pools
+from harness.records.study_file import Stated, StudyRecord
+from harness.records.sweep_file import LedgerRow, Sweep
+from harness.report.figures import group_series
 from tests.commands import harness, here
 from tests.law import ended, synthetic
 from tests.law.ended import STEPS, edit, numbers, rows, stands, without_onset
@@ -431,11 +432,11 @@ def test_medians_over_runs_leave_the_unfinished_out_and_say_so(tmp_path: Path) -
         ended.run(tmp_path / f"s{seed}", seed)
     stands(tmp_path / "s3", **ENDS["stopped"])
     found = analyse([tmp_path])
-    (panel,) = pools.panels(found, found.runs)
+    (panel,) = group_series.panels(found, found.runs)
     (pool,) = panel.pools
     assert pool.runs == (str(tmp_path / "s1"), str(tmp_path / "s2"))
     assert panel.law_finding.endswith(", 1 unfinished left out")
-    (panel,) = pools.panels(asked := analyse([tmp_path], with_unfinished=True), asked.runs)
+    (panel,) = group_series.panels(asked := analyse([tmp_path], with_unfinished=True), asked.runs)
     assert len(panel.pools[0].runs) == 3
 
 

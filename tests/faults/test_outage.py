@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from harness import progress
 from harness.errors import EndpointError
-from harness.records.folder import RunFolder
+from harness.execution import progress
+from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.outage import Outages
-from harness.train import served_users
+from harness.train.loop import served_users
 from tests.commands import until
 from tests.faults.test_replay import FEW_USERS
 from tests.simulator.endpoint import (

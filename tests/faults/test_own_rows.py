@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from harness.law.analysis import analyse
-from harness.records import config_file, folder, row_checksum
-from harness.records.folder import RunFolder
+from harness.records import config_file, row_checksum, run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import harness, here
 from tests.faults.limited import quick
 from tests.law import ended
@@ -195,7 +195,9 @@ def test_a_config_of_a_newer_version_is_read_and_not_resumed(
     values["trainer"]["invented_later"] = 7
     run.config.write_text(yaml.safe_dump(values))
     planned = config_file.hash_of(values)
-    folder.write_status(run, dataclasses.replace(folder.read_status(run), config_hash=planned))
+    run_folder.write_status(
+        run, dataclasses.replace(run_folder.read_status(run), config_hash=planned)
+    )
     assert told(run.path) == (0, "")
     assert here("status", str(run.path), cwd=run.path).returncode == 0
     (one,) = analyse([run.path]).runs

@@ -22,14 +22,14 @@ from typing import Any
 
 import pytest
 
-from harness.config import DifficultyConfig, LevelsConfig, RunConfig
+from harness.config.run import DifficultyConfig, LevelsConfig, RunConfig
+from harness.config.teaching import CurriculumConfig
 from harness.errors import StorageError
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.journal import Journal
 from harness.simulator.served.line import Line
 from harness.simulator.served.requests import Request
-from harness.teaching import CurriculumConfig
 from tests.simulator.contract import hold, key
 from tests.simulator.endpoint import (
     HANG,
@@ -49,7 +49,8 @@ from tests.train.made import make_run, tabular
 
 Record = Callable[[str, object], None]
 FEW_USERS = (
-    "import sys; from harness.train import evaluate, __main__ as child; evaluate.USERS = 8; "
+    "import sys; from harness.train import __main__ as child; "
+    "from harness.train.metrics import evaluate; evaluate.USERS = 8; "
     "sys.exit(child.main())"
 )
 MOST_ATTEMPTS = 30

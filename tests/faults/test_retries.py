@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger, stops, trying
-from harness.records import sweep
-from harness.records.folder import RunFolder
-from harness.records.sweep import LedgerRow, Sweep
+from harness.execution import ledger, retry, stop_requests
+from harness.records import sweep_file
+from harness.records.run_folder import RunFolder
+from harness.records.sweep_file import LedgerRow, Sweep
 from tests.commands import until
 from tests.faults.limited import quick
 from tests.train.made import make_run, status
@@ -31,7 +31,7 @@ def without_its_events_file(root: Path) -> RunFolder:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "WAIT_S", 0.1)
+    monkeypatch.setattr(retry, "WAIT_S", 0.1)
 
 
 @contextlib.contextmanager
@@ -50,10 +50,10 @@ def once_failed(run: RunFolder, act: Callable[[], object]) -> Iterator[None]:
 
 @pytest.mark.slow
 def test_what_passes_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trying, "WAIT_S", 1.0)
+    monkeypatch.setattr(retry, "WAIT_S", 1.0)
     run = without_its_events_file(tmp_path)
     with once_failed(run, run.events.rmdir):
-        outcome = trying.execute(run.path, retries=3)
+        outcome = retry.execute(run.path, retries=3)
     assert (outcome.status, outcome.exit_code) == ("done", 0)
     assert status(run)["attempts"] > 1
 
@@ -61,9 +61,9 @@ def test_what_passes_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.slow
 def test_what_stays_is_a_row_that_counts_the_attempts(tmp_path: Path) -> None:
     run = without_its_events_file(tmp_path)
-    assert trying.execute(run.path, retries=2).exit_code == 74
+    assert retry.execute(run.path, retries=2).exit_code == 74
     row = LedgerRow("run", str(run.path), ())
-    sweep.write(tmp_path, Sweep(str(tmp_path), {}, [row]))
+    sweep_file.write(tmp_path, Sweep(str(tmp_path), {}, [row]))
     (found,) = ledger.read(tmp_path).runs
     assert (found.status, found.exit_code) == ("failed", 74)
     assert found.reason == f"{run.events}: Is a directory (attempt 3)"
@@ -84,15 +84,15 @@ def test_what_would_fail_again_is_tried_once(
 ) -> None:
     run = planned(tmp_path)
     poison(run)
-    assert trying.execute(run.path, retries=5).exit_code == code
+    assert retry.execute(run.path, retries=5).exit_code == code
     assert status(run)["attempts"] <= 1
 
 
 def test_a_sweep_that_stops_waits_for_no_retry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(trying, "WAIT_S", 1e6)
+    monkeypatch.setattr(retry, "WAIT_S", 1e6)
     run = without_its_events_file(tmp_path)
-    with once_failed(run, lambda: stops.request(tmp_path, stops.NO_NEW_RUNS)):
-        assert trying.execute(run.path, retries=1).exit_code == 74
+    with once_failed(run, lambda: stop_requests.request(tmp_path, stop_requests.NO_NEW_RUNS)):
+        assert retry.execute(run.path, retries=1).exit_code == 74
     assert status(run)["attempts"] == 1

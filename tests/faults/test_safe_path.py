@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from harness.cli import app
+from harness.cli.app import app
 from tests.commands import TABULAR
 from tests.law import synthetic
 from tests.simulator import test_served_rlver

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, command, ledger, rows, until
 from tests.faults.limited import RUN, acknowledged, quick
 from tests.train.made import finish, make_run, status

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import folder, held
-from harness.records.folder import RunFolder
+from harness.records import holder, run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, command, harness, rows, started, until
 from tests.faults.limited import RUN, modes, quick
 from tests.train.made import make_run, status
@@ -41,7 +41,7 @@ def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_pat
     codes = [child.returncode for child in four]
     assert sorted(codes) == [-signal.SIGKILL, 75, 75, 75]
     assert sum("d: held by " in text for text in said) == 3
-    config = folder.read_config(RunFolder(tmp_path / "d"))
+    config = run_folder.read_config(RunFolder(tmp_path / "d"))
     assert config.seed == four.index(winner), "the config is the winner's"
 
 
@@ -114,7 +114,7 @@ def test_a_stop_in_the_first_seconds_leaves_a_run_to_resume(
     assert "Traceback" not in err
     run = RunFolder(tmp_path / "d")
     assert (status(run)["status"], status(run)["exit_code"]) == ("stopped", 75)
-    assert held.holder(run) is None
+    assert holder.holder(run) is None
 
 
 def _blocks_stops(pid: int) -> bool:
@@ -191,12 +191,12 @@ def test_a_run_asked_for_twice_goes_on_once(whole: bytes, tmp_path: Path) -> Non
         child.kill()
         child.wait()
     began = time.monotonic()
-    folder.hold(run).__enter__()
+    run_folder.hold(run).__enter__()
     assert time.monotonic() - began < 0.2, "the lock of the dead is free at once"
 
 
 def test_a_start_that_died_while_it_took_the_lock_is_in_nobodys_way(tmp_path: Path) -> None:
     (tmp_path / "..holder.17.tmp").write_text("17 on")
     (tmp_path / ".lock").write_text("")
-    folder.create(RunFolder(tmp_path), quick())
+    run_folder.create(RunFolder(tmp_path), quick())
     assert sorted(p.name for p in tmp_path.iterdir()) == [".lock", "config.yaml", "run.json"]

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from harness.config import AlgorithmConfig, RunConfig, TrainerConfig
+from harness.config.run import AlgorithmConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
-from harness.records.folder import RunFolder
-from harness.train import start_cache, warm_start
+from harness.records.run_folder import RunFolder
+from harness.train.warm_start import start_cache, start_model
 from tests.commands import here
 from tests.faults.limited import UNDER
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
@@ -47,14 +47,14 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A cache of start models with that of QUICK."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield warm_start.ensure(QUICK).parent
+        yield start_model.ensure(QUICK).parent
 
 
 def own_copy(cache: Path, path: Path, patch: pytest.MonkeyPatch) -> Path:
     """The entry of QUICK in a cache of the test's own."""
     shutil.copytree(cache, path / "cache")
     patch.setenv("HARNESS_CACHE", str(path / "cache"))
-    return warm_start.entry(QUICK)
+    return start_model.entry(QUICK)
 
 
 def hollow(entry: Path) -> None:
@@ -149,7 +149,13 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
 def test_a_disk_that_is_full_while_the_start_model_is_built_is_74(
     tmp_path: Path, record_property: Seen
 ) -> None:
-    build = [sys.executable, "-P", "-m", "harness.train.warm_start", json.dumps(asdict(QUICK))]
+    build = [
+        sys.executable,
+        "-P",
+        "-m",
+        "harness.train.warm_start.start_model",
+        json.dumps(asdict(QUICK)),
+    ]
     limit = UNDER.format("r.RLIMIT_FSIZE", 20_000, 20_000)
     whole = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "HARNESS_CACHE": str(tmp_path / "c")}
     words = [sys.executable, "-c", limit, *build]
@@ -176,7 +182,7 @@ def test_rot_in_the_cache_is_said_set_aside_and_built_again(
     entry = own_copy(cache, tmp_path, monkeypatch)
     weights = (entry / "model.safetensors").read_bytes()
     flip_a_bit(entry / "model.safetensors")
-    assert warm_start.ensure(QUICK) == entry
+    assert start_model.ensure(QUICK) == entry
     first = capsys.readouterr().err.splitlines()[0]
     record_property("seen", first)
     (aside,) = entry.parent.glob(".*.aside")
@@ -185,7 +191,7 @@ def test_rot_in_the_cache_is_said_set_aside_and_built_again(
         f"manifest; it is built again, and what was there is now {aside.name}"
     )
     assert (entry / "model.safetensors").read_bytes() == weights
-    assert warm_start.ensure(QUICK) == entry
+    assert start_model.ensure(QUICK) == entry
     assert capsys.readouterr().err == ""
 
 

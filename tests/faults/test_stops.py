@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness import ledger, trying
 from harness.errors import StorageError
-from harness.records import checkpoints, sweep
-from harness.records.sweep import LedgerRow, Sweep
+from harness.execution import ledger, retry
+from harness.records import checkpoints, sweep_file
+from harness.records.sweep_file import LedgerRow, Sweep
 from tests.commands import alive, until
 from tests.faults.limited import quick
 from tests.train.made import brief, finish, go_on, make_run, start, status, wait_for
@@ -40,8 +40,8 @@ def test_sigusr2_stops_a_run_resumably_too(tmp_path: Path) -> None:
 
 def test_a_run_past_its_deadline_is_a_row_of_its_sweep(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", brief(conversations=65_536, deadline_s=0.3))
-    assert trying.execute(run.path, retries=5).exit_code == 75
-    sweep.write(tmp_path, Sweep(str(tmp_path), {}, [LedgerRow("run", str(run.path), ())]))
+    assert retry.execute(run.path, retries=5).exit_code == 75
+    sweep_file.write(tmp_path, Sweep(str(tmp_path), {}, [LedgerRow("run", str(run.path), ())]))
     (row,) = ledger.read(tmp_path).runs
     assert (row.status, row.exit_code) == ("stopped", 75)
     assert row.reason == "ended within step 1, after 0.3 s in it (trainer.deadline_s)"
@@ -53,8 +53,8 @@ def test_a_gpu_that_is_missing_is_not_tried_again(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     run, began = make_run(tmp_path / "run", quick(gpus=1)), time.monotonic()
-    assert trying.execute(run.path, retries=1).exit_code == 71
-    assert time.monotonic() - began < trying.WAIT_S, "it waits before it tries again"
+    assert retry.execute(run.path, retries=1).exit_code == 71
+    assert time.monotonic() - began < retry.WAIT_S, "it waits before it tries again"
 
 
 @pytest.mark.slow
@@ -94,7 +94,7 @@ def test_no_checkpoint_is_saved_of_a_step_that_diverged(tmp_path: Path) -> None:
     table = np.load(path / "table.npy")
     shutil.rmtree(path)
     checkpoints.publish(run.checkpoints, 3, lambda at: np.save(at / "table.npy", table * np.nan))
-    outcome = trying.execute(run.path, retries=5)
+    outcome = retry.execute(run.path, retries=5)
     assert outcome.exit_code == 70
     assert "step 4: logits must be finite after an update" in str(outcome.reason)
     assert sorted(path.name for path in run.checkpoints.iterdir()) == ["step-00002", "step-00003"]
@@ -105,8 +105,8 @@ SWEEP = """
 import sys
 import time
 from pathlib import Path
-from harness import start_model
-from harness.config import RunConfig
+from harness.execution import start_model
+from harness.config.run import RunConfig
 start_model.prepare([RunConfig()], Path(sys.argv[1]))
 """
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, alive, command, ledger, only_sweep, rows, started, until
 
 ONE_AT_ONCE = ("hydra.launcher.n_jobs=1", "trainer.steps=9")
@@ -75,5 +75,5 @@ def test_a_preempted_sweep_stops_its_runs_resumably(tmp_path: Path) -> None:
         sweep.communicate(timeout=60)
     assert sweep.returncode == 75
     assert {row["status"] for row in ledger(only_sweep(tmp_path))} <= {"stopped", "planned"}
-    assert folder.read_status(RunFolder(run)).exit_code == 75
+    assert run_folder.read_status(RunFolder(run)).exit_code == 75
     assert not alive(f"{root}/")

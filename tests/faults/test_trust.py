@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger
-from harness.launch import plan
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.compose.planner import plan
+from harness.execution import ledger
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from tests.commands import TABULAR, harness, here, only_sweep
 from tests.simulator.endpoint import Endpoint, serving
 
@@ -198,7 +198,7 @@ def test_a_process_that_was_given_nothing(
     command = [sys.executable, "-P", "-m", "harness.train", str(run)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     refused(done, endpoint, record_property)
-    assert folder.read_status(RunFolder(run)).exit_code == 2
+    assert run_folder.read_status(RunFolder(run)).exit_code == 2
 
 
 @pytest.mark.attack("the address is typed, the key's variable comes from a file", OUGHT)

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.records import folder as folders
-from harness.records import row_checksum
-from harness.records.folder import RunFolder
+from harness.records import row_checksum, run_folder
+from harness.records.run_folder import RunFolder
 from tests.law import synthetic
 
 STEPS = 60
@@ -47,8 +46,8 @@ def run(
 
 def stands(folder: Path, **standing: Any) -> None:
     """Write these over what run.json says."""
-    status = folders.read_status(RunFolder(folder))
-    folders.write_status(RunFolder(folder), replace(status, **standing))
+    status = run_folder.read_status(RunFolder(folder))
+    run_folder.write_status(RunFolder(folder), replace(status, **standing))
 
 
 def edit(folder: Path, change: Callable[[list[bytes]], Sequence[bytes]]) -> None:

@@ -19,10 +19,9 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import signal
 
-from harness.config import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
-from harness.records import config_file
-from harness.records import folder as folders
-from harness.records.folder import RunFolder, RunStatus
+from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
+from harness.records import config_file, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
 
 Floats = NDArray[np.float64]
 
@@ -237,7 +236,7 @@ def write_run(
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     card = measurement or {"entropy_over": "own tokens"}
     record = RunStatus(status=status, config_hash=config_file.config_hash(config), measurement=card)
-    folders.write_status(RunFolder(folder), record)
+    run_folder.write_status(RunFolder(folder), record)
     return folder
 
 
@@ -247,5 +246,5 @@ def planned_with(folder: Path, part: str, **values: Any) -> None:
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     config[part].update(values)
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
-    planned = replace(folders.read_status(run), config_hash=config_file.hash_of(config))
-    folders.write_status(run, planned)
+    planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
+    run_folder.write_status(run, planned)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law import random_effects
 from harness.law.analysis import analyse
-from harness.law.claims import p_differs
-from harness.law.margins import DEFAULT
-from harness.report import table_contrasts
+from harness.law.compare import random_effects
+from harness.law.compare.claims import p_differs
+from harness.law.compare.margins import DEFAULT
+from harness.report.tables import contrasts
 from harness.report.write import write_results
 from tests.law import synthetic
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
@@ -99,7 +99,7 @@ def test_on_each_levels_own_reward_ceilings_are_on_different_scales(tmp_path: Pa
     found = analyse([tmp_path])
     for quantity in ("ceiling", "gain"):
         assert contrast(found, quantity)["decision"] == "not_comparable"
-    said = table_contrasts.decision(contrast(found, "ceiling"))
+    said = contrasts.decision(contrast(found, "ceiling"))
     assert said.startswith("not comparable: different scales: each on its own users' reward")
 
 
@@ -111,7 +111,7 @@ def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
         assert (one["decision"], one["difference"], one["p_holm"]) == ("undecided", None, None)
         assert one["why"] == "a seed is the replicate, steps are not, and difficulty=hard has one"
         assert one["seeds_needed"] >= 3
-    assert "needs at least" in table_contrasts.decision(contrast(found, "a"))
+    assert "needs at least" in contrasts.decision(contrast(found, "a"))
 
 
 def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path
     ceiling = contrast(found, "ceiling")
     asked = (found.runs[0].config or {})["trainer"]["conversations"]
     assert ceiling["unlike_failures"] == pytest.approx([4 / asked, 0.0])
-    assert "of conversations failed against 0.0%" in table_contrasts.decision(ceiling)
+    assert "of conversations failed against 0.0%" in contrasts.decision(ceiling)
 
 
 def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with(
@@ -141,7 +141,7 @@ def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with
     )
     marked = [c["remedy_inactive"] for group in found.groups for c in group.contrasts]
     assert sorted(set(marked)) == [0, 3]
-    said = [table_contrasts.decision(c) for g in found.groups for c in g.contrasts]
+    said = [contrasts.decision(c) for g in found.groups for c in g.contrasts]
     assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 2 * 5
 
 
@@ -178,7 +178,7 @@ def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Pa
     found = analyse([tmp_path])
     pairs = {(str(g.key), str(c["with"])) for g in found.groups for c in g.contrasts}
     assert len(pairs) == 3
-    notes = " ".join(table_contrasts.notes(found))
+    notes = " ".join(contrasts.notes(found))
     assert "2 pairs of groups differ in several axes and are not compared" in notes
 
 

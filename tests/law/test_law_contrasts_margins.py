@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from harness.fitting import Wanted, fit
-from harness.law.margins import DEFAULT, parse
+from harness.law.compare.margins import DEFAULT, parse
 from tests.law import synthetic
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law import advice, quantities, random_effects
 from harness.law.analysis import analyse
-from harness.law.clean import Points
-from harness.law.null_control import gain_beyond
+from harness.law.compare import quantities, random_effects
+from harness.law.estimate.null_control import gain_beyond
+from harness.law.io.clean import Points
 from harness.law.results import Analysis
-from harness.report import table_contrasts
+from harness.law.verdict import advice
+from harness.report.tables import contrasts
 from tests.law import synthetic
 from tests.law.synthetic import LOW
 
@@ -80,7 +81,7 @@ def test_a_difference_that_only_the_null_controls_hide_is_given_net_of_them(tmp_
     assert gain["on"] == COMMON
     net = gain["net_of_null"]
     assert 0.1 < net["low"] < SEEN * 0.2 < net["high"]
-    assert "; net of the null 0." in table_contrasts.decision(gain)
+    assert "; net of the null 0." in contrasts.decision(gain)
     assert of_levels(found, "ceiling")["net_of_null"] is None
 
 
@@ -116,7 +117,7 @@ def test_without_a_null_control_of_its_seed_for_every_run_nothing_is_net(tmp_pat
     gain = of_levels(analyse([tmp_path]))
     assert gain["net_of_null"] is None
     assert gain["difference"] is not None
-    assert "net of the null" not in table_contrasts.decision(gain)
+    assert "net of the null" not in contrasts.decision(gain)
 
 
 @pytest.mark.parametrize("null_name", ["a", "z"])
@@ -135,7 +136,7 @@ def test_a_run_is_held_against_its_null_control_whichever_comes_first(
     assert [d for _, d in against] == pytest.approx([SEEN * 0.3, SEEN * 0.2], abs=0.05)
     nulls = [g for g in found.groups if g.key["algorithm.null_control"]]
     assert [list(g.contrasts) for g in nulls] == [[], []]
-    notes = " ".join(table_contrasts.notes(found))
+    notes = " ".join(contrasts.notes(found))
     assert "1 pair of null controls left out: what they do is no treatment" in notes
     assert "2 pairs of groups differ in several axes" in notes
 

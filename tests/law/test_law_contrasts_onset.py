@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.law.analysis import analyse
-from harness.report import table_contrasts
+from harness.report.tables import contrasts
 from tests.law import synthetic
 from tests.law.compared import N, contrast, levels, rows
 from tests.law.synthetic import LOW, Log
@@ -70,5 +70,5 @@ def test_a_collapse_only_on_the_states_visited_is_perhaps_of_contexts(
     assert onset["decision"] == "differs"
     assert (onset["why"] is None) == collapses_on_probe
     if not collapses_on_probe:
-        said = table_contrasts.decision(onset)
+        said = contrasts.decision(onset)
         assert said == "differs: perhaps contexts: not found on entropy/probe"

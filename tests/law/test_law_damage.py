@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.fitting import Wanted, fit
-from harness.law import fast_reading, reading
+from harness.cli.fit import Wanted, fit
 from harness.law.analysis import analyse
+from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
 from tests.law import synthetic
 

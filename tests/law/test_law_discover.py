@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.law.discover import Discovery, discover
+from harness.law.io.discover import Discovery, discover
 from tests.law import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from benchmarks import cells
-from harness.law import binning, estimate, gates, interval
-from harness.law.clean import Points
-from harness.law.gates import Fitted
+from harness.law.estimate import binning, estimate, identifiability, interval
+from harness.law.estimate.identifiability import Fitted
+from harness.law.io.clean import Points
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, NONE, TRUE_A, TRUE_B, TRUE_CEILING, Log, Noise
 
 
 def fit(log: Log) -> Fitted:
-    return gates.fit(Points(log.steps, log.entropy, log.reward))
+    return identifiability.fit(Points(log.steps, log.entropy, log.reward))
 
 
 def test_without_noise_the_law_comes_back() -> None:
     steps = np.arange(1.0, 201)
     entropy = np.exp(-steps / 60)
-    fitted = gates.fit(Points(steps, entropy, synthetic.law(entropy)))
+    fitted = identifiability.fit(Points(steps, entropy, synthetic.law(entropy)))
     assert fitted.line is not None
     assert fitted.line.a == pytest.approx(TRUE_A, rel=1e-9)
     assert fitted.line.b == pytest.approx(TRUE_B, rel=1e-9)
@@ -95,17 +95,17 @@ def test_narrow_and_short_runs_are_not_identified() -> None:
     short = fit(synthetic.lawful(1, 12, LOW))
     constant = fit(synthetic.constant(1, 200, LOW))
     assert narrow.spread is not None
-    assert not gates.identified(narrow)["a"]
-    assert gates.identified(short) == {"a": False, "ceiling": False}
-    assert gates.identified(constant) == {"a": False, "ceiling": False}
+    assert not identifiability.identified(narrow)["a"]
+    assert identifiability.identified(short) == {"a": False, "ceiling": False}
+    assert identifiability.identified(constant) == {"a": False, "ceiling": False}
     assert constant.line is None
     wide = fit(synthetic.lawful(1, 1000, LOW))
-    assert gates.identified(wide) == {"a": True, "ceiling": True}
+    assert identifiability.identified(wide) == {"a": True, "ceiling": True}
 
 
 def test_a_low_entropy_run_knows_its_ceiling_and_not_its_a() -> None:
     low = fit(synthetic.lawful(2, 300, LOW, synthetic.exponential(0.1, start=0.1)))
-    assert gates.identified(low) == {"a": False, "ceiling": True}
+    assert identifiability.identified(low) == {"a": False, "ceiling": True}
 
 
 def test_a_first_stage_that_is_strong_beyond_doubt_needs_no_closer_look(
@@ -189,7 +189,7 @@ def test_an_affine_change_of_reward_changes_a_and_b_alike(
 def test_any_short_or_lumpy_run_has_an_answer(n: int, seed: int, digits: int) -> None:
     rng = np.random.default_rng(seed)
     entropy, reward = np.round(rng.uniform(0, 20, (2, n)), digits)
-    fitted = gates.fit(Points(np.arange(1.0, n + 1), entropy, reward))
+    fitted = identifiability.fit(Points(np.arange(1.0, n + 1), entropy, reward))
     if fitted.spread is not None:
         numbers = [fitted.spread.cov_ab, fitted.spread.n_eff]
         for i in (fitted.spread.a, fitted.spread.b, fitted.spread.ceiling):
@@ -200,7 +200,7 @@ def test_any_short_or_lumpy_run_has_an_answer(n: int, seed: int, digits: int) ->
 
 def test_a_constant_reward_without_noise_gives_no_slope() -> None:
     steps = np.arange(1.0, 101)
-    fitted = gates.fit(Points(steps, np.exp(-steps / 50), np.full(100, 0.5)))
+    fitted = identifiability.fit(Points(steps, np.exp(-steps / 50), np.full(100, 0.5)))
     assert fitted.line is not None
     assert fitted.line.a == pytest.approx(0, abs=1e-12)
     assert fitted.ols is not None
@@ -209,13 +209,13 @@ def test_a_constant_reward_without_noise_gives_no_slope() -> None:
 
 def test_least_squares_of_three_points_on_a_line_in_exp_h() -> None:
     entropy = np.log([1.0, 2.0, 3.0])
-    fitted = gates.fit(Points(np.arange(1.0, 4), entropy, np.array([0.9, 0.7, 0.5])))
+    fitted = identifiability.fit(Points(np.arange(1.0, 4), entropy, np.array([0.9, 0.7, 0.5])))
     assert fitted.ols is not None
     assert (fitted.ols.a, fitted.ols.b, fitted.ols.r2) == pytest.approx((0.2, 1.1, 1.0))
 
 
 def test_no_noise_means_every_point_counts() -> None:
     log = synthetic.lawful(1, 200, NONE)
-    exact = gates.fit(Points(log.steps, log.entropy, synthetic.law(log.entropy)))
+    exact = identifiability.fit(Points(log.steps, log.entropy, synthetic.law(log.entropy)))
     assert exact.spread is not None
     assert exact.spread.n_eff == 200

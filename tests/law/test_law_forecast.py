@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.cells import points_of
+from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from harness.fitting import Wanted, fit
-from harness.law import extrapolation
 from harness.law.analysis import analyse
-from harness.law.clean import Cleaned
-from harness.law.forecast import forecast
+from harness.law.estimate import extrapolation
+from harness.law.estimate.forecast import forecast
+from harness.law.io.clean import Cleaned
 from tests.law import synthetic
 from tests.law.synthetic import LOW, NONE, Log
 

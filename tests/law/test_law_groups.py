@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.groups import pooled
+from harness.law.compare.groups import pooled
 from tests.law import synthetic
 from tests.law.synthetic import LOW, lawful_rows
 

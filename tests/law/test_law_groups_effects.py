@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 from scipy import stats
 
-from harness.law import claims, quantities, random_effects
-from harness.law.random_effects import Estimate, Sample
+from harness.law.compare import claims, quantities, random_effects
+from harness.law.compare.random_effects import Estimate, Sample
 from harness.law.results import Interval
 
 TRIALS = 400

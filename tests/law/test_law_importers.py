@@ -13,9 +13,9 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
-from harness.law import reading
 from harness.law.analysis import analyse
-from harness.law.importers import aliases
+from harness.law.io import reading
+from harness.law.io.importers import aliases
 from harness.law.results import RunResult
 from tests.law import synthetic
 

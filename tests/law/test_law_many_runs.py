@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import workers
 from harness.law import many_runs
 from harness.law.analysis import analyse
+from harness.utils import process_pool
 from tests.law import synthetic
 
 RUNS = many_runs.FEWEST_RUNS + 7
@@ -22,7 +22,7 @@ def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: 
         synthetic.write_rows(tmp_path / f"{number:03d}", rows)
     (tmp_path / "050" / "metrics.jsonl").write_bytes(b"\x80\n")
     alone = analyse([tmp_path])
-    with workers.others(2) as pool:
+    with process_pool.others(2) as pool:
         shared = analyse([tmp_path], pool=pool)
     assert json.dumps(shared.to_json()) == json.dumps(alone.to_json())
     assert list(shared.series) == list(alone.series)

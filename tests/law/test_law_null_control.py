@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
-from harness.law.null_control import fall
+from harness.law.estimate.null_control import fall
 from harness.law.results import Analysis, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import Log, Noise

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import signal, stats
 
-from harness.law import binning, numbers
+from harness.law.estimate import binning, numbers
 from harness.law.results import Floats
 
 FINITE = st.floats(-1e6, 1e6)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.law import landmarks, onset, segments
-from harness.law.clean import Points
+from harness.law.estimate import landmarks, onset, segments
+from harness.law.io.clean import Points
 from harness.law.results import Onset
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.law import fast_reading, reading
 from harness.law.analysis import analyse
+from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
 from tests.law import synthetic
 

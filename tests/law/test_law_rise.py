@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import cells
 from harness.law.analysis import analyse
-from harness.report import explain
+from harness.report.text import explain
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Noise
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.cells import points_of
-from harness.law import rival_forms, rivals
-from harness.law.clean import LARGEST, Points
+from harness.law.estimate import rival_forms, rivals
+from harness.law.io.clean import LARGEST, Points
 from harness.law.results import Floats
 from tests.law import synthetic
 from tests.law.synthetic import LOW, NONE, Noise

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law import at_onset, gates, landmarks, onset, regime
 from harness.law.analysis import analyse
-from harness.law.at_onset import Ceiling
-from harness.law.beside import Trace
-from harness.law.clean import Points
+from harness.law.estimate import at_onset, identifiability, landmarks, onset, regime
+from harness.law.estimate.at_onset import Ceiling
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import Points
 from harness.law.results import RunResult
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
@@ -117,9 +117,9 @@ def reward_left(log: Log) -> dict[str, Any]:
     assert course is not None
     found = onset.find(course, points)
     assert found is not None
-    law = gates.fit(points.where(points.steps < found.step))
+    law = identifiability.fit(points.where(points.steps < found.step))
     assert law.spread is not None
-    ceiling = Ceiling(law.spread.ceiling, gates.identified(law)["ceiling"])
+    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
     about = at_onset.at_onset(found, points, ceiling, {})
     assert about is not None
     left: dict[str, Any] = about["reward_left"]

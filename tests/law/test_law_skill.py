@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import cells
-from harness.law import skill
-from harness.law.clean import Points
+from harness.law.estimate import skill
+from harness.law.io.clean import Points
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 

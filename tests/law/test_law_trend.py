@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.law import estimate, regime, trend
-from harness.law.clean import Points
+from harness.law.estimate import estimate, regime, trend
+from harness.law.io.clean import Points
 from harness.law.results import Floats
 from tests.law import synthetic
 

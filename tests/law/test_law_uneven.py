@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from benchmarks import cells, uneven
-from harness.law import binning, breaks, landmarks, onset
-from harness.law.clean import Points
+from harness.law.estimate import binning, breaks, landmarks, onset
+from harness.law.io.clean import Points
 from tests.law import synthetic
 from tests.law.synthetic import LOW, Noise
 

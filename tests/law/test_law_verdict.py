@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from benchmarks import cells
-from harness.law import advice, regime, verdict
 from harness.law.analysis import analyse
+from harness.law.estimate import regime
 from harness.law.results import Interval, Onset, RunResult
+from harness.law.verdict import advice, verdict
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 
@@ -124,7 +125,7 @@ def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> N
 def test_a_remedy_is_a_reason_of_its_own() -> None:
     log = synthetic.lawful(1, 300, LOW)
     points = cells.points_of(log)
-    judged = verdict.judge(cells.gates.fit(points), None, None, intervened=True)
+    judged = verdict.judge(cells.identifiability.fit(points), None, None, intervened=True)
     assert judged.reasons[-1] == "intervened"
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy import fetch
 

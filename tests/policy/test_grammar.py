@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config import STRATEGIES, DifficultyConfig, SimulatorConfig
+from harness.config.run import STRATEGIES, DifficultyConfig, SimulatorConfig
 from harness.policy.grammar import covers, random_reply, slots, speak
 from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply
-from harness.simulator.reading import read
-from harness.simulator.recognise import recognise
+from harness.simulator.scripted.reading import read
+from harness.simulator.scripted.recognise import recognise
 
 OPENING = "It is about my exam. I failed the exam twice. I feel so ashamed."
 

@@ -10,9 +10,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from harness import needs
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
+from harness.execution import preflight
 from harness.policy import huggingface, trial
 
 SMALL = PolicyConfig(
@@ -84,7 +84,7 @@ def test_code_in_a_folder_is_neither_run_nor_asked_about(folder: Path, tmp_path:
 
 @pytest.mark.slow
 def test_a_model_is_tried_in_another_process_before_anything_is_created(folder: Path) -> None:
-    needs.check([RunConfig(policy=of(folder))])
+    preflight.check([RunConfig(policy=of(folder))])
     huggingface.made_up_tokenizer(900).save_pretrained(folder)
     with pytest.raises(ConfigError, match="as the model has entries, 800, got 900"):
-        needs.check([RunConfig(policy=replace(of(folder), temperature=0.9))])
+        preflight.check([RunConfig(policy=replace(of(folder), temperature=0.9))])

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config import STRATEGIES
+from harness.config.run import STRATEGIES
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.policy.tabular import (
     FEATURES,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of

@@ -8,10 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.errors import DataError, StorageError
-from harness.records import atomic, conversations, sweep
+from harness.records import atomic, conversations, sweep_file
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
-from harness.records.sweep import LedgerRow, Sweep
+from harness.records.sweep_file import LedgerRow, Sweep
 
 
 def test_a_write_replaces_the_whole_file_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
@@ -66,8 +66,8 @@ def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
         LedgerRow("1-hard", None, ["difficulty=hard", "seed=1"]),
     )
     written = Sweep(str(tmp_path), {"difficulty": ["easy", "hard"], "seed": [1]}, rows)
-    sweep.write(tmp_path, written)
-    found = sweep.read(tmp_path)
+    sweep_file.write(tmp_path, written)
+    found = sweep_file.read(tmp_path)
     assert (found.dir, found.axes, found.runs) == (written.dir, written.axes, written.runs)
     saved = json.loads((tmp_path / "sweep.json").read_text())
     assert list(saved)[:4] == ["schema", "dir", "axes", "runs"]
@@ -77,7 +77,7 @@ def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
 def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "sweep.json").write_text(text)
     with pytest.raises(DataError, match=r"sweep.json: cannot be read"):
-        sweep.read(tmp_path)
+        sweep_file.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> N
 def test_a_changed_row_of_a_ledger_is_named(
     tmp_path: Path, change: dict[str, object], sentence: str
 ) -> None:
-    sweep.write(tmp_path, Sweep(None, {}, [LedgerRow("0-easy", None, ["seed=1"])]))
+    sweep_file.write(tmp_path, Sweep(None, {}, [LedgerRow("0-easy", None, ["seed=1"])]))
     saved = json.loads((tmp_path / "sweep.json").read_text())
     saved["runs"][0] |= change
     (tmp_path / "sweep.json").write_text(json.dumps(saved))
     with pytest.raises(DataError, match=rf"sweep.json: cannot be read: {sentence}"):
-        sweep.read(tmp_path)
+        sweep_file.read(tmp_path)
 
 
 def test_turns_are_readable_as_parquet(tmp_path: Path) -> None:

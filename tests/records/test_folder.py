@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import config_file, folder, held, lock, planned
+from harness.records import config_file, holder, planned, run_folder, run_lock
 from harness.records.config_file import config_hash, to_dict
-from harness.records.folder import RunFolder, RunStatus
+from harness.records.run_folder import RunFolder, RunStatus
 from tests.records.bombs import alias_bomb
 
 
@@ -26,10 +26,10 @@ def test_a_created_folder_is_a_planned_run_with_its_config(tmp_path: Path) -> No
     run = RunFolder(tmp_path / "a" / "run")
     config = RunConfig(seed=7)
     assert not run.is_run()
-    folder.create(run, config)
+    run_folder.create(run, config)
     assert run.is_run()
-    assert folder.read_config(run) == config
-    status = folder.read_status(run)
+    assert run_folder.read_config(run) == config
+    status = run_folder.read_status(run)
     assert (status.status, status.last_step, status.attempts) == ("planned", 0, 0)
     assert status.config_hash == config_hash(config)
     assert "numpy" in status.versions
@@ -37,7 +37,7 @@ def test_a_created_folder_is_a_planned_run_with_its_config(tmp_path: Path) -> No
 
 def test_run_json_begins_with_its_schema_and_has_every_key(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    folder.create(run, RunConfig())
+    run_folder.create(run, RunConfig())
     assert list(json.loads(run.status.read_text())) == [
         "schema", "status", "reason", "exit_code", "last_step", "attempts", "config_hash",
         "seed", "measurement", "versions", "git", "start_model", "rows",
@@ -45,29 +45,29 @@ def test_run_json_begins_with_its_schema_and_has_every_key(tmp_path: Path) -> No
 
 
 def test_a_folder_that_holds_a_run_is_refused(tmp_path: Path) -> None:
-    folder.create(RunFolder(tmp_path), RunConfig())
+    run_folder.create(RunFolder(tmp_path), RunConfig())
     with pytest.raises(ConfigError, match="already holds a run; continue it with `harness resume`"):
-        folder.create(RunFolder(tmp_path), RunConfig())
+        run_folder.create(RunFolder(tmp_path), RunConfig())
 
 
 def test_somebodys_files_are_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(ConfigError, match=r"needs an empty folder, found 'thesis.tex'"):
-        folder.create(RunFolder(tmp_path), RunConfig())
+        run_folder.create(RunFolder(tmp_path), RunConfig())
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_what_a_dead_start_left_is_taken_over(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("seed: 3")
     (tmp_path / "train.log").write_text("")
-    folder.create(RunFolder(tmp_path), RunConfig(seed=4))
-    assert folder.read_config(RunFolder(tmp_path)).seed == 4
+    run_folder.create(RunFolder(tmp_path), RunConfig(seed=4))
+    assert run_folder.read_config(RunFolder(tmp_path)).seed == 4
 
 
 def test_a_file_in_the_way_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match="file/run: Not a directory"):
-        folder.create(RunFolder(tmp_path / "file" / "run"), RunConfig())
+        run_folder.create(RunFolder(tmp_path / "file" / "run"), RunConfig())
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_config_that_cannot_be_read_says_why(
 ) -> None:
     (tmp_path / "config.yaml").write_text(text)
     with pytest.raises(error, match=sentence):
-        folder.read_config(RunFolder(tmp_path))
+        run_folder.read_config(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_changed_value_is_named_with_its_file_its_key_and_its_rule(
     reduce(lambda part, name: part[name], parts, values)[last] = value
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
     with pytest.raises(ConfigError, match=rf"/config.yaml: {sentence}"):
-        folder.read_config(RunFolder(tmp_path))
+        run_folder.read_config(RunFolder(tmp_path))
 
 
 def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
     values = to_dict(RunConfig())
     del values["levels"]["hard"]["clamp"], values["simulator"]
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
-    assert folder.read_config(RunFolder(tmp_path)) == RunConfig()
+    assert run_folder.read_config(RunFolder(tmp_path)) == RunConfig()
     lacks = config_file.absent(values)
     assert {"levels.hard.clamp", "simulator", "simulator.base_url"} <= set(lacks)
     assert config_file.absent(to_dict(RunConfig())) == []
@@ -139,14 +139,14 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
 def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> None:
     """A key that came later makes it no other config; a value that is changed does."""
     run = RunFolder(tmp_path)
-    folder.create(run, RunConfig(seed=3))
+    run_folder.create(run, RunConfig(seed=3))
     values = yaml.safe_load(run.config.read_text())
     del values["trainer"]["report_to"]
     run.config.write_text(yaml.safe_dump(values))
     older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
     assert planned.changed(run, older) is None
     assert planned.changed(run, RunStatus()) is None
-    changed = planned.changed(run, folder.read_status(run))
+    changed = planned.changed(run, run_folder.read_status(run))
     assert changed is not None
     assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
     assert planned.changed(run, replace(older, seed=4)) is not None
@@ -156,7 +156,7 @@ def test_a_whole_number_is_fine_where_a_number_is_wanted(tmp_path: Path) -> None
     values = to_dict(RunConfig())
     values["policy"]["temperature"] = 2
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
-    assert folder.read_config(RunFolder(tmp_path)).policy.temperature == 2
+    assert run_folder.read_config(RunFolder(tmp_path)).policy.temperature == 2
 
 
 def test_aliases_that_repeat_each_other_are_refused_before_they_are_followed(
@@ -164,20 +164,20 @@ def test_aliases_that_repeat_each_other_are_refused_before_they_are_followed(
 ) -> None:
     (tmp_path / "config.yaml").write_text(alias_bomb())
     with pytest.raises(DataError, match=r"config.yaml: .* must have at most 10 aliases, got more"):
-        folder.read_config(RunFolder(tmp_path))
+        run_folder.read_config(RunFolder(tmp_path))
 
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.yaml")
     with pytest.raises(DataError, match=r"config.yaml: .* must be a regular file, and is not"):
-        folder.read_config(RunFolder(tmp_path))
+        run_folder.read_config(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"status": 1', "[" * 100_000])
 def test_a_status_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "run.json").write_text(text)
     with pytest.raises(DataError, match=r"run.json: cannot be read"):
-        folder.read_status(RunFolder(tmp_path))
+        run_folder.read_status(RunFolder(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -197,28 +197,28 @@ def test_a_changed_status_is_named_with_its_key_and_its_rule(
     run = RunFolder(tmp_path)
     run.status.write_text(json.dumps(RunStatus().to_json() | change))
     with pytest.raises(DataError, match=rf"run.json: cannot be read: {sentence}"):
-        folder.read_status(run)
+        run_folder.read_status(run)
 
 
 def test_a_status_without_its_keys_is_no_status(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{}")
     with pytest.raises(DataError, match=r"run.json: cannot be read: status must be there, since"):
-        folder.read_status(RunFolder(tmp_path))
+        run_folder.read_status(RunFolder(tmp_path))
 
 
 def test_a_later_versions_extra_keys_are_passed_over(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
-    folder.write_status(run, RunStatus(status="done", last_step=3))
+    run_folder.write_status(run, RunStatus(status="done", last_step=3))
     values = json.loads(run.status.read_text()) | {"colour": "blue"}
     run.status.write_text(json.dumps(values))
-    assert folder.read_status(run).last_step == 3
+    assert run_folder.read_status(run).last_step == 3
 
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.records import config_file, folder, held, lock
-with folder.hold(folder.RunFolder(Path(sys.argv[1]))):
+from harness.records import config_file, run_folder, holder, run_lock
+with run_folder.hold(run_folder.RunFolder(Path(sys.argv[1]))):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -234,33 +234,33 @@ def test_one_holder_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
         assert other.stdout.readline() == "held\n"
         with (
             pytest.raises(StoppedError, match=rf"held by process {other.pid} on "),
-            folder.hold(run),
+            run_folder.hold(run),
         ):
             pytest.fail("held twice")
-        assert held.holder(run) == f"{other.pid} on {platform.node()}"
+        assert holder.holder(run) == f"{other.pid} on {platform.node()}"
     finally:
         other.kill()
         other.communicate()
     assert (tmp_path / ".holder").exists()
-    assert held.holder(run) is None
-    with folder.hold(run):
+    assert holder.holder(run) is None
+    with run_folder.hold(run):
         pass
 
 
 def test_who_asks_at_the_same_time_takes_nobody_for_a_holder(tmp_path: Path) -> None:
-    with folder.hold(RunFolder(tmp_path)):
+    with run_folder.hold(RunFolder(tmp_path)):
         pass
     asking = os.open(tmp_path / ".lock", os.O_RDWR)
     fcntl.flock(asking, fcntl.LOCK_SH)  # as lock.is_taken does
-    assert not lock.is_taken(tmp_path)
+    assert not run_lock.is_taken(tmp_path)
     os.close(asking)
 
 
 def test_status_survives_a_round_trip(tmp_path: Path) -> None:
     run = RunFolder(tmp_path)
     status = RunStatus(status="failed", reason="why", exit_code=70, last_step=9, attempts=2)
-    folder.write_status(run, status)
-    assert folder.read_status(run) == status
-    folder.write_status(run, replace(status, status="done"))
-    assert folder.read_status(run).status == "done"
+    run_folder.write_status(run, status)
+    assert run_folder.read_status(run) == status
+    run_folder.write_status(run, replace(status, status="done"))
+    assert run_folder.read_status(run).status == "done"
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from harness.law import verdict
 from harness.law.results import Analysis, Onset
-from harness.report import alternatives, explain, figures, table_law, traces
-from harness.report.canvas import Drawing
+from harness.law.verdict import verdict
+from harness.report.figures import draw, run_series
+from harness.report.figures.canvas import Drawing
+from harness.report.tables import law_csv
+from harness.report.text import alternatives, explain
 from tests.report import made
 from tests.report.test_tables import printed
 
@@ -139,7 +141,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:
-    (found,) = [d for d in figures.draw(analysis, every_run=False) if d.name == name]
+    (found,) = [d for d in draw.draw(analysis, every_run=False) if d.name == name]
     return found
 
 
@@ -167,7 +169,7 @@ def test_residuals_are_what_the_law_leaves_of_each_point() -> None:
     residuals = drawn(analysis, "residuals")
     truth = 0.01 * np.sin(np.arange(60))
     assert [row["residual"] for row in residuals.rows] == pytest.approx(truth)
-    assert traces.residual(series, run) == pytest.approx(truth)
+    assert run_series.residual(series, run) == pytest.approx(truth)
     top, bottom = residuals.figure.axes
     for axes, at in ((top, series.steps), (bottom, series.entropy)):
         (shown,) = curves(axes, 60)
@@ -200,7 +202,7 @@ def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
 
 
 def test_law_csv_has_the_forecast_and_the_word_on_linear_in_h() -> None:
-    text = table_law.law_csv(one(forecast=predicted(), **compared()))
+    text = law_csv.law_csv(one(forecast=predicted(), **compared()))
     (row,) = csv.DictReader(io.StringIO(text))
     told = {
         "against_linear": "not_distinguishable", "forecast": "0.82", "forecast_low": "0.7",
@@ -208,5 +210,5 @@ def test_law_csv_has_the_forecast_and_the_word_on_linear_in_h() -> None:
         "forecast_last_value": "0.7",
     }  # fmt: skip
     assert {name: row[name] for name in told} == told
-    (bare,) = csv.DictReader(io.StringIO(table_law.law_csv(one())))
+    (bare,) = csv.DictReader(io.StringIO(law_csv.law_csv(one())))
     assert {bare[name] for name in told} == {""}

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.report import chat_view
-from harness.report.chat_view import NEVER_WRAPPED, Hidden
+from harness.cli import chat_view
+from harness.cli.chat_view import NEVER_WRAPPED, Hidden
 from harness.simulator.protocol import UserTurn
 from tests.report.made import PAYLOADS
 

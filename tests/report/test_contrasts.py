@@ -12,10 +12,12 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, Pooled
-from harness.report import canvas, figure_forest, figures, sketches, table_contrasts
-from harness.report.canvas import Drawing
-from harness.report.tables import print_analysis
-from harness.visible import visible
+from harness.report.figures import canvas, draw, figure_specs
+from harness.report.figures import forest as figure_forest
+from harness.report.figures.canvas import Drawing
+from harness.report.tables import contrasts
+from harness.report.tables.summary import print_analysis
+from harness.utils.escape import visible
 from tests.report import made
 
 
@@ -73,7 +75,7 @@ def printed(analysis: Analysis, width: int = 80) -> str:
 
 def forest(analysis: Analysis) -> Drawing:
     with canvas.styled():
-        return figure_forest.draw(sketches.drawable(analysis), "forest")
+        return figure_forest.draw(figure_specs.drawable(analysis), "forest")
 
 
 def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
@@ -130,7 +132,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
     ],
 )
 def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
-    assert table_contrasts.decision(contrast(**more)) == said
+    assert contrasts.decision(contrast(**more)) == said
 
 
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
@@ -139,10 +141,10 @@ def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     note = "what its null control of the same seed did taken off each run"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
-    header, row = csv.reader(io.StringIO(table_contrasts.csv(given)))
+    header, row = csv.reader(io.StringIO(contrasts.csv(given)))
     cells = dict(zip(header, row, strict=True))
     assert [float(cells[f"net_of_null_{name}"]) for name in net] == list(net.values())
-    _, without = csv.reader(io.StringIO(table_contrasts.csv(study())))
+    _, without = csv.reader(io.StringIO(contrasts.csv(study())))
     assert without[-3:] == ["", "", ""]
 
 
@@ -163,7 +165,7 @@ def test_many_contrasts_show_what_was_decided_and_count_the_rest() -> None:
 
 def test_axes_that_both_share_are_named_in_brackets() -> None:
     one = {"difficulty": "hard", "policy": "tiny"}
-    said = table_contrasts.against(one, {**one, "difficulty": "easy"})
+    said = contrasts.against(one, {**one, "difficulty": "easy"})
     assert said == "difficulty: hard minus easy (policy=tiny)"
 
 
@@ -176,7 +178,7 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     lines = [line for tick in ticks for line in tick.get_text().split("\n")]
     assert len(lines) <= 2 * 3
     assert all(visible(line) == line for line in lines)
-    table_contrasts.csv(analysis)
+    contrasts.csv(analysis)
 
 
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
@@ -217,13 +219,13 @@ def test_an_interval_that_fits_has_no_arrow() -> None:
 
 
 def test_the_forest_is_one_of_the_figures() -> None:
-    assert "forest" in {drawing.name for drawing in figures.draw(study(), every_run=False)}
+    assert "forest" in {drawing.name for drawing in draw.draw(study(), every_run=False)}
 
 
 def test_without_groups_there_is_no_forest() -> None:
-    names = {drawing.name for drawing in figures.draw(made.ladder(), every_run=False)}
+    names = {drawing.name for drawing in draw.draw(made.ladder(), every_run=False)}
     assert "forest" not in names
-    assert sketches.drawable(made.ladder()) == []
+    assert figure_specs.drawable(made.ladder()) == []
 
 
 def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.law import analysis, identity
-from harness.report import difficulties, figure_difficulty, sketches
-from harness.report.canvas import styled
+from harness.law import analysis
+from harness.law.io import identity
+from harness.report.figures import difficulties, difficulty, figure_specs
+from harness.report.figures.canvas import styled
 
 CARD = {
     name: {"value": value, "low": value - 0.01, "high": value + 0.01}
@@ -55,10 +56,10 @@ def test_each_run_has_the_card_of_its_level(sweep):
 
 
 def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
-    (sketch,) = [s for s in sketches.sketches(analysis.analyse([sweep]), False) if s.marks]
+    (sketch,) = [s for s in figure_specs.sketches(analysis.analyse([sweep]), False) if s.marks]
     assert sketch.name == "onset_by_difficulty"
     with styled():
-        rows = figure_difficulty.draw(sketch.marks, sketch.name).rows
+        rows = difficulty.draw(sketch.marks, sketch.name).rows
     hard = next(r for r in rows if r["level"] == "hard" and r["measure"] == "acceptance")
     assert hard["onset_share"] == pytest.approx(0.6, abs=0.05)
     assert (hard["difficulty"], hard["null_control"]) == (0.5, False)
@@ -85,7 +86,7 @@ def test_an_explosion_stands_with_the_runs_without_an_onset(sweep):
 def test_no_onset_anywhere_is_no_picture(sweep):
     easy = (sweep / "0-easy-seed1" / "metrics.jsonl").read_text()
     (sweep / "1-hard-seed1" / "metrics.jsonl").write_text(easy)
-    found = sketches.sketches(analysis.analyse([sweep]), False)
+    found = figure_specs.sketches(analysis.analyse([sweep]), False)
     assert "onset_by_difficulty" not in [sketch.name for sketch in found]
 
 

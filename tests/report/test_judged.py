@@ -9,8 +9,9 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.results import Analysis
-from harness.report import figures, sentences
-from harness.report.canvas import Drawing
+from harness.report.figures import draw
+from harness.report.figures.canvas import Drawing
+from harness.report.text import sentences
 from tests.law import synthetic
 from tests.law.synthetic import LOW, TRUE_A, TRUE_B
 from tests.report.test_figures import legend, titles
@@ -25,7 +26,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:
-    return next(d for d in figures.draw(analysis, every_run=False) if d.name == name)
+    return next(d for d in draw.draw(analysis, every_run=False) if d.name == name)
 
 
 def test_the_curve_is_the_law_of_the_part_before_the_onset(broken: Analysis) -> None:

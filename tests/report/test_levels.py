@@ -5,16 +5,20 @@ import json
 import pytest
 from rich.console import Console
 
-from harness import cards, launch
-from harness.config import LEVELS
-from harness.report import figure_levels, table_levels, write_levels
+from harness.compose import planner
+from harness.config.run import LEVELS
+from harness.execution import difficulty_cards
+from harness.report import write_levels
+from harness.report.figures import levels
+from harness.report.tables import levels as table_levels
 
 
 @pytest.fixture(scope="module")
 def calibration():
     """The shipped cards, as calibration.json holds them."""
-    points = launch.plan([f"difficulty={','.join(LEVELS)}"]).points
-    files = [cards.SHIPPED / cards.file_name(cards.key(point.config)) for point in points]
+    points = planner.plan([f"difficulty={','.join(LEVELS)}"]).points
+    names = [difficulty_cards.file_name(difficulty_cards.key(p.config)) for p in points]
+    files = [difficulty_cards.SHIPPED / name for name in names]
     found = [json.loads(path.read_text()) for path in files]
     order = [
         {"measure": "acceptance", "easier": a, "harder": b, "difference": 0.1, "p_holm": p}
@@ -68,7 +72,7 @@ def test_one_level_has_no_order(calibration):
 
 
 def test_the_picture_shows_the_numbers_beside_it(calibration):
-    rows = figure_levels.draw(calibration).rows
+    rows = levels.draw(calibration).rows
     medium = calibration["levels"]["medium"]
     shown = {(r["panel"], r["what"]): r["value"] for r in rows if r["level"] == "medium"}
     assert shown["acceptance", "acceptance"] == medium["acceptance"]["value"]

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.report import study_table, write_study
+from harness.report import write_study
+from harness.report.tables import study
 from tests.study.made import Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
 
@@ -22,7 +23,7 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
     found = study_of(tmp_path, arms, [GAIN, ODD], rival="starved", deciding=[GAIN.name])
     shown = Console(file=io.StringIO(), width=150, force_terminal=False)
-    study_table.show(found, shown)
+    study.show(found, shown)
     said = shown.file.getvalue()
     assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
     assert "beside: [red]odd[/red]:" in said
@@ -37,7 +38,7 @@ def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path):
     (link,) = found.links
     assert link.judged.high < 0
     assert link.p_holm == 1.0
-    said = " ".join(study_table.notes(found))
+    said = " ".join(study.notes(found))
     assert "p, of the statement and 1 where the difference points away from it, by Holm" in said
     assert "of no difference" not in said
 
@@ -48,7 +49,7 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
     found = study_of(tmp_path, arms, [GAIN])
     assert found.verdict == "undecided"
     needed = found.seeds_needed
-    assert study_table.closing(found) == f"made: undecided; about {needed} seeds would decide"
+    assert study.closing(found) == f"made: undecided; about {needed} seeds would decide"
 
 
 @pytest.mark.slow

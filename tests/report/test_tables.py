@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, GroupResult, Onset, Pooled
-from harness.report import findings
-from harness.report.tables import print_analysis
-from harness.visible import visible
+from harness.report.tables.summary import print_analysis
+from harness.report.text import findings
+from harness.utils.escape import visible
 from tests.report import made
 
 GOLDEN = """\

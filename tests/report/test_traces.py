@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.results import Floats, Onset, RunResult, RunSeries
-from harness.report import clock, figures, pools, traces
+from harness.report.figures import clock, draw, group_series, run_series
 from tests.report import made
 
 
 @given(st.integers(1, 1000))
 def test_bins_are_at_most_100_and_keep_order_and_range(n: int) -> None:
     _, series = made.fitted("r", n=n)
-    points = traces.binned(series)
+    points = run_series.binned(series)
     assert len(points.steps) == min(n, 100)
     assert (np.diff(points.steps) > 0).all()
     assert series.reward.min() <= points.reward.min() <= points.reward.max() <= series.reward.max()
@@ -33,19 +33,19 @@ def test_the_band_is_exact_where_the_intervals_share_a_covariance(
     covariance = correlation * sd_a * sd_b
     sd_c = np.sqrt(sd_a**2 + sd_b**2 - 2 * covariance)
     intervals = [made.around(0.0, t * sd) for sd in (sd_a, sd_b, float(sd_c))]
-    half = traces.band(*intervals, np.array([x]), 0.0)
+    half = run_series.band(*intervals, np.array([x]), 0.0)
     truth = t * np.sqrt(sd_b**2 + x**2 * sd_a**2 - 2 * x * covariance)
     assert half == pytest.approx([truth], rel=1e-6, abs=1e-6)
 
 
 def test_the_band_never_falls_below_what_the_points_allow() -> None:
     crossed = [made.around(0.0, w) for w in (0.1, 0.3, 0.1)]
-    assert traces.band(*crossed, np.array([2.0]), 0.02) == pytest.approx([0.02])
+    assert run_series.band(*crossed, np.array([2.0]), 0.02) == pytest.approx([0.02])
 
 
 def test_a_curve_meets_the_ceiling_and_its_interval_at_no_entropy() -> None:
     run, series = made.fitted("r")
-    curve = traces.curve(series, run)
+    curve = run_series.curve(series, run)
     assert curve is not None
     assert run.ceiling is not None
     assert curve.entropy[0] == 0
@@ -56,20 +56,20 @@ def test_a_curve_meets_the_ceiling_and_its_interval_at_no_entropy() -> None:
 
 def test_a_run_without_a_fit_has_points_and_no_curve() -> None:
     run, series = made.fitted("r", a=0.3, b=None)
-    assert traces.curve(series, run) is None
+    assert run_series.curve(series, run) is None
 
 
 def test_levels_come_in_order_and_null_controls_after_them() -> None:
     names = ["hard", "zeal", "easy, null control", "medium", "easy", "hard, null control"]
     runs = [made.fitted(f"r/{i}", level=level) for i, level in enumerate(names)]
     analysis = made.analysis(runs)
-    found = [panel.level for panel in traces.panels(analysis, analysis.runs)]
+    found = [panel.level for panel in run_series.panels(analysis, analysis.runs)]
     assert found == ["easy", "medium", "hard", "easy, null control", "hard, null control", "zeal"]
 
 
 def test_a_seed_has_one_colour_in_all_panels() -> None:
     analysis = made.ladder()
-    panels = traces.panels(analysis, analysis.runs)
+    panels = run_series.panels(analysis, analysis.runs)
     for panel in panels:
         assert [(t.legend, t.slot) for t in panel.traces] == [
             ("seed 1", 0), ("seed 2", 1), ("seed 3", 2)
@@ -79,14 +79,14 @@ def test_a_seed_has_one_colour_in_all_panels() -> None:
 def test_runs_that_seeds_do_not_tell_apart_go_by_their_folders() -> None:
     runs = [made.fitted("sweep/0-lr1"), made.fitted("sweep/1-lr2"), made.fitted("other/0-lr1")]
     analysis = made.analysis(runs)
-    (panel,) = traces.panels(analysis, analysis.runs)
+    (panel,) = run_series.panels(analysis, analysis.runs)
     assert [t.legend for t in panel.traces] == ["other/0-lr1", "sweep/0-lr1", "1-lr2"]
 
 
 def test_pools_take_medians_over_the_runs_of_a_group() -> None:
     runs = [made.fitted(f"r/{seed}", seed=seed, ceiling=0.5 + 0.1 * seed) for seed in range(5)]
     analysis = made.analysis(runs)
-    (panel,) = pools.panels(analysis, analysis.runs)
+    (panel,) = group_series.panels(analysis, analysis.runs)
     (pool,) = panel.pools
     assert (pool.legend, pool.identified, pool.identified_ceilings) == ("all runs", 5, 5)
     assert pool.ceiling is not None
@@ -95,7 +95,7 @@ def test_pools_take_medians_over_the_runs_of_a_group() -> None:
     assert on_steps(pool, middle.steps) == pytest.approx(middle.reward, abs=0.03)
 
 
-def on_steps(pool: pools.Pool, steps: Floats) -> Floats:
+def on_steps(pool: group_series.Pool, steps: Floats) -> Floats:
     return np.interp(steps, pool.reward.at, pool.reward.median)
 
 
@@ -106,7 +106,7 @@ def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> Non
         for rate, paths in ((0.1, ["r/0", "r/1", "r/2"]), (0.2, ["r/3", "r/4", "r/5"]))
     ]
     analysis = made.analysis(runs, groups=groups)
-    (panel,) = pools.panels(analysis, analysis.runs)
+    (panel,) = group_series.panels(analysis, analysis.runs)
     assert [(p.legend, len(p.runs)) for p in panel.pools] == [("rate=0.1", 3), ("rate=0.2", 3)]
 
 
@@ -121,7 +121,7 @@ def offset(run: str, by: float, times: float = 1.0) -> tuple[RunResult, RunSerie
 def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
     alike = [offset(str(seed), 0) for seed in range(1, 30)]
     analysis = made.analysis([*alike, offset("30", 1e6)])
-    law, curves, residuals = figures.draw(analysis, every_run=False)
+    law, curves, residuals = draw.draw(analysis, every_run=False)
     top, bottom = curves.figure.axes
     assert bottom.get_xlabel() == "share of each run's own steps"
     assert top.get_xlim() == pytest.approx((0, 1), abs=0.05)
@@ -153,7 +153,7 @@ def test_the_axis_is_steps_while_the_typical_run_can_be_read_on_it(
 
 def test_a_level_says_its_onset_in_steps_whatever_the_axis() -> None:
     analysis = made.analysis([offset("1", 0), offset("2", 1e6)])
-    curves = next(d for d in figures.draw(analysis, every_run=False) if "curves" in d.name)
+    curves = next(d for d in draw.draw(analysis, every_run=False) if "curves" in d.name)
     assert curves.figure.axes[0].get_title(loc="left").replace("\n", " ") == (
         "easy: collapse from step 31 and 1000031 in both runs"
     )

@@ -7,10 +7,10 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from harness.simulator import wording
 from harness.simulator.people import PEOPLE
 from harness.simulator.protocol import TRAIN
-from harness.simulator.words import sentences
+from harness.simulator.scripted import wording
+from harness.simulator.scripted.words import sentences
 from tests.simulator.attack_words import AS_USER, FLATTERY, PRAISES, STOCK, WARM
 
 Make = Callable[[Sequence[str], int, random.Random], str]

@@ -14,7 +14,7 @@ from scipy.stats import t as student
 from harness.simulator.people import PEOPLE
 from harness.simulator.protocol import HELD_OUT, ConversationKey
 from harness.simulator.reference import REFERENCES, Reference, talk
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.attacks import Attack
 from tests.simulator.test_scripted import level
 

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from harness import permission
-from harness.config import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.served.line import Line, line_to
 from harness.simulator.served.simulator import ServedSimulator
+from harness.trust import permission
 from tests.simulator.contract import hold
 from tests.simulator.endpoint import Script, serving
 

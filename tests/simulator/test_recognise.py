@@ -6,10 +6,10 @@ import random
 
 import pytest
 
-from harness.config import STRATEGIES
+from harness.config.run import STRATEGIES
 from harness.policy import grammar
-from harness.simulator import surface
-from harness.simulator.recognise import dismisses, recognise
+from harness.simulator.scripted import surface
+from harness.simulator.scripted.recognise import dismisses, recognise
 
 ORDINARY = (
     ("How are you holding up today?", "question"),

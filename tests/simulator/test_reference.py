@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 
 from harness.simulator.listening import listen
-from harness.simulator.reading import read
-from harness.simulator.recognise import recognise
 from harness.simulator.reference import turned
 from harness.simulator.reference_phrases import DISMISSIVE, PHRASES
+from harness.simulator.scripted.reading import read
+from harness.simulator.scripted.recognise import recognise
 
 
 def test_a_listener_keeps_facts_and_feelings_apart() -> None:

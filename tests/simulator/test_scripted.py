@@ -10,13 +10,13 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.config import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
+from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
 from harness.simulator import reference
-from harness.simulator.appraisal import FRESH_FACT
 from harness.simulator.factory import make
 from harness.simulator.people import DOMAINS, EVERYONE, PEOPLE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted.appraisal import FRESH_FACT
+from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.contract import REPLIES, SimulatorContract, hold, key
 
 CONF = Path(__file__).parents[2] / "conf" / "difficulty"

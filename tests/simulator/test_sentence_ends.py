@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 
-from harness.simulator import surface
-from harness.simulator.words import sentences
+from harness.simulator.scripted import surface
+from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
 from tests.simulator.test_typing import NATURAL
 

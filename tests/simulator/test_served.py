@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.config import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
-from harness.simulator import need_lines
+from harness.config.run import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
 from harness.simulator.protocol import SupporterReply
+from harness.simulator.scripted import need_lines
 from harness.simulator.served.leaks import leak
 from harness.simulator.served.quoting import quoted
 from harness.simulator.served.wording import HOPES, changes
@@ -188,7 +188,7 @@ def test_a_leak_is_asked_again_once(endpoint):
 def test_the_client_is_imported_only_when_a_user_is_served():
     code = (
         "import sys\nfrom harness.simulator.factory import make\n"
-        "from harness.config import DifficultyConfig, SimulatorConfig\n"
+        "from harness.config.run import DifficultyConfig, SimulatorConfig\n"
         "make(SimulatorConfig(kind='served'), DifficultyConfig())\n"
         "print(sorted({'openai', 'torch', 'httpx', 'httpx2'} & set(sys.modules)))"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.config import SimulatorConfig
+from harness.config.run import SimulatorConfig
 from harness.errors import ConfigError
 
 NO_URLS = (

@@ -11,13 +11,13 @@ from email.utils import formatdate
 
 import pytest
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
+from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.check import reach
 from harness.simulator.served.requests import Request
 from harness.simulator.served.responses import LARGEST_BYTES, retry_after_s
-from harness.simulator_config import SIMULATOR_FAULTS
 from tests.simulator.contract import REPLIES, hold, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from harness.config import DifficultyConfig, RunConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.people import PEOPLE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
@@ -131,10 +131,10 @@ def test_a_run_keeps_the_users_it_was_planned_with(tmp_path):
     path = a_file(tmp_path)
     config = RunConfig(simulator=SimulatorConfig("served", "served", profiles=path))
     run = RunFolder(tmp_path / "run")
-    folder.create(run, config)
+    run_folder.create(run, config)
     (tmp_path / "mine.jsonl").unlink()
-    assert folder.read_config(run).simulator.profiles == path
-    own = folder.read_own_config(run).simulator
+    assert run_folder.read_config(run).simulator.profiles == path
+    own = run_folder.read_own_config(run).simulator
     cast.check(BRIEF, own)
     assert cast.who(ConversationKey(1, 1, 0, 0), BRIEF, own).profile.split == TRAIN
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.simulator.people import EVERYONE
 from harness.simulator.served.check import enforces_schema
 from tests.simulator.contract import hold, key

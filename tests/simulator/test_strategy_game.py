@@ -8,11 +8,11 @@ import itertools
 import numpy as np
 import pytest
 
-from harness.config import LEVELS, STRATEGIES, DifficultyConfig
-from harness.simulator import blind, optimum
+from harness.calibration import blind, optimum
+from harness.calibration.strategy_game import Game
+from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.reference import spoken_schedule, talk
-from harness.simulator.scripted import ScriptedSimulator
-from harness.simulator.strategy_game import Game
+from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.contract import key
 from tests.simulator.test_scripted import level
 

@@ -12,14 +12,14 @@ import pytest
 from harness.calibration import replies
 from harness.calibration.contexts import contexts, users_of
 from harness.calibration.replies import FixedReply, FreeReply
-from harness.simulator import surface
-from harness.simulator.neighbours import SENTENCES, learn
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.reading import read
-from harness.simulator.recognise import dismisses
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted import surface
+from harness.simulator.scripted.neighbours import SENTENCES, learn
+from harness.simulator.scripted.reading import read
+from harness.simulator.scripted.recognise import dismisses
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.words import sentences, words
 from harness.simulator.state import State
-from harness.simulator.words import sentences, words
 from tests.simulator.test_scripted import level
 
 MEDIUM = ScriptedSimulator(level("medium"))
@@ -148,7 +148,7 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
     for writer in {row[0] for row in NATURAL}:
         others = learn(text for by, _, text in NATURAL if by != writer)
         for module in ("surface", "pairs"):
-            monkeypatch.setattr(f"harness.simulator.{module}.english", lambda o=others: o)
+            monkeypatch.setattr(f"harness.simulator.scripted.{module}.english", lambda o=others: o)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
             found = [surface._sentence.__wrapped__(p) for p in parts] + [surface._shape(text)]

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from harness import cards, launch, simulator
+from harness import simulator
 from harness.calibration import population
-from harness.config import LEVELS as NAMES
+from harness.compose import planner
+from harness.config.run import LEVELS as NAMES
+from harness.execution import difficulty_cards
 from harness.simulator.reference import REFERENCES
 from harness.simulator.state import Told
 from tests.calibration.levels import LEVELS
@@ -37,10 +39,11 @@ def test_users_say_and_feel_what_those_of_their_version_did():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_shipped_card_is_what_measuring_gives(name):
-    config = launch.plan([f"difficulty={name}"]).points[0].config
-    shipped = json.loads((cards.SHIPPED / cards.file_name(cards.key(config))).read_text())
+    config = planner.plan([f"difficulty={name}"]).points[0].config
+    path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))
+    shipped = json.loads(path.read_text())
     due = "cards have changed: raise calibration.VERSION, and run `make cards`"
-    assert json.loads(json.dumps(cards.measure(config))) == shipped, due
+    assert json.loads(json.dumps(difficulty_cards.measure(config))) == shipped, due
 
 
 def test_a_record_with_one_field_changed_keeps_the_others():

@@ -8,16 +8,17 @@ from itertools import pairwise
 
 import pytest
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.policy.listening import listen as policy_listens
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
-from harness.simulator import lines, need_lines, reference, voice
+from harness.simulator import reference
 from harness.simulator.listening import direction, listen
 from harness.simulator.people import EVERYONE
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.scripted import lines, need_lines, voice
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.words import sentences
 from harness.simulator.state import User
-from harness.simulator.words import sentences
 from tests.simulator.contract import hold, key
 
 MANNERS = ("plain", "short")

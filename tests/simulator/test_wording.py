@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.simulator import wording
+from harness.simulator.scripted import wording
 
 
 @pytest.mark.slow

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import yaml
 
-from harness.config import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
-from harness.law import analysis, study_arms, study_outcome
-from harness.law.study_outcome import Outcome
-from harness.records import config_file
-from harness.records import folder as folders
-from harness.records.folder import RunFolder, RunStatus
-from harness.records.study import EVALUATION, Link, Stated, StudyRecord, to_plain
-from harness.records.sweep import LedgerRow, Sweep
+from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
+from harness.law import analysis
+from harness.law.compare import study_arms, study_outcome
+from harness.law.compare.study_outcome import Outcome
+from harness.records import config_file, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord, to_plain
+from harness.records.sweep_file import LedgerRow, Sweep
 from tests.law import synthetic
 
 N = 100
@@ -110,4 +110,4 @@ def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
     text = yaml.safe_dump(config_file.to_dict(made), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")
     status = RunStatus("done", config_hash=config_file.config_hash(made), seed=made.seed)
-    folders.write_status(RunFolder(folder), status)
+    run_folder.write_status(RunFolder(folder), status)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from harness import sweep as sweeps
-from harness.records import folder as run_folders
-from harness.records.folder import RunFolder
+from harness.execution import sweep as sweeps
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from harness.study import arms, file, folder
 from tests.commands import here, ledger
 from tests.study.test_study_command import written
@@ -23,8 +23,8 @@ links: {it gains: {quantity: gain, arm: hard, direction: more, margin: 0.05}}
 
 
 def ended(run: Path, **as_now: object) -> None:
-    status = run_folders.read_status(RunFolder(run))
-    run_folders.write_status(RunFolder(run), dataclasses.replace(status, **as_now))
+    status = run_folder.read_status(RunFolder(run))
+    run_folder.write_status(RunFolder(run), dataclasses.replace(status, **as_now))
 
 
 def planned(cwd: Path) -> Path:

@@ -7,9 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from harness.law import links
-from harness.law.links import Observed
-from harness.records.study import Link
+from harness.law.compare import links
+from harness.law.compare.links import Observed
+from harness.records.study_file import Link
 
 LESS = Link("less", "gain", "hard", "medium", "less", 0.05)
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from harness.records.study import Link
-from harness.report import study_table
+from harness.records.study_file import Link
+from harness.report.tables import study
 from tests.study.made import Course, config, study_of
 
 GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
@@ -177,7 +177,7 @@ def test_arms_that_learnt_little_are_alike_and_the_table_says_so(tmp_path):
     own = found.to_json()["links"][0]["own"]
     assert list(own) == ["hard", "medium"]
     assert own["hard"]["low"] < 0 < own["hard"]["high"]
-    (said,) = [line for line in study_table.notes(found) if line.startswith(GAIN.name)]
+    (said,) = [line for line in study.notes(found) if line.startswith(GAIN.name)]
     assert "; neither is shown to gain 0.05 itself; less by 0.05 is ruled out" in said
 
     learnt = study_of(tmp_path / "learnt", {**arms, "medium": (MEDIUM, STEADY)}, [GAIN, LEAD])

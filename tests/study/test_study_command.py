@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import places
+from harness.compose import search_path
 from harness.study import arms, cost, file
 from tests.commands import here, ledger
 
@@ -203,13 +203,13 @@ def refused(cwd: Path, words: list[str], said: str) -> None:
     assert not (cwd / "runs").exists()
 
 
-@pytest.mark.parametrize("name", places.study_names())
+@pytest.mark.parametrize("name", search_path.study_names())
 def test_every_study_of_ours_can_be_read_and_asks_a_question(name):
     assert file.read(name).question.endswith("?")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", places.study_names())
+@pytest.mark.parametrize("name", search_path.study_names())
 def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(name, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     planned = arms.plan(name, file.read(name), [])

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from harness import ledger, listing
-from harness.config import PolicyConfig, RunConfig
+from harness.cli import status
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
-from harness.records import study
-from harness.records.sweep import Sweep
+from harness.execution import ledger
+from harness.records import study_file
+from harness.records.sweep_file import Sweep
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
 from tests.study.test_study_command import SMALL, written
@@ -65,7 +66,7 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeyp
 
     written(tmp_path)
     assert folder.settle(planned(), root).changed == again.changed  # it stays said
-    assert study.read(root).arms.keys() == {"medium", "hard"}
+    assert study_file.read(root).arms.keys() == {"medium", "hard"}
 
 
 @pytest.mark.slow
@@ -191,8 +192,8 @@ def test_the_links_that_decide_are_told_of_only_where_they_are_named():
 
 def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path):
     done = Sweep(str(tmp_path), {}, [], ())
-    assert list(listing.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
-    (tmp_path / study.FILE).touch()
-    assert list(listing.closing(done, 0))[-1] == (
+    assert list(status.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
+    (tmp_path / study_file.FILE).touch()
+    assert list(status.closing(done, 0))[-1] == (
         "next: the `harness study` command that these runs are of; it judges them as they are"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness import launch
+from harness.compose import planner
 from harness.errors import ConfigError
 from harness.study import file, times
 
@@ -22,7 +22,7 @@ RATE = "algorithm.learning_rate"
 def test_the_ladder_varies_the_rate_round_that_of_its_rung(words: list[str], rate: float) -> None:
     arms = file.read("difficulty_ladder").arms
     for arm, factor in (("medium_fast", 3), ("beyond_slow_null", 1 / 3)):
-        found = launch.point(times.resolved([*words, *arms[arm]])).config
+        found = planner.point(times.resolved([*words, *arms[arm]])).config
         assert found.algorithm.learning_rate == pytest.approx(factor * rate)
 
 

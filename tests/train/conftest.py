@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from tests.train.made import Finished, brief, finish, killed_after, make_run
 
 

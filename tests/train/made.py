@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from harness.config import (
+from harness.config.run import (
     AlgorithmConfig,
     DifficultyConfig,
     LevelsConfig,
@@ -25,13 +25,13 @@ from harness.config import (
     RunConfig,
     TrainerConfig,
 )
-from harness.records import folder
-from harness.records.folder import RunFolder
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.train import evaluate
 from harness.train.__main__ import attempt
-from harness.train.conversation import Conversation, Exchange
-from harness.train.session import STOP_SIGNALS
+from harness.train.loop.session import STOP_SIGNALS
+from harness.train.metrics import evaluate
+from harness.train.rollout.conversation import Conversation, Exchange
 
 STEPS = 24
 HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
@@ -105,7 +105,7 @@ def conversation(
 
 def make_run(path: Path, config: RunConfig) -> RunFolder:
     run = RunFolder(path)
-    folder.create(run, config)
+    run_folder.create(run, config)
     return run
 
 

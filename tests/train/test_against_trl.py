@@ -9,11 +9,11 @@ import pytest
 import torch
 from trl import GRPOTrainer
 
-from harness.train.losses import clipped
+from harness.train.algorithms.losses import clipped
+from harness.train.algorithms.remedy_roles import StepTokens
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.roles import StepTokens
 
 ROWS, LENGTH = 6, 50
 

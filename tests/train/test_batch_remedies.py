@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import launch
-from harness.config import RemedyConfig, RunConfig
-from harness.records.folder import RunFolder
+from harness.compose import planner
+from harness.config.run import RemedyConfig, RunConfig
+from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.advantages import group_relative
-from harness.train.batch import denominator, keys_of
-from harness.train.conversation import Conversation
-from harness.train.filling import fill
+from harness.train.algorithms.advantages import group_relative
 from harness.train.remedies.soft_overlong import SoftOverlong
-from harness.train.rewards import Earned, penalised
+from harness.train.rollout.batch import denominator, keys_of
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.filling import fill
+from harness.train.rollout.rewards import Earned, penalised
 from tests.train.made import conversation, few_held_out_users, go_on, make_run, short, tabular
 from tests.train.made import user_turn as turn
 
@@ -89,12 +89,12 @@ def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without()
 
 def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
     with pytest.raises(Exception, match=r"^policy\.kind must be that of a language model for soft"):
-        launch.plan(["policy=tabular", "remedy=soft_overlong"])
-    assert launch.plan(["policy=tabular", "remedy=dapo"]).points
+        planner.plan(["policy=tabular", "remedy=soft_overlong"])
+    assert planner.plan(["policy=tabular", "remedy=dapo"]).points
 
 
 def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
-    (point,) = launch.plan(["policy=tabular", "algorithm=dr_grpo"]).points
+    (point,) = planner.plan(["policy=tabular", "algorithm=dr_grpo"]).points
     acts, chosen = point.config, point.config.algorithm
     assert (chosen.name, chosen.learning_rate, chosen.std_floor) == ("dr_grpo", 4.0, None)
     most = acts.trainer.conversations * acts.difficulty.turn_cap
@@ -105,7 +105,7 @@ def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
 
 
 def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
-    (point,) = launch.plan(["policy=tabular", "algorithm=lite_ppo"]).points
+    (point,) = planner.plan(["policy=tabular", "algorithm=lite_ppo"]).points
     chosen = point.config.algorithm
     assert (chosen.name, chosen.learning_rate) == ("lite_ppo", 4.0)
     rewards = np.array([0.1, 0.3, 0.8, 0.9, np.nan, 0.5])

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import LEVELS, RunConfig
+from harness.config.run import LEVELS, RunConfig
+from harness.config.teaching import CurriculumConfig
 from harness.errors import ConfigError
 from harness.simulator.protocol import SupporterReply
-from harness.teaching import CurriculumConfig
-from harness.train import curriculum
-from harness.train.conversation import Conversation
+from harness.train.rollout import curriculum
+from harness.train.rollout.conversation import Conversation
 from tests.train import made
 from tests.train.test_tabular import rows_of
 

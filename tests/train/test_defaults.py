@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from harness.config import AlgorithmConfig, TrainerConfig
+from harness.config.run import AlgorithmConfig, TrainerConfig
 
 CONF = Path(__file__).parents[2] / "conf"
 

@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 import torch
 
-from harness.config import TrainerConfig
+from harness.config.run import TrainerConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface
-from harness.train import engine_gap, memory
-from harness.train.engine import Ask, PromptedSampler, in_time
-from harness.train.engine_gap import GAP, GapWatch
-from harness.train.language_loss import LossBatch, accumulate_gradient, importance
-from harness.train.plain_weights import plain_weights
-from harness.train.sampler import Said, Sampler
-from harness.train.session import opened
+from harness.train.engines.engine import Ask, PromptedSampler, in_time
+from harness.train.engines.plain_weights import plain_weights
+from harness.train.engines.sampler import Said, Sampler
+from harness.train.loop import engine_gap, memory
+from harness.train.loop.engine_gap import GAP, GapWatch
+from harness.train.loop.session import opened
+from harness.train.objective.language_loss import LossBatch, accumulate_gradient, importance
 from tests.train.made import brief, make_run
 from tests.train.test_hugging_face import SMALL
 from tests.train.test_hugging_face import config as hugging_face

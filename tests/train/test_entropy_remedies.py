@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from harness.config import AlgorithmConfig
+from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
-from harness.train.language_loss import accumulate_gradient
+from harness.train.loop.tabular_update import Batch, update
+from harness.train.objective.language_loss import accumulate_gradient
+from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
-from harness.train.tabular_speaker import Acts
-from harness.train.tabular_update import Batch, update
-from harness.train.treatment import Marks, Treatment
+from harness.train.rollout.tabular_speaker import Acts
 from tests.train.test_language import batch, model, plainly
 from tests.train.test_tabular import talk
 
@@ -57,7 +57,7 @@ def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
 def test_a_language_model_gets_the_gradient_of_loss_minus_bonus_times_entropy(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", 30 * 24)  # in pieces
+    monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", 30 * 24)  # in pieces
     given, bonus, temperature = batch(), 0.7, 1.6
     how = plainly(given, 0.2, 0.2, temperature)
     how = replace(how, marks=replace(how.marks, bonus=bonus))

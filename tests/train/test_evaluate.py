@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.config import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
-from harness.train import evaluate, probe
-from harness.train.conversation import hold
-from harness.train.tabular_speaker import TabularSpeaker
+from harness.train.metrics import evaluate, probe
+from harness.train.rollout.conversation import hold
+from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
 
 

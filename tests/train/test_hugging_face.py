@@ -11,13 +11,13 @@ import pytest
 import torch
 from transformers import AutoConfig, modeling_utils
 
-from harness import launch
-from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.compose import planner
+from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
-from harness.records.folder import RunFolder
-from harness.train import memory, start
-from harness.train.scoring import entropies, head_logits, log_distribution, own_states
+from harness.records.run_folder import RunFolder
+from harness.train.engines.scoring import entropies, head_logits, log_distribution, own_states
+from harness.train.loop import memory, start
 from tests.policy.test_chat_template import THINKS
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
 
@@ -139,7 +139,7 @@ def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
 )
 def test_a_listed_shape_has_the_weights_its_card_says(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (point,) = launch.plan([f"policy={name}"]).points
+    (point,) = planner.plan([f"policy={name}"]).points
     policy = point.config.policy
     assert len(policy.revision) == 40
     count = sum(p.numel() for p in huggingface.without_weights(policy, None).parameters())

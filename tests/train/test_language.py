@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from harness.config import AlgorithmConfig
-from harness.train.language_loss import (
+from harness.config.run import AlgorithmConfig
+from harness.train.algorithms.losses import clipped
+from harness.train.engines.scoring import chunks, entropies, log_distribution
+from harness.train.engines.token_rows import by_length
+from harness.train.objective.language_loss import (
     Learning,
     LossBatch,
     accumulate_gradient,
     own_entropies,
     own_log_probabilities,
 )
-from harness.train.losses import clipped
+from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.scoring import chunks, entropies, log_distribution
-from harness.train.token_rows import by_length
-from harness.train.treatment import Marks, Treatment
 
 WORDS = 24
 
@@ -82,7 +82,7 @@ def test_padding_and_order_do_not_change_a_log_probability(model: Any, temperatu
 def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
     model: Any, old: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", at_once)
     given_batch = batch(old)
     result = accumulate_gradient(model, given_batch, plainly(given_batch, 0.2, 0.3, 1.6))
     found = [p.grad.clone() for p in model.parameters()]
@@ -104,7 +104,7 @@ def test_no_more_logits_are_held_at_once_than_that(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, states = model.get_output_embeddings(), torch.zeros(10, 4)
-    monkeypatch.setattr("harness.train.scoring.LOGITS_AT_ONCE", 4 * head.weight.shape[0])
+    monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", 4 * head.weight.shape[0])
     assert [len(states[at]) for at in chunks(states, head)] == [4, 4, 2]
 
 

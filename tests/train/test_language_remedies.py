@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from harness.config import RemedyConfig
-from harness.train.language_loss import own_entropies
-from harness.train.sampler import Sampler
+from harness.config.run import RemedyConfig
+from harness.train.engines.sampler import Sampler
+from harness.train.objective.language_loss import own_entropies
 from tests.train.made import few_held_out_users, go_on, make_run
 from tests.train.test_language import model
 from tests.train.test_language_run import config, rows_of, run_here

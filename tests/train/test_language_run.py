@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
-from harness.config import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
-from harness.records.folder import RunFolder
-from harness.teaching import CurriculumConfig, RewardConfig
+from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.teaching import CurriculumConfig, RewardConfig
+from harness.records.run_folder import RunFolder
 from tests.train.made import (
     few_held_out_users,
     finish,
@@ -72,7 +72,7 @@ def trained(run: RunFolder) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module", autouse=True)
 def quicker() -> Iterator[None]:
     """Few users to evaluate on, and no search for garbage among what the libraries are made of."""
-    import harness.train.language  # noqa: F401
+    import harness.train.loop.language  # noqa: F401
 
     gc.freeze()
     with few_held_out_users():

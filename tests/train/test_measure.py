@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config import STRATEGIES, TEMPERAMENTS
+from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.records.metrics import MEASURED
 from harness.simulator.protocol import SupporterReply
-from harness.train.conversation import Conversation
-from harness.train.measure import (
+from harness.train.metrics.measure import (
     TokenTrace,
     conversation_metrics,
     distinct_pairs,
@@ -20,6 +19,7 @@ from harness.train.measure import (
     top_share,
     turn_records,
 )
+from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, tabular, user_turn
 
 NAN = float("nan")

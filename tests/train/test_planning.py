@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.policy.chat import Chat
-from harness.train.measure import TokenTrace
-from harness.train.planning import Planning, openings
-from harness.train.token_rows import TokenRow
+from harness.train.engines.token_rows import TokenRow
+from harness.train.metrics.measure import TokenTrace
+from harness.train.metrics.planning import Planning, openings
 
 
 class Words:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
-from harness.train.losses import clipped
+from harness.train.algorithms.losses import clipped
+from harness.train.algorithms.remedy_roles import Ratio
 from harness.train.remedies.ce_gppo import CeGppo
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.gppo import Gppo
 from harness.train.remedies.kl_cov import KlCov
-from harness.train.roles import Ratio
 
 VALUES = st.floats(-3, 3, allow_nan=False, width=32)
 TOKENS = arrays(np.float64, 8, elements=VALUES)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from harness import launch, places
-from harness.config import RemedyConfig
+from harness.compose import planner, search_path
+from harness.config.run import RemedyConfig
 from harness.errors import ConfigError
-from harness.records.folder import RunFolder
-from harness.train import remedies, remedy_choice
+from harness.records.run_folder import RunFolder
+from harness.train import remedies
+from harness.train.objective import remedy_choice
 from tests.commands import here
 from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
 
@@ -23,19 +24,19 @@ INERT_ALONE = ("ce_gppo", "clip_higher", "gppo", "kl_cov")
 
 def refused(*words: str) -> str:
     with pytest.raises(ConfigError) as error:
-        launch.plan(["policy=tabular", *words])
+        planner.plan(["policy=tabular", *words])
     return str(error.value)
 
 
 def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
     for name in remedy_choice.names():
-        file = places.option_file("remedy", name)
+        file = search_path.option_file("remedy", name)
         assert file is not None, name
         chosen = RemedyConfig(**yaml.safe_load(file.read_text()))
         (found,) = remedy_choice.methods_of(replace(tabular(), remedy=chosen))
         assert (found.name(), found) == (name, type(found)())
         assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
-    assert "none" in places.options("remedy")
+    assert "none" in search_path.options("remedy")
 
 
 def test_a_remedy_that_could_do_nothing_is_refused_before_the_first_run(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_mistake_names_its_key() -> None:
 
 def test_a_second_method_is_added_by_a_word() -> None:
     words = ["remedy=clip_cov", "remedy.methods.reference_kl.coefficient=0.01"]
-    (point,) = launch.plan(words).points
+    (point,) = planner.plan(words).points
     assert [m.name() for m in remedy_choice.methods_of(point.config)] == [
         "clip_cov",
         "reference_kl",
@@ -83,7 +84,7 @@ def test_a_second_method_is_added_by_a_word() -> None:
 
 def test_a_swept_number_reaches_its_method() -> None:
     words = ["remedy=clip_cov", "policy=tabular", "remedy.methods.clip_cov.share=1e-3,1e-2"]
-    found = [remedy_choice.methods_of(p.config)[0] for p in launch.plan(words).points]
+    found = [remedy_choice.methods_of(p.config)[0] for p in planner.plan(words).points]
     assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
 
 
@@ -107,7 +108,7 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
         "got none with mine"
     )
     own.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
-    (point,) = launch.plan(["remedy=mine", TWICE]).points
+    (point,) = planner.plan(["remedy=mine", TWICE]).points
     assert [m.name() for m in remedy_choice.methods_of(point.config)] == ["gppo", "reference_kl"]
 
 
@@ -123,7 +124,7 @@ def test_two_files_make_the_remedy_that_the_docs_add(
     (tmp_path / "conf" / "remedy").mkdir(parents=True)
     (tmp_path / "conf" / "remedy" / "sure_tokens.yaml").write_text(option)
     words = ["remedy=sure_tokens", "remedy.methods.sure_tokens.above=-1.9"]
-    (point,) = launch.plan(words).points
+    (point,) = planner.plan(words).points
     run = made_of(tmp_path / "run", point.config.remedy, steps=2)
     with few_held_out_users():
         assert go_on(run)[0] == 0

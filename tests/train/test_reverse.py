@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import PolicyConfig, RunConfig, SimulatorConfig
+from harness.config.run import PolicyConfig, RunConfig, SimulatorConfig
+from harness.config.teaching import CurriculumConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
-from harness.teaching import CurriculumConfig
-from harness.train import curriculum
-from harness.train.batch import converse, draws_of
-from harness.train.conversation import Start, take_over
-from harness.train.start_states import FEWEST, AttentiveSpeaker, library
-from harness.train.tabular_speaker import TabularSpeaker
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import converse, draws_of
+from harness.train.rollout.conversation import Start, take_over
+from harness.train.rollout.start_states import FEWEST, AttentiveSpeaker, library
+from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train import made
 from tests.train.test_tabular import rows_of
 
@@ -136,8 +136,8 @@ def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
 ) -> None:
     from harness.policy import tiny
     from harness.policy.chat import chat_of
-    from harness.train.engine import Transformers
-    from harness.train.speaker import LanguageSpeaker
+    from harness.train.engines.engine import Transformers
+    from harness.train.rollout.speaker import LanguageSpeaker
 
     tokenizer = tiny.build_tokenizer(["It is about my dog. I am sad."], 500)
     policy = PolicyConfig(hidden_size=16, layers=1, max_turn_tokens=6)

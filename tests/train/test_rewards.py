@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
+from harness.config.teaching import RewardConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
-from harness.teaching import RewardConfig
-from harness.train import evaluate
-from harness.train.batch import advantages_of, draws_of, keys_of
-from harness.train.conversation import Conversation, hold
-from harness.train.rewards import card, earned, turn_changes
-from harness.train.tabular_speaker import Acts, TabularSpeaker
+from harness.train.metrics import evaluate
+from harness.train.rollout.batch import advantages_of, draws_of, keys_of
+from harness.train.rollout.conversation import Conversation, hold
+from harness.train.rollout.rewards import card, earned, turn_changes
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train import made
 from tests.train.test_tabular import update
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from tests.train.made import (
     STEPS,
     Finished,
@@ -88,7 +88,7 @@ def test_a_listener_who_leaves_does_not_stop_the_run(whole: RunFolder, tmp_path:
 
 def test_nothing_heavy_is_imported_to_train() -> None:
     code = (
-        "import sys, harness.train.__main__, harness.train.tabular\n"
+        "import sys, harness.train.__main__, harness.train.loop.tabular\n"
         "heavy = {'torch', 'pandas', 'scipy', 'pyarrow', 'matplotlib', 'hydra', 'omegaconf'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.records import checkpoints, folder, row_checksum
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import checkpoints, row_checksum, run_folder
+from harness.records.run_folder import RunFolder, RunStatus
 from tests.train.made import (
     STEPS,
     brief,
@@ -138,7 +138,7 @@ def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: R
 
 def test_missing_rows_are_an_error_not_a_gap(whole: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(whole.path, tmp_path / "run"))
-    folder.write_status(run, RunStatus("stopped", exit_code=75))
+    run_folder.write_status(run, RunStatus("stopped", exit_code=75))
     run.metrics.unlink()
     code, _, err = go_on(run)
     assert code == 65

@@ -15,9 +15,9 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from harness.train.sampler import Said, Sampler
-from harness.train.scoring import log_probabilities, own_logits
-from harness.train.token_rows import TokenRow, padded
+from harness.train.engines.sampler import Said, Sampler
+from harness.train.engines.scoring import log_probabilities, own_logits
+from harness.train.engines.token_rows import TokenRow, padded
 
 END, LIMIT = 3, 9
 WORDS = 16

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from harness.config import RunConfig
-from harness.records.folder import RunFolder
+from harness.config.run import RunConfig
+from harness.records.run_folder import RunFolder
 from tests.simulator.endpoint import completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, go_on, make_run, short, status, tabular

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import TEMPERAMENTS
+from harness.config.run import TEMPERAMENTS
 from harness.simulator.protocol import SupporterReply
-from harness.train.conversation import Conversation
-from harness.train.strategies import strategy_metrics
+from harness.train.metrics.strategies import strategy_metrics
+from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, tabular, user_turn
 from tests.train.test_tabular import rows_of
 

@@ -9,22 +9,22 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config import EMOTIONAL_INTENTIONS, STRATEGIES, RunConfig
-from harness.config import LEVELS as NAMES
+from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES, RunConfig
+from harness.config.run import LEVELS as NAMES
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import TabularPolicy
-from harness.simulator.dynamics import DISCLOSURES
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
+from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.__main__ import attempt
-from harness.train.conversation import Conversation, hold
-from harness.train.losses import clipped
+from harness.train.algorithms.losses import clipped
+from harness.train.loop.tabular import probe_entropy_nats
+from harness.train.loop.tabular_update import Batch, Update
+from harness.train.loop.tabular_update import update as treated_update
+from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.tabular import probe_entropy_nats
-from harness.train.tabular_speaker import Acts, TabularSpeaker
-from harness.train.tabular_update import Batch, Update
-from harness.train.tabular_update import update as treated_update
-from harness.train.treatment import Marks, Treatment
+from harness.train.rollout.conversation import Conversation, hold
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, few_held_out_users, make_run, tabular
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from harness.train.talk import talker
+from harness.train.loop.progress_lines import talker
 
 
 def test_the_last_step_and_what_is_next_are_told_whatever_the_pace() -> None:

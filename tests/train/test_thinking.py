@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from harness.train import thinking
-from harness.train.measure import TokenTrace
-from harness.train.token_rows import TokenRow
+from harness.train.engines.token_rows import TokenRow
+from harness.train.metrics import thinking
+from harness.train.metrics.measure import TokenTrace
 
 END = 9
 

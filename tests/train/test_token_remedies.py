@@ -9,15 +9,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config import AlgorithmConfig
-from harness.train.covariance import token_covariances
+from harness.config.run import AlgorithmConfig
+from harness.train.algorithms.covariance import token_covariances
+from harness.train.algorithms.remedy_roles import Method, StepTokens
+from harness.train.objective.remedy_stack import Treatment, metrics
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.kl_cov import KlCov
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.roles import Method, StepTokens
-from harness.train.treatment import Treatment, metrics
 
 
 def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness import needs, trackers
-from harness.config import RunConfig, TrainerConfig
+from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError
-from harness.records.folder import RunFolder
+from harness.execution import preflight
+from harness.records.run_folder import RunFolder
+from harness.train import trackers
 from tests.commands import harness, rows, started, until
 
 RUN = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=20")
@@ -55,12 +56,12 @@ def same(found: dict[int, dict[str, float]], want: dict[int, dict[str, float]]) 
 
 
 def test_a_tracker_that_is_not_installed_is_refused_with_the_command(monkeypatch):
-    monkeypatch.setattr(needs, "FOR_TRACKERS", ("accelerate_is_not_here",))
+    monkeypatch.setattr(preflight, "FOR_TRACKERS", ("accelerate_is_not_here",))
     config = RunConfig(trainer=TrainerConfig(report_to=["tensorboard"]))
     with pytest.raises(
         ConfigError, match=r"trainer.report_to: tensorboard needs .*accelerate_is_n"
     ):
-        needs.check([config])
+        preflight.check([config])
 
 
 def test_an_unknown_tracker_is_refused_by_name():

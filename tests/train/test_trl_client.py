@@ -36,7 +36,7 @@ def test_no_line_of_a_netrc_goes_to_a_vllm_server(
     monkeypatch: pytest.MonkeyPatch,
     record_property: Callable[[str, object], None],
 ) -> None:
-    from harness.train import trl_client
+    from harness.train.engines import trl_client
 
     (tmp_path / ".netrc").write_text("default login me password canary\n")
     (tmp_path / ".netrc").chmod(0o600)

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from harness import devices, engines
-from harness.config import PolicyConfig, RunConfig
-from harness.records.folder import RunFolder
-from harness.train import warm_start
+from harness.config import engine_choice
+from harness.config.run import PolicyConfig, RunConfig
+from harness.execution import gpu_lease
+from harness.records.run_folder import RunFolder
+from harness.train.warm_start import start_model
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, killed_after, make_run, status
@@ -26,7 +27,7 @@ from tests.train.test_hugging_face import config as hugging_face
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(engines.installed() is None, reason="vLLM is not installed here"),
+    pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
 ]
 ON_CPU = Path(__file__).parent / "vllm_on_cpu"
 SMALL = PolicyConfig(
@@ -38,7 +39,7 @@ GAP = "sampling/sampling_logp_difference"
 
 @pytest.fixture(autouse=True)
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    if not devices.gpus():
+    if not gpu_lease.gpus():
         monkeypatch.setenv("PYTHONPATH", str(ON_CPU))
 
 
@@ -129,7 +130,7 @@ def test_users_who_take_their_time_are_talked_with_in_waves(tmp_path: Path) -> N
 def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     brief = {"warm_start_copy_steps": 0, "warm_start_steps": 60, "warm_start_learning_rate": 0.02}
     policy = PolicyConfig(**brief)
-    warm_start.ensure(policy)
+    start_model.ensure(policy)
     run = make_run(tmp_path / "run", config(policy, steps=1))
     code, _, err = finish(run)
     assert code == 0, err
@@ -151,7 +152,7 @@ def test_no_room_for_vllm_is_told_in_one_line(
 
 
 @pytest.mark.gpu
-@pytest.mark.skipif(not devices.gpus(), reason="no GPU on this machine")
+@pytest.mark.skipif(not gpu_lease.gpus(), reason="no GPU on this machine")
 def test_on_a_gpu_vllm_sleeps_while_the_policy_learns(tmp_path: Path) -> None:
     policy = replace(SMALL, dtype="bfloat16", lora_rank=4)
     run = make_run(tmp_path / "run", config(policy, gpus=1, engine="auto", gpu_memory_share=0.2))

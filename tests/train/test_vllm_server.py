@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from harness.errors import StoppedError
-from harness.train.engine import Ask, in_time
-from harness.train.vllm_address import reach
-from harness.train.vllm_server import Completions, told_by_client
+from harness.train.engines.engine import Ask, in_time
+from harness.train.engines.vllm_address import reach
+from harness.train.engines.vllm_server import Completions, told_by_client
 
 ASK = Ask([[5, 6], [7]], [11, 12], 4, 3, 1.5)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from harness.config import AlgorithmConfig
+from harness.config.run import AlgorithmConfig
+from harness.train.objective.remedy_stack import Treatment
 from harness.train.remedies.w_reinforce import WReinforce
-from harness.train.treatment import Treatment
 from tests.train.test_token_remedies import step
 
 

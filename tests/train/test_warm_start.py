@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
 from harness.simulator.people import EVERYONE
-from harness.train import copying, dialogues, supervised, warm_start
-from harness.train.vary import retold
+from harness.train.warm_start import copying, dialogues, start_model, supervised
+from harness.train.warm_start.vary import retold
 
 QUICK = PolicyConfig(
     hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
@@ -35,13 +35,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The cache in which the start model of QUICK is built once, before the first test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield warm_start.ensure(QUICK)
+        yield start_model.ensure(QUICK)
 
 
 def test_it_is_there_whole_and_not_built_again(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert warm_start.ensure(QUICK) == built
+    assert start_model.ensure(QUICK) == built
     assert capsys.readouterr().err == ""
     card = json.loads((built / "card.json").read_text())
     assert card["parameters"] == sum(p.numel() for p in tiny.load_model(built).parameters())
@@ -58,7 +58,7 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     torch.manual_seed(7)
-    again = warm_start.ensure(QUICK)
+    again = start_model.ensure(QUICK)
     said = capsys.readouterr().err
     assert said.count("building the start model") == 1
     assert "nats a token" in said
@@ -68,18 +68,18 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
 
 
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
-    name = warm_start.key(QUICK)
-    assert warm_start.key(replace(QUICK, name="other", temperature=2.0)) == name
+    name = start_model.key(QUICK)
+    assert start_model.key(replace(QUICK, name="other", temperature=2.0)) == name
     for change in ({"hidden_size": 36}, {"warm_start_copy_steps": 4}, {"warm_start_steps": 13}):
-        assert warm_start.key(replace(QUICK, **change)) != name
+        assert start_model.key(replace(QUICK, **change)) != name
 
 
 def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their levels are code, but for the defaults of config.py."""
-    name = warm_start.key(QUICK)
+    name = start_model.key(QUICK)
     shorter = tuple(replace(level, turn_cap=level.turn_cap - 1) for level in dialogues.USERS)
     monkeypatch.setattr(dialogues, "USERS", shorter)
-    assert warm_start.key(QUICK) != name
+    assert start_model.key(QUICK) != name
     assert [len(dialogues.generate(n)) for n in (3, 101)] == [3, 101]
 
 
@@ -143,7 +143,7 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
     """No row says again what another did, so only the row itself tells what comes next."""
     tokenizer = tiny.build_tokenizer(["a b c"], 600)
     model = tiny.build_model(PolicyConfig(), tokenizer, 1)
-    lesson = supervised.Lesson(200, warm_start.COPY_LEARNING_RATE, 64, 1.0, 0.0)
+    lesson = supervised.Lesson(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
     losses: list[float] = []
     rows = copying.rows(200 * 64, range(4, 260), seed=5)
     supervised.fit(model, rows, lesson, 1, lambda step, loss: losses.append(loss))
@@ -154,5 +154,5 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
 @pytest.mark.parametrize("given", ['{"hiden_size": 3}', "[1]"])
 def test_a_policy_with_unknown_keys_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["warm_start", given])
-    with pytest.raises(warm_start.ConfigError, match="policy: keys must be among"):
-        warm_start.main()
+    with pytest.raises(start_model.ConfigError, match="policy: keys must be among"):
+        start_model.main()

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import grant, permission, typed
-from harness.config import SimulatorConfig
+from harness.compose import typed_grants
+from harness.config import grant
+from harness.config.grant import Grant
+from harness.config.run import SimulatorConfig
 from harness.errors import ConfigError
-from harness.grant import Grant
-from harness.records import confirmed
 from harness.simulator.served.endpoint import api_key
+from harness.trust import confirmed, permission
 from tests.commands import here
 
 OPENAI = Grant("api.openai.com", "OPENAI_API_KEY")
@@ -115,10 +116,10 @@ def test_the_settings_are_never_the_current_folders(monkeypatch: pytest.MonkeyPa
 
 def test_typed_words_grant_each_variable_for_each_address() -> None:
     url, key = "simulator.base_url=https://a/v1,'https://b:1/v1'", "simulator.api_key_env=A_KEY"
-    assert typed.grants(["seed=1", url, key]) == {Grant("a", "A_KEY"), Grant("b:1", "A_KEY")}
-    assert typed.grants([key]) == {Grant("127.0.0.1:8000", "A_KEY")}
+    assert typed_grants.grants(["seed=1", url, key]) == {Grant("a", "A_KEY"), Grant("b:1", "A_KEY")}
+    assert typed_grants.grants([key]) == {Grant("127.0.0.1:8000", "A_KEY")}
     for words in ([], [url], [url, "~simulator.api_key_env"], [key, "simulator.base_url=${seed}"]):
-        assert typed.grants(words) == frozenset()
+        assert typed_grants.grants(words) == frozenset()
 
 
 def test_a_key_is_not_read_without_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +139,7 @@ def test_a_key_is_not_read_without_a_grant(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_nothing_but_the_endpoint_reads_a_variable_that_a_config_names() -> None:
-    package = Path(__file__).parents[1] / "harness"
+    package = Path(__file__).parents[2] / "harness"
     held = [p for p in package.rglob("*.py") if "api_key_env" in p.read_text(encoding="utf-8")]
     reading = {p.name for p in held if "os.environ" in p.read_text(encoding="utf-8")}
-    assert reading == {"endpoint.py", "needs.py"}  # needs.py asks whether there is one
+    assert reading == {"endpoint.py", "preflight.py"}  # preflight.py asks whether there is one

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import workers
 from harness.report import write
+from harness.utils import process_pool
 from tests.report import made
 
 
@@ -33,34 +33,34 @@ def die_elsewhere(parent: int) -> int:
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Executor | None]:
     """One other process."""
-    with workers.others(2) as pool:
+    with process_pool.others(2) as pool:
         yield pool
 
 
 @pytest.mark.slow
 def test_results_come_in_the_order_of_the_pieces(pool: Executor | None) -> None:
     values = list(range(50))
-    assert workers.begin(pool, square, values).results() == [v * v for v in values]
+    assert process_pool.begin(pool, square, values).results() == [v * v for v in values]
 
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_this_process_takes_part_but_for_what_is_left_to_the_others(
     pool: Executor | None, left: int
 ) -> None:
-    doers = workers.begin(pool, whose, range(40)).results(left_to_others=left * 40)
+    doers = process_pool.begin(pool, whose, range(40)).results(left_to_others=left * 40)
     assert (os.getpid() in doers) == (not left)
 
 
 def test_one_process_has_no_others() -> None:
-    with workers.others(1) as pool:
-        assert workers.begin(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
+    with process_pool.others(1) as pool:
+        assert process_pool.begin(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
 
 
 @pytest.mark.slow
 def test_what_a_killed_process_had_is_done_here() -> None:
-    with workers.others(2) as pool:
+    with process_pool.others(2) as pool:
         for _ in range(2):  # the second time the others are gone before they begin
-            begun = workers.begin(pool, die_elsewhere, [os.getpid()] * 3)
+            begun = process_pool.begin(pool, die_elsewhere, [os.getpid()] * 3)
             assert begun.results(left_to_others=3) == [os.getpid()] * 3
 
 

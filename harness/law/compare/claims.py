@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law import numbers
-from harness.law.random_effects import FEWEST_SEEDS, Estimate
+from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
+from harness.law.estimate import numbers
 
 LEVEL = 0.05
 POWER = 0.80

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.law import groups, quantities, scales
-from harness.law.groups import Member
-from harness.law.pairs import Side
-from harness.law.quantities import Footing, Values
-from harness.law.random_effects import FEWEST_SEEDS, Sample
+from harness.law.compare import groups, quantities, scales
+from harness.law.compare.groups import Member
+from harness.law.compare.pairs import Side
+from harness.law.compare.quantities import Footing, Values
+from harness.law.compare.random_effects import FEWEST_SEEDS, Sample
 from harness.law.results import Interval, Pooled
 
 OWN_ERROR = ("a", "ceiling", "gain", "fall")

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.law import claims, compared, measured, pairs
-from harness.law.groups import Member
-from harness.law.measured import Measured
-from harness.law.pairs import Pair
-from harness.law.quantities import QUANTITIES
-from harness.law.random_effects import Estimate
+from harness.law.compare import claims, compared, measured, pairs
+from harness.law.compare.groups import Member
+from harness.law.compare.measured import Measured
+from harness.law.compare.pairs import Pair
+from harness.law.compare.quantities import QUANTITIES
+from harness.law.compare.random_effects import Estimate
 from harness.law.results import GroupResult
 
 CONTEXTS = "perhaps contexts: not found on entropy/probe"

@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import numbers, random_effects, reward_column, unfinished
-from harness.law.identity import Identity
-from harness.law.replicates import Replicate
+from harness.law.compare import random_effects, reward_column
+from harness.law.compare.replicates import Replicate
+from harness.law.estimate import numbers
+from harness.law.io import unfinished
+from harness.law.io.identity import Identity
 from harness.law.results import GroupResult, Interval, Pooled, RunResult
 
 Axes = Mapping[str, Any]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from harness.law import claims
-from harness.law.random_effects import FEWEST_SEEDS, Estimate
+from harness.law.compare import claims
+from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
 from harness.law.results import Interval
-from harness.records.study import Link
+from harness.records.study_file import Link
 
 SUPPORTED, CONTRADICTED, UNDECIDED = VERDICTS = ("supported", "contradicted", "undecided")
 SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import claims, groups, quantities, random_effects, reward_column, scales
-from harness.law.clean import FEWEST_POINTS
-from harness.law.pairs import Pair, Side
-from harness.law.quantities import Footing
-from harness.law.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
+from harness.law.compare import claims, groups, quantities, random_effects, reward_column, scales
+from harness.law.compare.pairs import Pair, Side
+from harness.law.compare.quantities import Footing
+from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
+from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Interval
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from harness.config import LEVELS
-from harness.law import groups as grouping
-from harness.law.groups import Member
-from harness.law.identity import Identity
-from harness.law.replicates import COMMON
+from harness.config.run import LEVELS
+from harness.law.compare import groups as grouping
+from harness.law.compare.groups import Member
+from harness.law.compare.replicates import COMMON
+from harness.law.io.identity import Identity
 from harness.law.results import GroupResult
 
 OTHER_USERS = {"simulator", "levels"}

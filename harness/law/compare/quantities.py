@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.law import null_control, regime, shared_range
-from harness.law.beside import NOT_HELD, Trace
-from harness.law.clean import Points
-from harness.law.groups import Member
-from harness.law.identity import share_of_run
-from harness.law.interval import Spread
-from harness.law.pairs import Side
-from harness.law.random_effects import Sample, sample, unweighted
+from harness.law.compare import shared_range
+from harness.law.compare.groups import Member
+from harness.law.compare.pairs import Side
+from harness.law.compare.random_effects import Sample, sample, unweighted
+from harness.law.estimate import null_control, regime
+from harness.law.estimate.interval import Spread
+from harness.law.io.aux_columns import NOT_HELD, Trace
+from harness.law.io.clean import Points
+from harness.law.io.identity import share_of_run
 from harness.law.results import Interval, Onset
 
 QUANTITIES = ("a", "ceiling", "onset", "gain", "fall")

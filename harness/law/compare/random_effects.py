@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import numbers
+from harness.law.estimate import numbers
 from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.law import clean, gates, onset
-from harness.law.beside import NOT_HELD, Trace
-from harness.law.choice import EVALUATION, Chosen
-from harness.law.clean import Cleaned, Points
-from harness.law.gates import Fitted
-from harness.law.onset import Course
-from harness.law.reading import Table
+from harness.law.estimate import identifiability, onset
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.onset import Course
+from harness.law.io import clean
+from harness.law.io.aux_columns import NOT_HELD, Trace
+from harness.law.io.clean import Cleaned, Points
+from harness.law.io.column_choice import EVALUATION, Chosen
+from harness.law.io.reading import Table
 from harness.law.results import Floats, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
@@ -62,7 +63,7 @@ class Replicate:
         """Fitted once, however many groups the run is compared with; None without points."""
         points = self.points_on(column, probe)
         if points is not None and (column, probe) not in self._laws:
-            self._laws[column, probe] = gates.fit(points)
+            self._laws[column, probe] = identifiability.fit(points)
         return self._laws.get((column, probe))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from harness.law.choice import EVALUATION
-from harness.law.clean import FEWEST_POINTS
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.column_choice import EVALUATION
 from harness.law.results import Interval, RunResult
 
 NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"

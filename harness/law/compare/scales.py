@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.law.choice import EVALUATION, TRAINING
-from harness.law.clean import FEWEST_POINTS
-from harness.law.groups import Member
-from harness.law.pairs import Pair, Side, axes, moves_scale
-from harness.law.replicates import COMMON
+from harness.law.compare.groups import Member
+from harness.law.compare.pairs import Pair, Side, axes, moves_scale
+from harness.law.compare.replicates import COMMON
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.column_choice import EVALUATION, TRAINING
 
 OWN = (EVALUATION, TRAINING)
 """What runs may have been fitted on, the better one first."""

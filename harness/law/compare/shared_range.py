@@ -10,9 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law import binning, gates
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.gates import Fitted
+from harness.law.estimate import binning, identifiability
+from harness.law.estimate.identifiability import Fitted
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Interval
 
 Range = tuple[float, float]
@@ -38,7 +38,7 @@ def slope(points: Points, within: Range) -> Interval | None:
     inside = points.where((h >= within[0]) & (h <= within[1]))
     if len(inside) < FEWEST_POINTS:
         return None
-    fitted = gates.fit(inside)
+    fitted = identifiability.fit(inside)
     return fitted.spread.a if fitted.spread is not None and _usable(fitted) else None
 
 
@@ -51,4 +51,4 @@ def smooth(entropy: Floats) -> Floats:
 
 
 def _usable(fitted: Fitted) -> bool:
-    return gates.enough(fitted) and gates.moves(fitted)
+    return identifiability.enough(fitted) and identifiability.moves(fitted)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law import link_values, unfinished
-from harness.law.groups import Member
-from harness.law.links import Observed
-from harness.records.study import EVALUATION, Link, Stated, StudyRecord
-from harness.records.sweep import Sweep
+from harness.law.compare import study_metrics
+from harness.law.compare.groups import Member
+from harness.law.compare.links import Observed
+from harness.law.io import unfinished
+from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
+from harness.records.sweep_file import Sweep
 
 Runs = Mapping[int, Member]
 """Seed -> run."""
@@ -81,7 +82,7 @@ def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
     """The arm with the highest mean reward at the end, on the common evaluation."""
     means = {}
     for name in names:
-        ends = [link_values.number(m, "final_reward", EVALUATION) for m in runs[name].values()]
+        ends = [study_metrics.number(m, "final_reward", EVALUATION) for m in runs[name].values()]
         known = [end for end in ends if end is not None]
         if known:
             means[name] = sum(known) / len(known)
@@ -97,9 +98,9 @@ def observed(link: Link, found: Arms) -> Observed:
     """The pairs of a link, by seed."""
     own = found.runs[link.arm]
     other = found.runs[link.against] if link.against else None
-    net = _differences(link, own, other, link_values.net_of_null) if link.net_of_null else None
+    net = _differences(link, own, other, study_metrics.net_of_null) if link.net_of_null else None
     counted = [m for runs in (own, other or {}) for m in runs.values() if _told(m, link)]
-    plain = _differences(link, own, other, link_values.number)
+    plain = _differences(link, own, other, study_metrics.number)
     return Observed(
         link,
         plain,
@@ -112,16 +113,16 @@ def observed(link: Link, found: Arms) -> Observed:
 
 
 def _numbers(link: Link, runs: Runs, seeds: Sequence[int]) -> list[float]:
-    known = [link_values.number(runs[seed], link.quantity, link.evaluation) for seed in seeds]
+    known = [study_metrics.number(runs[seed], link.quantity, link.evaluation) for seed in seeds]
     return [value for value in known if value is not None]
 
 
 def _censored(members: Sequence[Member], quantity: str) -> int:
-    return sum(link_values.censored(member, quantity) for member in members)
+    return sum(study_metrics.censored(member, quantity) for member in members)
 
 
 def _told(member: Member, link: Link) -> bool:
-    return link_values.number(member, link.quantity, link.evaluation) is not None
+    return study_metrics.number(member, link.quantity, link.evaluation) is not None
 
 
 def _differences(

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from harness.law import landmarks, numbers, onset, regime
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.groups import Member
-from harness.law.quantities import share
-from harness.law.replicates import Replicate
+from harness.law.compare.groups import Member
+from harness.law.compare.quantities import share
+from harness.law.compare.replicates import Replicate
+from harness.law.estimate import landmarks, numbers, onset, regime
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats
 
 SOLVING = ("strategy/suggest", "strategy/inform")

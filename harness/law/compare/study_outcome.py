@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.config import SCHEMA
-from harness.law import links, study_arms
-from harness.law.links import Judged
+from harness.config.run import SCHEMA
+from harness.law.compare import links, study_arms
+from harness.law.compare.links import Judged
+from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
-from harness.law.study_arms import Arms, Counts
-from harness.records.study import Stated
+from harness.records.study_file import Stated
 
 
 @dataclass(frozen=True)

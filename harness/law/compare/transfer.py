@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.config import LEVELS
-from harness.law import clean
-from harness.law.table import Table
+from harness.config.run import LEVELS
+from harness.law.io import clean
+from harness.law.io.table import Table
 
 Transfer = dict[str, dict[str, float]]
 

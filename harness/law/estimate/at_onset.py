@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import trend
-from harness.law.beside import Trace
-from harness.law.clean import FEWEST_POINTS, Points
+from harness.law.estimate import trend
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Interval, Onset
 
 SHARE_AROUND = 0.05

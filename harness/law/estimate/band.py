@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law.interval import half_width
+from harness.law.estimate.interval import half_width
 from harness.law.results import Floats, Interval
 
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law import numbers
+from harness.law.estimate import numbers
 from harness.law.results import Floats
 
 Labels = NDArray[np.intp]

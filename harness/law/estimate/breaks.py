@@ -9,12 +9,12 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law import binning, estimate, interval, numbers, segments, trend
-from harness.law.clean import Points
-from harness.law.estimate import Line
-from harness.law.gates import Fitted
+from harness.law.estimate import binning, estimate, interval, numbers, segments, trend
+from harness.law.estimate.estimate import Line
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.segments import Knots
+from harness.law.io.clean import Points
 from harness.law.results import Floats
-from harness.law.segments import Knots
 
 Places = NDArray[np.intp]
 BREAK_F = 10.0

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law import binning, noise_bias, numbers
+from harness.law.estimate import binning, noise_bias, numbers
 from harness.law.results import Floats
 
 STRONG_FIRST_STAGE = 25.0

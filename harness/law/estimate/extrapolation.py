@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import rival_forms
-from harness.law.clean import HIGHEST_ENTROPY_NATS
+from harness.law.estimate import rival_forms
+from harness.law.io.clean import HIGHEST_ENTROPY_NATS
 from harness.law.results import Floats
 
 LAST = 0.1

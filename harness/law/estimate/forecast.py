@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from harness.law import band, estimate, extrapolation, gates, onset
-from harness.law.clean import Cleaned, Points
-from harness.law.gates import Fitted
-from harness.law.onset import Course
+from harness.law.estimate import band, estimate, extrapolation, identifiability, onset
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.onset import Course
+from harness.law.io.clean import Cleaned, Points
 from harness.law.results import Floats, Interval
 
 END = 0.05
@@ -29,7 +29,7 @@ def forecast(cleaned: Cleaned, share: float) -> dict[str, float | bool | None]:
     known = steps <= cut
     early = points.where(points.steps <= cut)
     end = points.where(points.steps > max(cut, last - END * (last - first)))
-    fitted = gates.fit(early)
+    fitted = identifiability.fit(early)
     course = onset.course(steps[known], cleaned.entropy[known])
     predicted = _predicted(fitted, course, end) if course is not None else None
     return {
@@ -37,7 +37,7 @@ def forecast(cleaned: Cleaned, share: float) -> dict[str, float | bool | None]:
         "low": predicted.low if predicted else None,
         "high": predicted.high if predicted else None,
         "from_step": cut,
-        "identified": gates.identified(fitted)["a"],
+        "identified": identifiability.identified(fitted)["a"],
         **_compared(predicted, early, end),
     }
 

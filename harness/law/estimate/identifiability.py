@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import estimate, interval
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.estimate import LeastSquares, Line
-from harness.law.interval import Spread
+from harness.law.estimate import estimate, interval
+from harness.law.estimate.estimate import LeastSquares, Line
+from harness.law.estimate.interval import Spread
+from harness.law.io.clean import FEWEST_POINTS, Points
 
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0

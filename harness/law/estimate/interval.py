@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law import binning, estimate, numbers
-from harness.law.estimate import Line
+from harness.law.estimate import binning, estimate, numbers
+from harness.law.estimate.estimate import Line
 from harness.law.results import Floats, Interval
 
 

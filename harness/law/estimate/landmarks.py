@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import breaks
-from harness.law.breaks import Binned
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.onset import Course, settles
+from harness.law.estimate import breaks
+from harness.law.estimate.breaks import Binned
+from harness.law.estimate.onset import Course, settles
+from harness.law.io.clean import FEWEST_POINTS, Points
 
 SHARES_PERCENT = (50, 20, 10, 5)
 PLATEAU_F = 12.0

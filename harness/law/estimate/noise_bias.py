@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning, numbers
+from harness.law.estimate import binning, numbers
 from harness.law.results import Floats
 
 FEWEST_BINS = 3

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law import binning, regime, trend
-from harness.law.beside import Trace
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.identity import Identity
-from harness.law.interval import half_width
+from harness.law.estimate import binning, regime, trend
+from harness.law.estimate.interval import half_width
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.identity import Identity
 from harness.law.results import Floats, Interval, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5

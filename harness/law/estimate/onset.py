@@ -11,10 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law import binning, numbers, segments, trend
-from harness.law.clean import FEWEST_POINTS, Points
+from harness.law.estimate import binning, numbers, segments, trend
+from harness.law.estimate.segments import Knots
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
-from harness.law.segments import Knots
 
 LEFT_AT_END = 0.20
 """More headroom than this at the end is no collapse."""

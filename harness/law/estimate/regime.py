@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law import numbers, trend
-from harness.law.beside import Trace
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.onset import Course
+from harness.law.estimate import numbers, trend
+from harness.law.estimate.onset import Course
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Interval, Onset
 
 KEPT = 0.20

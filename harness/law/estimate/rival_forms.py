@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law import numbers
+from harness.law.estimate import numbers
 from harness.law.results import Floats
 
 DURATIONS = np.geomspace(0.01, 10.0, 60)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from harness.law import binning, estimate, numbers
-from harness.law.clean import Points
+from harness.law.estimate import binning, estimate, numbers
+from harness.law.estimate.rival_forms import STEP_FORMS
+from harness.law.io.clean import Points
 from harness.law.results import Floats
-from harness.law.rival_forms import STEP_FORMS
 
 FEWEST_BINS = 8
 LOWEST_ENTROPY_NATS = 1e-4

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.law import estimate
+from harness.law.estimate import estimate
 from harness.law.results import Floats
 
 EDGE = 2

@@ -6,33 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from harness.law import at_onset, beside, gates, onset, regime
-from harness.law.at_onset import Ceiling
-from harness.law.beside import Trace
-from harness.law.clean import FEWEST_POINTS, Cleaned
-from harness.law.gates import Fitted
-from harness.law.reading import Table
+from harness.law.estimate import at_onset, identifiability, onset, regime
+from harness.law.estimate.at_onset import Ceiling
+from harness.law.estimate.identifiability import Fitted
+from harness.law.io import aux_columns
+from harness.law.io.aux_columns import Trace
+from harness.law.io.clean import FEWEST_POINTS, Cleaned
+from harness.law.io.reading import Table
 from harness.law.results import Interval, Onset
 
 
 def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
     """Share of groups that carry no signal."""
-    return regime.silent_share([beside.trace(table, cleaned, name) for name in beside.SILENT])
+    return regime.silent_share(
+        [aux_columns.trace(table, cleaned, name) for name in aux_columns.SILENT]
+    )
 
 
 def fields(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> dict[str, Any]:
     """Fields of a RunResult. `law` is the one whose ceiling the run was heading for."""
-    columns = {name: beside.trace(table, cleaned, name) for name in beside.AT_ONSET}
+    columns = {name: aux_columns.trace(table, cleaned, name) for name in aux_columns.AT_ONSET}
     return {
         "at_onset": at_onset.at_onset(found, cleaned.points, _ceiling(law), columns),
-        "onset_probe": _onset_probe(beside.trace(table, cleaned, beside.PROBE), cleaned),
+        "onset_probe": _onset_probe(aux_columns.trace(table, cleaned, aux_columns.PROBE), cleaned),
         "reliability_from_se": _reliability(table, cleaned),
-        "remedy_acted": _mean(beside.trace(table, cleaned, beside.ACTED)),
+        "remedy_acted": _mean(aux_columns.trace(table, cleaned, aux_columns.ACTED)),
     }
 
 
 def _ceiling(law: Fitted) -> Ceiling | None:
-    known = gates.identified(law)["ceiling"]
+    known = identifiability.identified(law)["ceiling"]
     return Ceiling(law.spread.ceiling, known) if law.spread is not None else None
 
 
@@ -52,9 +55,9 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
     That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
     None below 16 such steps or where H does not vary more than that.
     """
-    if beside.ENTROPY_SE not in table.names:
+    if aux_columns.ENTROPY_SE not in table.names:
         return None
-    error = table.columns[beside.ENTROPY_SE][cleaned.rows]
+    error = table.columns[aux_columns.ENTROPY_SE][cleaned.rows]
     known = np.isfinite(error) & (error >= 0)
     x = np.exp(cleaned.entropy[known])
     if len(x) < FEWEST_POINTS or not np.var(x) > 0:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.law import binning, estimate, numbers
-from harness.law.clean import FEWEST_POINTS
+from harness.law.estimate import binning, estimate, numbers
+from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Floats
 
 FEWEST_FITTED = 8

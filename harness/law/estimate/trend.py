@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.law import binning, estimate, numbers
+from harness.law.estimate import binning, estimate, numbers
 from harness.law.results import Floats
 
 FEWEST_FOR_A_CURVE = 4

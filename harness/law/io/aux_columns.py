@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.clean import HIGHEST_ENTROPY_NATS, Cleaned
-from harness.law.reading import Table
+from harness.law.io.clean import HIGHEST_ENTROPY_NATS, Cleaned
+from harness.law.io.reading import Table
 from harness.law.results import Floats
 
 PROBE = "entropy/probe"

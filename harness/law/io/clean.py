@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law import binning
-from harness.law.importers.aliases import EVALUATIONS
-from harness.law.reading import FAULTS, Codes, Table
+from harness.law.estimate import binning
+from harness.law.io.importers.aliases import EVALUATIONS
+from harness.law.io.reading import FAULTS, Codes, Table
 from harness.law.results import Floats
 
 Mask = NDArray[np.bool_]

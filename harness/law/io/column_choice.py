@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.clean import FEWEST_POINTS
-from harness.law.importers import aliases
-from harness.law.table import ReadError, Table, ours
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.importers import aliases
+from harness.law.io.table import ReadError, Table, ours
 
 EVALUATION = "eval/reward"
 TRAINING = "reward"

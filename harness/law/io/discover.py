@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.law.results import ReadProblem
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 NEVER_ENTERED = {"checkpoints", "conversations"}

@@ -18,11 +18,11 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from harness.law import checksums, values
-from harness.law import table as tables
-from harness.law.importers import csv_text
+from harness.law.io import checksums, values
+from harness.law.io import table as tables
+from harness.law.io.importers import csv_text
+from harness.law.io.values import Codes
 from harness.law.results import Floats
-from harness.law.values import Codes
 from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 

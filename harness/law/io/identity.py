@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.records import folder as folders
-from harness.records import plain_file, planned
-from harness.records.folder import RunFolder, RunStatus
+from harness.records import plain_file, planned, run_folder
 from harness.records.row_checksum import RowSums
+from harness.records.run_folder import RunFolder, RunStatus
 
 CARDS = "cards.json"
 DIFFICULTY = ("acceptance", "need_expression", "population_final_emotion")
@@ -89,7 +88,7 @@ def read(folder: Path | None) -> Identity:
     config: Mapping[str, Any] | None = None if values is None else _json(values)
     ours = run.status.exists() or run.config.exists()
     try:
-        status = folders.read_status(run)
+        status = run_folder.read_status(run)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.clean import FIRST_FEW, LARGEST, Mask
-from harness.law.reading import Table
+from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
+from harness.law.io.reading import Table
 from harness.law.results import Floats
 
 REASON = "missing_row"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.law.table import Table
+from harness.law.io.table import Table
 from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.law import fast_reading, table
-from harness.law.importers import (
+from harness.law.io import fast_reading, table
+from harness.law.io.importers import (
     csv_text,
     json_lines,
     metric_maps,
@@ -21,9 +21,9 @@ from harness.law.importers import (
     trainer_state,
     verl_console,
 )
-from harness.law.importers.rows import Places, Rows
-from harness.law.table import ReadError, Table
-from harness.law.values import FAULTS, Codes
+from harness.law.io.importers.rows import Places, Rows
+from harness.law.io.table import ReadError, Table
+from harness.law.io.values import FAULTS, Codes
 
 __all__ = ["FAULTS", "Codes", "Places", "ReadError", "Table", "read"]
 

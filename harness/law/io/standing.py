@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law import checksums, missing, own_rows, unfinished
-from harness.law.identity import Identity
-from harness.law.missing import Missing
-from harness.law.reading import Table
-from harness.law.unfinished import Unfinished
+from harness.law.io import checksums, missing, own_rows, unfinished
+from harness.law.io.identity import Identity
+from harness.law.io.missing import Missing
+from harness.law.io.reading import Table
+from harness.law.io.unfinished import Unfinished
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law import values
-from harness.law.importers import aliases
-from harness.law.importers.rows import Places, Rows
+from harness.law.io import values
+from harness.law.io.importers import aliases
+from harness.law.io.importers.rows import Places, Rows
+from harness.law.io.values import FAULTS, Codes
 from harness.law.results import Floats, ReadProblem
-from harness.law.values import FAULTS, Codes
 from harness.records.row_checksum import RowSums
 
 NULL = FAULTS.index("null")

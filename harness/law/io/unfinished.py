@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import DivergedError
-from harness.law.identity import Identity
-from harness.records.sweep import LedgerRow
+from harness.law.io.identity import Identity
+from harness.records.sweep_file import LedgerRow
 
 REPLAYED = "a recomputed row must equal the one on disk"
 """Such a run ends with the exit code of one that diverged; its numbers did not."""

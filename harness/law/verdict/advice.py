@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from harness.law import measured
+from harness.law.compare import measured
 from harness.law.results import Analysis, RunResult
-from harness.law.verdict import REASONS
+from harness.law.verdict.verdict import REASONS
 
 LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
 EVAL_EVERY = "trainer.eval_every"

@@ -7,10 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law import breaks, gates, interval, skill
-from harness.law.clean import FEWEST_POINTS, Points
-from harness.law.gates import Fitted
-from harness.law.onset import Course
+from harness.law.estimate import breaks, identifiability, interval, skill
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.onset import Course
+from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Onset
 
 NO_MOVE = 0.08
@@ -83,7 +83,7 @@ class _Parts:
         points = self.fitted.points
         if self.onset == np.inf:
             return self.fitted
-        return gates.fit(points.where(points.steps < self.onset))
+        return identifiability.fit(points.where(points.steps < self.onset))
 
     @property
     def after(self) -> Points:
@@ -122,7 +122,7 @@ def judge(
 
 
 def _by_interval(fitted: Fitted) -> Verdict:
-    if not gates.enough(fitted):
+    if not identifiability.enough(fitted):
         return Verdict("undetermined", ("too_few_steps",))
     if fitted.line is None or fitted.spread is None:
         return Verdict("undetermined", ("identification_range",))
@@ -133,7 +133,7 @@ def _by_interval(fitted: Fitted) -> Verdict:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
     slight = steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE
-    constant = not gates.moves(fitted) and not np.ptp(fitted.points.reward)
+    constant = not identifiability.moves(fitted) and not np.ptp(fitted.points.reward)
     if slight and not constant:  # of two that never move nothing is known
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))

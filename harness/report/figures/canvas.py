@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.report.apart import mpl  # before anything of matplotlib's
+from harness.report.figures.apart import mpl  # before anything of matplotlib's
 
 # isort: split
 
@@ -26,7 +26,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.results import Floats
-from harness.report.figure_text import FONT, label, wrapped
+from harness.report.figures.figure_text import FONT, label, wrapped
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 """Okabe and Ito's colours that colour-blind readers tell apart, without the yellow: too pale."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.law.identity import share_of_run
+from harness.law.io.identity import share_of_run
 from harness.law.results import Analysis, RunResult
-from harness.report import naming
+from harness.report.text import naming
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from harness.report import canvas
-from harness.report.canvas import Drawing, colour, marker
-from harness.report.difficulties import Mark
-from harness.report.figure_text import label
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing, colour, marker
+from harness.report.figures.difficulties import Mark
+from harness.report.figures.figure_text import label
 
 MEASURES = {
     "acceptance": "acceptance of fixed replies",

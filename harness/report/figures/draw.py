@@ -6,31 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.law.results import Analysis
-from harness.report import (
-    canvas,
-    figure_curves,
-    figure_difficulty,
-    figure_forest,
-    figure_groups,
-    figure_law,
-    figure_residuals,
+from harness.report.figures import canvas, curves, difficulty, forest, groups, law, residuals
+from harness.report.figures.canvas import AxisNames, Drawing
+from harness.report.figures.clock import SHARE, STEP
+from harness.report.figures.figure_specs import (
+    CURVES,
+    LAW,
+    RESIDUALS,
+    Measured,
+    Sketch,
+    Unread,
+    sketches,
 )
-from harness.report.canvas import AxisNames, Drawing
-from harness.report.clock import SHARE, STEP
-from harness.report.figure_text import label
-from harness.report.sketches import CURVES, LAW, RESIDUALS, Measured, Sketch, Unread, sketches
-from harness.report.wording import plural
+from harness.report.figures.figure_text import label
+from harness.report.text.wording import plural
 
-OF_RUNS = {LAW: figure_law.draw, CURVES: figure_curves.draw, RESIDUALS: figure_residuals.draw}
+OF_RUNS = {LAW: law.draw, CURVES: curves.draw, RESIDUALS: residuals.draw}
 OF_POOLS = {
-    LAW: figure_groups.draw_law,
-    CURVES: figure_groups.draw_curves,
-    RESIDUALS: figure_residuals.draw_pools,
+    LAW: groups.draw_law,
+    CURVES: groups.draw_curves,
+    RESIDUALS: residuals.draw_pools,
 }
 HEADINGS = {
-    LAW: figure_law.HEADING,
-    CURVES: figure_curves.HEADING,
-    RESIDUALS: figure_residuals.HEADING,
+    LAW: law.HEADING,
+    CURVES: curves.HEADING,
+    RESIDUALS: residuals.HEADING,
 }
 
 TIMES = {STEP: "step", SHARE: "share of each run's own steps"}
@@ -45,9 +45,9 @@ def drawn(sketch: Sketch) -> Drawing:
     with canvas.styled():
         names = _axis_names(sketch.measured)
         if sketch.groups:
-            return figure_forest.draw(sketch.groups, sketch.name)
+            return forest.draw(sketch.groups, sketch.name)
         if sketch.marks:
-            return figure_difficulty.draw(sketch.marks, sketch.name)
+            return difficulty.draw(sketch.marks, sketch.name)
         if sketch.pools:
             drawing = OF_POOLS[sketch.kind](sketch.pools, sketch.name, names)
         elif sketch.panels:

@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.law.results import Analysis, GroupResult, RunResult
-from harness.report import clock as clocks
-from harness.report import difficulties, naming, pools, traces
-from harness.report.clock import STEP, Clock
-from harness.report.difficulties import Mark
-from harness.report.pools import PoolPanel
-from harness.report.traces import Panel
+from harness.report.figures import clock as clocks
+from harness.report.figures import difficulties, run_series
+from harness.report.figures import group_series as pools
+from harness.report.figures.clock import STEP, Clock
+from harness.report.figures.difficulties import Mark
+from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.run_series import Panel
+from harness.report.text import naming
 
 MOST_RUNS = 24
 """More runs in one figure hide each other."""
@@ -102,7 +104,7 @@ def drawable(analysis: Analysis) -> list[GroupResult]:
 def _of_runs(
     analysis: Analysis, runs: Sequence[RunResult], clock: Clock, page: str
 ) -> list[Sketch]:
-    panels, measured = traces.panels(analysis, runs, clock), _measured(runs, clock)
+    panels, measured = run_series.panels(analysis, runs, clock), _measured(runs, clock)
     kinds = (LAW, CURVES, RESIDUALS)
     return [Sketch(kind, page, measured, panels=panels) for kind in kinds]
 

@@ -12,10 +12,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.results import GroupResult
-from harness.report import canvas, table_contrasts
-from harness.report.canvas import Drawing, Limits
-from harness.report.figure_text import label, wrapped
-from harness.report.wording import plural
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing, Limits
+from harness.report.figures.figure_text import label, wrapped
+from harness.report.tables import contrasts
+from harness.report.text.wording import plural
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling, gain, fall of H and onset over seeds"
@@ -84,7 +85,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
     pooled = compared[quantity]
     marks = [_mark(seed, quantity) for seed in compared["seeds"]]
     return _Line(
-        table_contrasts.key(group.key),
+        contrasts.key(group.key),
         _tick(group),
         tuple(mark for mark in marks if mark is not None),
         pooled.mean,
@@ -97,7 +98,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
 def _tick(group: GroupResult) -> str:
     last = {key.rpartition(".")[2]: value for key, value in group.key.items()}
     named = last if len(last) == len(group.key) else group.key
-    return wrapped(label(table_contrasts.key(named), MOST), TICK)
+    return wrapped(label(contrasts.key(named), MOST), TICK)
 
 
 def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.law.results import Analysis, Floats, Interval, RunResult
-from harness.report import findings, judged, naming, traces
-from harness.report.clock import STEPS, Clock
-from harness.report.judged import Law
+from harness.report.figures import run_series
+from harness.report.figures.clock import STEPS, Clock
+from harness.report.text import findings, law_view, naming
+from harness.report.text.law_view import Law
 
 STEP_BINS = 60
 LOW, HIGH = 0.1, 0.9
@@ -117,7 +118,7 @@ def _pool(
     analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: Clock
 ) -> Pool:
     series = [clock.series(analysis.series[run.run]) for run in runs]
-    laws = [judged.law(run) for run in runs]
+    laws = [law_view.law(run) for run in runs]
     edges = np.linspace(
         min(s.course_steps.min() for s in series),
         max(s.course_steps.max() for s in series),
@@ -127,7 +128,7 @@ def _pool(
     entropy = np.array([_on_grid(s.steps, s.entropy, edges) for s in series])
     reward = np.array([_on_grid(s.steps, s.reward, edges) for s in series])
     middles = _middles(edges)
-    grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), traces.CURVE_POINTS)
+    grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), run_series.CURVE_POINTS)
     curves = _identified_curves(laws, grid)
     ceilings = [law.ceiling.value for law in laws if law.ceiling and law.ceiling_identified]
     onsets = [clock.onset(run.run, run.onset) for run in runs]
@@ -165,7 +166,7 @@ def _residuals(
 ) -> tuple[Middle | None, Middle | None]:
     """By step in bins between `edges`, and by H in as many."""
     series = [analysis.series[run.run] for run in runs]
-    left = [traces.residuals(one, run) for one, run in zip(series, runs, strict=True)]
+    left = [run_series.residuals(one, run) for one, run in zip(series, runs, strict=True)]
     fitted = [(clock.series(s), v) for s, v in zip(series, left, strict=True) if v is not None]
     if not fitted:
         return None, None

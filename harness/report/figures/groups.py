@@ -9,11 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.report import canvas, figure_curves, figure_law
-from harness.report.canvas import AxisNames, Drawing
-from harness.report.figure_law import Frame
-from harness.report.figure_text import label
-from harness.report.pools import Pool, PoolPanel
+from harness.report.figures import canvas, curves, law
+from harness.report.figures.canvas import AxisNames, Drawing
+from harness.report.figures.figure_text import label
+from harness.report.figures.group_series import Pool, PoolPanel
+from harness.report.figures.law import Frame
 
 LAW_COLUMNS = ("level", "group", "kind", "step", "entropy", "reward", "low", "high", "runs")
 CURVE_COLUMNS = ("level", "group", "quantity", "step", "value", "low", "high", "runs")
@@ -24,9 +24,9 @@ BAND = "10% to 90% of runs"
 def draw_law(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
     """R against H: medians over runs, and the median of the curves that are identified."""
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
-    grid = canvas.grid(f"{figure_law.HEADING}: {MEDIANS}", titles, 1, figure_law.ROW_HEIGHT)
+    grid = canvas.grid(f"{law.HEADING}: {MEDIANS}", titles, 1, law.ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
-    shared = figure_law.frame(
+    shared = law.frame(
         [p.entropy.median for p in pools],
         [values for p in pools for values in (p.reward.low, p.reward.high)],
     )
@@ -34,7 +34,7 @@ def draw_law(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawin
         for place, pool in enumerate(panel.pools):
             _law(one, pool, shared)
             _ceiling(one, pool, shared, (place + 1) / (len(panel.pools) + 1))
-        figure_law.dress(one, shared, names, grid.leftmost(position))
+        law.dress(one, shared, names, grid.leftmost(position))
     entries = _entries(panels)
     entries["median of the identified laws"] = Line2D([], [], color=canvas.INK)
     entries["median ceiling b - a"] = Line2D([], [], color=canvas.INK, marker="D", ms=5)
@@ -45,9 +45,9 @@ def draw_law(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawin
 def draw_curves(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
     """H and R against the step; a tick at the top for each run's onset."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
-    grid = canvas.grid(f"{figure_curves.HEADING}: {MEDIANS}", titles, 2, figure_curves.ROW_HEIGHT)
+    grid = canvas.grid(f"{curves.HEADING}: {MEDIANS}", titles, 2, curves.ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
-    shared = figure_curves.frame(
+    shared = curves.frame(
         [p.course.at for p in pools],
         [values for p in pools for values in (p.course.low, p.course.high)],
         [values for p in pools for values in (p.reward.low, p.reward.high)],
@@ -59,7 +59,7 @@ def draw_curves(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
                 axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
                 axes.plot(values.at, values.median, "-", color=colour)
                 _onsets(axes, pool)
-        figure_curves.dress(top, bottom, shared, names, grid.leftmost(position))
+        curves.dress(top, bottom, shared, names, grid.leftmost(position))
     entries = _entries(panels)
     if any(pool.onsets for pool in pools):
         entries["onset of one run"] = Line2D([], [], color=canvas.INK, marker="|", ls="", ms=8)

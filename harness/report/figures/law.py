@@ -12,10 +12,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.results import Floats
-from harness.report import canvas
-from harness.report.canvas import AxisNames, Drawing
-from harness.report.figure_text import label
-from harness.report.traces import Curve, Panel, Trace
+from harness.report.figures import canvas
+from harness.report.figures.canvas import AxisNames, Drawing
+from harness.report.figures.figure_text import label
+from harness.report.figures.run_series import Curve, Panel, Trace
 
 COLUMNS = ("level", "run", "kind", "step", "entropy", "reward", "low", "high", "identified")
 GUESS = (0, (5, 3))

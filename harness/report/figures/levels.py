@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from harness.report import canvas
-from harness.report.canvas import Drawing, colour, marker
-from harness.report.figure_text import label
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing, colour, marker
+from harness.report.figures.figure_text import label
 
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
 TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")

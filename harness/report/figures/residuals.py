@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from harness.law.results import Floats
-from harness.report import canvas
-from harness.report.canvas import AxisNames, Drawing, Grid, Limits
-from harness.report.figure_text import label
-from harness.report.pools import Middle, PoolPanel
-from harness.report.traces import Panel, Trace
-from harness.report.wording import number
+from harness.report.figures import canvas
+from harness.report.figures.canvas import AxisNames, Drawing, Grid, Limits
+from harness.report.figures.figure_text import label
+from harness.report.figures.group_series import Middle, PoolPanel
+from harness.report.figures.run_series import Panel, Trace
+from harness.report.text.wording import number
 
 COLUMNS = ("level", "run", "step", "entropy", "residual")
 POOL_COLUMNS = ("level", "group", "against", "at", "residual", "low", "high", "runs")

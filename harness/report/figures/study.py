@@ -10,11 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.law.links import SIGNS, Judged
-from harness.law.study_outcome import Outcome
-from harness.report import canvas, study_table
-from harness.report.canvas import Drawing
-from harness.report.figure_text import label
+from harness.law.compare.links import SIGNS, Judged
+from harness.law.compare.study_outcome import Outcome
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing
+from harness.report.figures.figure_text import label
+from harness.report.tables import study
 
 NAME = "links"
 COLUMNS = ("link", "kind", "quantity", "seed", "value", "low", "high", "verdict")
@@ -81,7 +82,7 @@ def _what(judged: Judged) -> str:
     link = judged.link
     minus = f" minus {link.against}" if link.against else ""
     net = ", net of null" if link.net_of_null else ""
-    return f"{label(link.arm)}{minus}\n{study_table.measured(link)}{net}"
+    return f"{label(link.arm)}{minus}\n{study.measured(link)}{net}"
 
 
 def _limits(judged: Judged) -> canvas.Limits:

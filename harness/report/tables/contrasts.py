@@ -7,12 +7,13 @@ from typing import Any
 
 from rich.table import Table
 
-from harness.law import claims
-from harness.law.identity import Identity
+from harness.law.compare import claims
+from harness.law.io.identity import Identity
 from harness.law.results import Analysis, GroupResult
-from harness.report import table_csv, wording
-from harness.report.wording import plural
-from harness.terminal import text
+from harness.report.tables import csv_cells
+from harness.report.text import wording
+from harness.report.text.wording import plural
+from harness.utils.terminal import text
 
 COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
@@ -41,7 +42,7 @@ Contrast = Mapping[str, Any]
 
 def csv(analysis: Analysis) -> str:
     """All contrasts, one a row."""
-    return table_csv.table(COLUMNS, _rows(analysis))
+    return csv_cells.table(COLUMNS, _rows(analysis))
 
 
 def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
@@ -181,7 +182,7 @@ def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupRes
 
 def _compared(groups: Sequence[GroupResult]) -> int:
     """Pairs of groups."""
-    return sum(len({table_csv.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
+    return sum(len({csv_cells.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
 
 
 def _of_null_controls(analysis: Analysis) -> int:

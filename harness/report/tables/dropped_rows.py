@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.law.results import Analysis, RunResult
-from harness.report.wording import plural
-from harness.visible import visible
+from harness.report.text.wording import plural
+from harness.utils.escape import visible
 
 FIRST_FEW = 3
 """Unfinished runs that are named; law.json names all."""

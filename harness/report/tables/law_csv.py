@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.law.results import Analysis, Interval, Onset, RunResult
-from harness.report import left_out, naming, table_csv
+from harness.report.tables import csv_cells, dropped_rows
+from harness.report.text import naming
 
 COLUMNS = (
     "run", "level", "seed", "status", "error", "message", "n_valid", "dropped", "reward",
@@ -37,7 +38,7 @@ FORECAST = {
 
 def law_csv(analysis: Analysis) -> str:
     """The runs of law.json as CSV; `dropped` counts all rows left out."""
-    return table_csv.table(COLUMNS, (_row(analysis, run) for run in analysis.runs))
+    return csv_cells.table(COLUMNS, (_row(analysis, run) for run in analysis.runs))
 
 
 def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
@@ -47,7 +48,7 @@ def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
         "error": run.error.kind if run.error else None,
         "message": run.error.message if run.error else None,
-        "unfinished": left_out.standing(run) if run.unfinished is not None else None,
+        "unfinished": dropped_rows.standing(run) if run.unfinished is not None else None,
         "dropped": sum(run.dropped.values()),
         "reasons": " ".join(run.reasons or ()) or None,
         **_interval("a", run.a),

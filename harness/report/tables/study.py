@@ -9,15 +9,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law import claims
-from harness.law.links import NO_ONSET, UNDECIDED, Judged
-from harness.law.quantity_names import STUDY_QUANTITIES
-from harness.law.study_arms import Counts
-from harness.law.study_outcome import Outcome
-from harness.records.study import Link
-from harness.report import wording
-from harness.report.wording import plural
-from harness.terminal import text
+from harness.law.compare import claims
+from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
+from harness.law.compare.quantity_names import STUDY_QUANTITIES
+from harness.law.compare.study_arms import Counts
+from harness.law.compare.study_outcome import Outcome
+from harness.records.study_file import Link
+from harness.report.text import wording
+from harness.report.text.wording import plural
+from harness.utils.terminal import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 METHOD = (

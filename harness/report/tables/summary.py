@@ -10,19 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.report import (
-    alternatives,
-    beside_law,
-    left_out,
-    naming,
-    sentences,
-    table_contrasts,
-    wording,
-)
-from harness.report import explain as explanations
-from harness.terminal import text
+from harness.law.verdict import advice
+from harness.report.tables import contrasts as table_contrasts
+from harness.report.tables import dropped_rows
+from harness.report.text import alternatives, beside_law, naming, sentences, wording
+from harness.report.text import explain as explanations
+from harness.utils.terminal import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""
@@ -119,7 +113,7 @@ def _cells(run: RunResult, name: str) -> list[Text]:
 
 def _standing(run: RunResult) -> list[str]:
     """Marks a run that has not come to its end."""
-    return [] if run.unfinished is None else ["unfinished:", left_out.standing(run)]
+    return [] if run.unfinished is None else ["unfinished:", dropped_rows.standing(run)]
 
 
 def _driven(run: RunResult) -> list[str]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.config import LEVELS
-from harness.law.groups import over_seeds, pooled
+from harness.config.run import LEVELS
+from harness.law.compare.groups import over_seeds, pooled
 from harness.law.results import Analysis, GroupResult, Pooled, RunResult
-from harness.report import table_csv
-from harness.report.table_contrasts import key
+from harness.report.tables import csv_cells
+from harness.report.tables.contrasts import key
 
 BOUNDS = ("", "_low", "_high")
 COLUMNS = (
@@ -29,7 +29,7 @@ def csv(analysis: Analysis) -> str | None:
     runs = {run.run: run for run in analysis.runs if run.transfer}
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
     rows = [_row(group, told) for group, told in members if told]
-    return table_csv.table(COLUMNS, rows) if rows else None
+    return csv_cells.table(COLUMNS, rows) if rows else None
 
 
 def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.law.forecast import END
+from harness.law.estimate.forecast import END
+from harness.law.estimate.rivals import TELLS_APART
 from harness.law.results import Analysis, RunResult
-from harness.law.rivals import TELLS_APART
-from harness.report import wording
-from harness.report.wording import number, plural
+from harness.report.text import wording
+from harness.report.text.wording import number, plural
 
 RIVALS = {
     "linear_in_h": "linear in H",

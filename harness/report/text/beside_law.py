@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.law.results import Interval, RunResult
-from harness.report import wording
-from harness.report.wording import number
+from harness.report.text import wording
+from harness.report.text.wording import number
 
 SAME_BATCH = "same batch, expected to fit"
 """Of an R measured on the batch that H was measured on."""

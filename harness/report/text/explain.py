@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from harness.law import gates, verdict
+from harness.law.estimate import identifiability
 from harness.law.results import Interval, RunResult
-from harness.report import alternatives, beside_law, sentences, wording
-from harness.report.wording import number, plural
+from harness.law.verdict import verdict
+from harness.report.text import alternatives, beside_law, sentences, wording
+from harness.report.text.wording import number, plural
 
 ONSETS = {
     "terminal_fall": "where log H bends into a fall it does not recover from",
@@ -46,7 +47,8 @@ def _law(run: RunResult) -> str:
         f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
         f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
         f"autocorrelation. a is {known}: that asks for an interval within "
-        f"{gates.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its noise."
+        f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its "
+        "noise."
     )
 
 
@@ -56,7 +58,7 @@ def _ceiling(run: RunResult) -> str:
     known = "identified" if (run.identified or {}).get("ceiling") else "not identified"
     return (
         f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: {known}, "
-        f"which asks for an interval within {number(gates.LARGEST_CEILING)}."
+        f"which asks for an interval within {number(identifiability.LARGEST_CEILING)}."
     )
 
 

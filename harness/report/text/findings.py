@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from harness.law.results import Analysis, Pooled, RunResult
-from harness.report import judged, wording
+from harness.report.text import law_view, wording
 
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
@@ -72,7 +72,7 @@ def _onsets(runs: Sequence[RunResult]) -> str:
 
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    laws = [judged.law(run) for run in runs]
+    laws = [law_view.law(run) for run in runs]
     known = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
     if not known:
         return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
@@ -92,7 +92,7 @@ def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | N
 
     A group's mean is of whole runs: it says nothing of a law that holds until the onset.
     """
-    if any(judged.law(run).until is not None for run in runs):
+    if any(law_view.law(run).until is not None for run in runs):
         return None
     wanted = {run.run for run in runs}
     for group in analysis.groups:

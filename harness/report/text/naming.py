@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
-from harness.config import LEVELS
+from harness.config.run import LEVELS
 from harness.law.results import Analysis, RunResult
 
 UNREADABLE = "not read"

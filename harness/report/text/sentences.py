@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.law.results import Analysis, GroupResult, RunResult
-from harness.report import alternatives, findings, naming, wording
-from harness.report.wording import plural
+from harness.report.text import alternatives, findings, naming, wording
+from harness.report.text.wording import plural
 
 
 def not_read(analysis: Analysis) -> list[str]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.config import STRATEGIES
-from harness.simulator import dynamics
-from harness.simulator.dynamics import Acceptance
-from harness.simulator.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
+from harness.config.run import STRATEGIES
+from harness.simulator.scripted import dynamics
+from harness.simulator.scripted.dynamics import Acceptance
+from harness.simulator.scripted.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
+from harness.simulator.scripted.wants import KINDNESS, fits
 from harness.simulator.state import State
-from harness.simulator.wants import KINDNESS, fits
 
 NOTHING_SAID = -1.0
 """Worth of a reply in which no strategy is recognised."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.config import EMOTIONAL_INTENTIONS
-from harness.simulator import lines, voice
+from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.dynamics import Disclosure
+from harness.simulator.scripted import lines, voice
+from harness.simulator.scripted.dynamics import Disclosure
 from harness.simulator.state import State, Told, User
 
 FACTS_AT_TRUST = (3, 4, 5, 5)

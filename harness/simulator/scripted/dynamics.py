@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 
 BASE = -0.05
 FIT_WEIGHT = 2.2

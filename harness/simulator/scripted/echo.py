@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from harness.simulator import lines, voice
 from harness.simulator.people import EVERYONE
-from harness.simulator.words import words
+from harness.simulator.scripted import lines, voice
+from harness.simulator.scripted.words import words
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
 LEAST_WORDS = 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.simulator.lines import Lines
+from harness.simulator.scripted.lines import Lines
 
 NEED: dict[str, dict[str, Lines]] = {
     "free": {

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from harness.simulator.words import clauses, sentences, words
+from harness.simulator.scripted.words import clauses, sentences, words
 
 SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
 LEAST_COUNT = 10

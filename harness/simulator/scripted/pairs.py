@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 
-from harness.simulator.neighbours import english
-from harness.simulator.word_classes import (
+from harness.simulator.scripted.neighbours import english
+from harness.simulator.scripted.word_classes import (
     ADJECTIVES,
     ARTICLES,
     BASES,
@@ -27,7 +27,7 @@ from harness.simulator.word_classes import (
     SUBJECTS,
     VERBS,
 )
-from harness.simulator.words import FUNCTION_WORDS
+from harness.simulator.scripted.words import FUNCTION_WORDS
 
 _OPENS_QUESTION = QUESTIONS | frozenset(
     ["so", "nor", "neither", "only", "then", "here", "there", "not", "and"]

@@ -10,11 +10,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator import surface
-from harness.simulator.echo import echoes
 from harness.simulator.people import EVERYONE
-from harness.simulator.recognise import dismisses, flatters, strategy_of
-from harness.simulator.words import FUNCTION_WORDS, content, sentences, stem, words
+from harness.simulator.scripted import surface
+from harness.simulator.scripted.echo import echoes
+from harness.simulator.scripted.recognise import dismisses, flatters, strategy_of
+from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
     tuple(content(fact) for fact in person.facts) for person in EVERYONE

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from harness.simulator import wording
-from harness.simulator.lexicon import (
+from harness.simulator.scripted import wording
+from harness.simulator.scripted.lexicon import (
     DEMANDS,
     DISMISSIVE,
     FLATTERY,
@@ -22,8 +22,8 @@ from harness.simulator.lexicon import (
     RESTATING_QUESTION,
     Entries,
 )
-from harness.simulator.word_classes import CLAUSE_TAKERS
-from harness.simulator.words import FUNCTION_WORDS, asks, sentences, words
+from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
 
 _FILLER = r"(?:and |but |oh |well |then |yes |no |ok |okay |honestly |of course |also |now )*"
 MIN_WORDS = 3

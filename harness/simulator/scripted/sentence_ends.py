@@ -7,7 +7,7 @@ against `taken care of`. Most of what is broken off stands on a word that senten
 
 from __future__ import annotations
 
-from harness.simulator.word_classes import (
+from harness.simulator.scripted.word_classes import (
     ADJECTIVES,
     ARTICLES,
     BE,
@@ -17,7 +17,7 @@ from harness.simulator.word_classes import (
     SUBJECTS,
     VERBS,
 )
-from harness.simulator.words import FUNCTION_WORDS, stem
+from harness.simulator.scripted.words import FUNCTION_WORDS, stem
 
 NEEDS_MORE = ARTICLES | frozenset(["and", "or", "because", "if", "than", "as", "whether", "unless"])
 """Words hardly any sentence ends with, whatever came before."""

@@ -13,11 +13,11 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from harness.simulator.neighbours import english
-from harness.simulator.pairs import wrong_pair
-from harness.simulator.recognise import stock_kinds
-from harness.simulator.sentence_ends import may_be_verb, unfinished
-from harness.simulator.word_classes import (
+from harness.simulator.scripted.neighbours import english
+from harness.simulator.scripted.pairs import wrong_pair
+from harness.simulator.scripted.recognise import stock_kinds
+from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
+from harness.simulator.scripted.word_classes import (
     FINITE,
     INVERTED,
     JOINTS,
@@ -25,7 +25,7 @@ from harness.simulator.word_classes import (
     QUESTIONS,
     SUBJECTS,
 )
-from harness.simulator.words import (
+from harness.simulator.scripted.words import (
     FUNCTION_WORDS,
     begins_as_question,
     clauses,

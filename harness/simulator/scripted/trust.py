@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from harness.config import STRATEGIES
-from harness.simulator.dynamics import Disclosure
-from harness.simulator.wants import MAX_TRUST
+from harness.config.run import STRATEGIES
+from harness.simulator.scripted.dynamics import Disclosure
+from harness.simulator.scripted.wants import MAX_TRUST
 
 GROWTH = dict(zip(STRATEGIES, (0.8, 0.6, 0.7, 0.4, 0.4, 0.2, 0.2, 0.6), strict=True))
 """Chance, before expression, that a strategy wins some trust."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.config import DifficultyConfig
-from harness.simulator import appraisal, disclosure, dynamics, rules, voice
-from harness.simulator.appraisal import Appraisal
+from harness.config.run import DifficultyConfig
+from harness.simulator import rules
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.reading import Reading, read
+from harness.simulator.scripted import appraisal, disclosure, dynamics, voice
+from harness.simulator.scripted.appraisal import Appraisal
+from harness.simulator.scripted.reading import Reading, read
+from harness.simulator.scripted.trust import next_trust
 from harness.simulator.state import State, Told
-from harness.simulator.trust import next_trust
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from harness.config import EMOTIONAL_INTENTIONS
-from harness.simulator import lines, need_lines
+from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.lines import Lines
+from harness.simulator.scripted import lines, need_lines
+from harness.simulator.scripted.lines import Lines
+from harness.simulator.scripted.words import content
 from harness.simulator.state import User
-from harness.simulator.words import content
 
 LOW, LIGHTER, MET = 35, 60, 70
 """Emotions: below the first feelings are strong, from the second on they fade, and from the third

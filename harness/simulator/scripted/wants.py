@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.config import INTENTIONS, STRATEGIES
+from harness.config.run import INTENTIONS, STRATEGIES
 
 KINDNESS = dict(zip(STRATEGIES, (0.4, 0.4, 0.7, 0.3, 0.7, 0.1, 0.1, 0.6), strict=True))
 """How kind a strategy is to anyone, whatever they came for."""

@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 
-from harness.config import STRATEGIES
-from harness.simulator.words import asks, words
+from harness.config.run import STRATEGIES
+from harness.simulator.scripted.words import asks, words
 
 NONE = "none"
 KINDS = (*STRATEGIES, NONE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from harness.simulator.spelling import meant
+from harness.simulator.scripted.spelling import meant
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")

@@ -6,22 +6,16 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
+from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
 from harness.simulator import rules
 from harness.simulator.draws import pick, uniforms
-from harness.simulator.protocol import (
-    HELD_OUT,
-    TRAIN,
-    ConversationKey,
-    SupporterReply,
-    UserTurn,
-)
-from harness.simulator.scripted import ScriptedSimulator
+from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
+from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.served import profiles
 from harness.simulator.served.profiles import Profile
 from harness.simulator.state import User
-from harness.simulator_config import SimulatorConfig
 
 
 @dataclass(frozen=True, slots=True)

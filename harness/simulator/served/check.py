@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from harness.config import INTENTIONS, TEMPERAMENTS, DifficultyConfig
+from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
 from harness.simulator.protocol import TRAIN, ConversationKey
 from harness.simulator.served import answers, prompts, wording
 from harness.simulator.served.line import Line

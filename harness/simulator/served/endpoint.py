@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
-from harness import permission
+from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.redaction import Redact, redactor
@@ -32,7 +32,7 @@ from harness.simulator.served.responses import (
     completion,
     refused,
 )
-from harness.simulator_config import SimulatorConfig
+from harness.trust import permission
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
 """A pool looks through all its connections at each call: eight small ones cost a fifth less."""

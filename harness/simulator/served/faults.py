@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.simulator_config import SIMULATOR_FAULTS
+from harness.config.simulator import SIMULATOR_FAULTS
 
 NO_RETRY = ("request", "redirect")
 """Faults that the same request would meet again."""

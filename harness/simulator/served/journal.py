@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import DataError
 from harness.records import atomic, plain_file
 from harness.simulator.served.requests import Request
-from harness.simulator_config import SIMULATOR_FAULTS
 
 Entry = dict[str, Any]
 OPENINGS, BEFORE = "openings.jsonl", "before.jsonl"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from harness.config import INTENTIONS
+from harness.config.run import INTENTIONS
 from harness.simulator.served.wording import HOPES
 
 RUN = 5

@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from harness.config.simulator import SimulatorConfig
 from harness.simulator.served.requests import Request
-from harness.simulator_config import SimulatorConfig
 
 CHARACTERS_A_TOKEN = 4
 """Of English, roughly; corrected by what the endpoint says was used."""

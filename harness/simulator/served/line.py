@@ -20,6 +20,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from harness.config.simulator import SimulatorConfig
 from harness.errors import EndpointError
 from harness.simulator.draws import uniforms
 from harness.simulator.served.answerer import Answerer
@@ -30,7 +31,6 @@ from harness.simulator.served.limits import Limits, tokens_of
 from harness.simulator.served.outage import AWAY, Outage, Outages, Tries, heard
 from harness.simulator.served.requests import Request
 from harness.simulator.served.tally import Tally
-from harness.simulator_config import SimulatorConfig
 
 T = TypeVar("T")
 LONGEST_WAIT_S = 60.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.checks import one_of
-from harness.config import INTENTIONS, TEMPERAMENTS
+from harness.config.ranges import one_of
+from harness.config.run import INTENTIONS, TEMPERAMENTS
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
 from harness.simulator.draws import uniforms

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.served import wording
 from harness.simulator.served.cast import Guest

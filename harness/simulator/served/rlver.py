@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from harness.checks import one_of
+from harness.config.ranges import one_of
 from harness.errors import ConfigError
 from harness.simulator.served.profiles import Profile, checked, cleaned, dealt, lines
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.config import DifficultyConfig
+from harness.config.run import DifficultyConfig
 from harness.simulator import rules
-from harness.simulator.asking import Answers
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.reading import read
+from harness.simulator.scripted.asking import Answers
+from harness.simulator.scripted.reading import read
 from harness.simulator.served import answers, prompts, wording
 from harness.simulator.served.answers import Appraisal
 from harness.simulator.served.cast import Guest, who

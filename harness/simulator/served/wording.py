@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.config import INTENTIONS, DifficultyConfig
+from harness.config.run import INTENTIONS, DifficultyConfig
 
 HOPES = {
     "praise": "to have what they actually did noticed and sincerely praised",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.train.advantages import FloatArray
+from harness.train.algorithms.advantages import FloatArray
 
 
 def token_covariances(logp: FloatArray, advantage: FloatArray) -> FloatArray:

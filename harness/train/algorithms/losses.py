@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.train.advantages import FloatArray
+from harness.train.algorithms.advantages import FloatArray
 
 BoolArray = NDArray[np.bool_]
 

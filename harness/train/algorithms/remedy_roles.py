@@ -15,11 +15,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.checks import in_range
-from harness.config import RunConfig
+from harness.config.ranges import in_range
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.train.advantages import FloatArray
-from harness.train.losses import BoolArray, TokenLoss
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import BoolArray, TokenLoss
 
 KINDS: dict[type, tuple[Any, str]] = {
     bool: (bool, "true or false"),

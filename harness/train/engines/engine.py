@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from harness.train.deadline import Deadline
-from harness.train.sampler import Said, Sampler
+from harness.train.engines.deadline import Deadline
+from harness.train.engines.sampler import Said, Sampler
 
 SEEDS = 2**31
 """A request's seed is below this."""

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from harness.train.ragged_cache import RaggedCache
-from harness.train.scoring import entropies, head_logits
-from harness.train.token_rows import padded
+from harness.train.engines.ragged_cache import RaggedCache
+from harness.train.engines.scoring import entropies, head_logits
+from harness.train.engines.token_rows import padded
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ import json
 import urllib.request
 from typing import Any
 
-from harness import engines
-from harness.config import RunConfig
+from harness.config import engine_choice
+from harness.config.run import RunConfig
 from harness.errors import StoppedError
 
 REACH_S = 4.0
@@ -18,8 +18,8 @@ NO_ANSWER = (OSError, ValueError, KeyError, TypeError, IndexError)
 
 def check(config: RunConfig) -> None:
     """Raise what `engines.check` raises, and StoppedError if no server answers at its address."""
-    engines.check(config)
-    if engines.chosen(config) == engines.SERVED:
+    engine_choice.check(config)
+    if engine_choice.chosen(config) == engine_choice.SERVED:
         reach(config.trainer.engine_url)
 
 

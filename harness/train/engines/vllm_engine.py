@@ -20,11 +20,11 @@ import torch
 from vllm import LLM, SamplingParams
 from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
-from harness.train.engine import Ask, PromptedSampler, TurnSampler, in_time
-from harness.train.plain_weights import plain_model, plain_weights
-from harness.train.sampler import Said
+from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time
+from harness.train.engines.plain_weights import plain_model, plain_weights
+from harness.train.engines.sampler import Said
 
 STDOUT, STDERR = 1, 2
 

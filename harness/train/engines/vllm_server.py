@@ -8,11 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
-from harness.config import RunConfig
-from harness.train.engine import Ask, PromptedSampler, TurnSampler, in_time
-from harness.train.plain_weights import plain_weights
-from harness.train.sampler import Said
-from harness.train.vllm_address import NO_ANSWER, answer, lost, reach
+from harness.config.run import RunConfig
+from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time
+from harness.train.engines.plain_weights import plain_weights
+from harness.train.engines.sampler import Said
+from harness.train.engines.vllm_address import NO_ANSWER, answer, lost, reach
 
 AT_ONCE = 256
 """Requests that are under way; the server makes one batch of them."""
@@ -64,7 +64,7 @@ class Served:
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
         """`hung` ends the run. Raises StoppedError if the server does not take weights."""
-        from harness.train.trl_client import WeightLine
+        from harness.train.engines.trl_client import WeightLine
 
         self._url, self._hung = config.trainer.engine_url, hung
         self._deadline_s = config.trainer.engine_deadline_s

@@ -13,12 +13,12 @@ from dataclasses import replace
 from types import FrameType
 from typing import Any
 
-from harness import bounded
-from harness.config import TrainerConfig
+from harness.config.run import TrainerConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, StoppedError
-from harness.records import folder
-from harness.records.folder import RunFolder
-from harness.train.talk import Emit, say
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder
+from harness.train.loop.progress_lines import Emit, say
+from harness.utils import bounded_write
 
 LAST_WAIT_S = 8.0
 """What there is to say so, in run.json, to trackers and to who reads, before the end."""
@@ -61,17 +61,17 @@ class Leaving:
 
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""
-        bounded.exit_within(LAST_WAIT_S, exit_code)
+        bounded_write.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows()
         reason = f"ended within step {rows['last_step'] + 1}, {why}"
         ended = {"status": "stopped", "exit_code": exit_code}
         try:
-            found = folder.read_status(self._run)
-            if found.status in folder.ENDED:  # only its last words were still to be taken
+            found = run_folder.read_status(self._run)
+            if found.status in run_folder.ENDED:  # only its last words were still to be taken
                 exit_code = exit_code if found.exit_code is None else found.exit_code
                 return
             now = replace(found, status="stopped", exit_code=exit_code, reason=reason)
-            folder.write_status(self._run, replace(now, **rows))
+            run_folder.write_status(self._run, replace(now, **rows))
             self._emit({"event": "end", **ended})
             say(f"harness: {self._run.path}: {reason}\n")
         finally:

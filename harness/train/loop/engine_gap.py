@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from harness import engines, said
+from harness.config import engine_choice
 from harness.errors import StoppedError
-from harness.train.advantages import FloatArray
-from harness.train.language_loss import MOST_IMPORTANCE
-from harness.train.session import Session
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.loop.session import Session
+from harness.train.objective.language_loss import MOST_IMPORTANCE
+from harness.utils import messages
 
 LIMITS = {0.5: 3, 0.1: 20}
 """Nats a token -> steps in a row that the gap may not be wider. The narrowest is warned of from the
@@ -54,8 +55,8 @@ class GapWatch:
             if self._steps[limit] >= most and step < self._session.config.trainer.steps:
                 raise StoppedError(
                     f"{self._session.run.path}: step {step}: engine gap: the log-probabilities of "
-                    f"{engines.chosen(self._session.config)} and of the trainer must agree within "
-                    f"{limit:g} nats a token, differed by {gap_nats:.3f} and by more than "
+                    f"{engine_choice.chosen(self._session.config)} and of the trainer must agree "
+                    f"within {limit:g} nats a token, differed by {gap_nats:.3f} and by more than "
                     f"{limit:g} for {most} steps; a run with trainer.engine=transformers has no "
                     f"such gap, `harness resume` goes on with this one"
                 )
@@ -66,7 +67,7 @@ class GapWatch:
             known = gap_nats if math.isfinite(gap_nats) else None
             self._session.note("engine_gap", step=step, nats=known)
         if self._steps[warned] == 1:
-            said.say(
+            messages.say(
                 f"step {step}: the engine's log-probabilities differ from the trainer's by "
                 f"{gap_nats:.3f} nats a token, more than {warned:g}: are its weights stale?"
             )

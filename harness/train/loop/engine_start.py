@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 import torch
 
-from harness import engines
-from harness.train.engine import Engine, Transformers
-from harness.train.session import Session
-from harness.train.start import Start
+from harness.config import engine_choice
+from harness.train.engines.engine import Engine, Transformers
+from harness.train.loop.session import Session
+from harness.train.loop.start import Start
 
 PROBE_TOKENS = 2
 
@@ -22,7 +22,7 @@ def running(session: Session, start: Start, note_entropies: bool) -> Iterator[En
     `note_entropies`: of what each token is drawn from, where the engine can, which vLLM cannot.
     Raises ConfigError if vLLM will not have this model, StoppedError if a server is out of reach.
     """
-    if engines.chosen(session.config) == engines.TRANSFORMERS:
+    if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies)
         return
     engine = _made(session, start)
@@ -36,11 +36,11 @@ def running(session: Session, start: Start, note_entropies: bool) -> Iterator[En
 
 def _made(session: Session, start: Start) -> Engine:
     """vLLM is imported only here."""
-    if engines.chosen(session.config) == engines.COLOCATED:
-        from harness.train.vllm_engine import Colocated
+    if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
+        from harness.train.engines.vllm_engine import Colocated
 
         return Colocated(start.learner, session.config, session.end_hung)
-    from harness.train.vllm_server import Served
+    from harness.train.engines.vllm_server import Served
 
     return Served(start.learner, session.config, session.end_hung)
 

@@ -14,25 +14,11 @@ import torch
 from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train import (
-    card,
-    curriculum,
-    engine_gap,
-    engine_start,
-    evaluate,
-    rewards,
-    thinking,
-    treatment,
-)
-from harness.train import start as starts
-from harness.train.batch import SPEECH, advantages_of, converse, draws_of, stream_of, waves
-from harness.train.conversation import Conversation, InWaves
-from harness.train.engine import Engine
-from harness.train.engine_gap import GapWatch
-from harness.train.filling import Filled, fill
-from harness.train.language_look import look
-from harness.train.language_loss import LossResult
-from harness.train.language_step import (
+from harness.train.engines.engine import Engine
+from harness.train.loop import engine_gap, engine_start
+from harness.train.loop import start as starts
+from harness.train.loop.engine_gap import GapWatch
+from harness.train.loop.language_step import (
     Spoken,
     StepAtHand,
     divergence,
@@ -41,18 +27,26 @@ from harness.train.language_step import (
     trace_of,
     update_metrics,
 )
-from harness.train.measure import (
+from harness.train.loop.remedy_watch import RemedyWatch
+from harness.train.loop.session import Session
+from harness.train.loop.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
+from harness.train.metrics import card, evaluate, thinking
+from harness.train.metrics.language_eval import look
+from harness.train.metrics.measure import (
     Metrics,
     TokenTrace,
     conversation_metrics,
     entropy_metrics,
     turn_records,
 )
-from harness.train.planning import Planning
-from harness.train.remedy_watch import RemedyWatch
-from harness.train.session import Session
-from harness.train.speaker import LanguageSpeaker, Transcript
-from harness.train.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
+from harness.train.metrics.planning import Planning
+from harness.train.objective import remedy_stack
+from harness.train.objective.language_loss import LossResult
+from harness.train.rollout import curriculum, rewards
+from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of, stream_of, waves
+from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.filling import Filled, fill
+from harness.train.rollout.speaker import LanguageSpeaker, Transcript
 
 
 def train(session: Session) -> None:
@@ -82,7 +76,7 @@ class LanguageRun:
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
         self._course = curriculum.begin(session.config, _checkpoint(session))
-        self.treatment = treatment.begin(session.config, _checkpoint(session))
+        self.treatment = remedy_stack.begin(session.config, _checkpoint(session))
         self._watch = RemedyWatch(session)
         self._gap, self._planning = GapWatch(session), Planning(chat)
 
@@ -166,7 +160,7 @@ class LanguageRun:
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
         row = self._record()
-        self.treatment = treatment.advanced(self.treatment, row["entropy"] or 0.0)
+        self.treatment = remedy_stack.advanced(self.treatment, row["entropy"] or 0.0)
         self._watch.look(step, row["remedy/acted"])
         self._session.finish_step(step, self._save)
         self._gap.judge(step, row[engine_gap.GAP] or 0.0)
@@ -174,7 +168,7 @@ class LanguageRun:
     def _save(self, folder: Path) -> None:
         self.trainer.save(folder)
         curriculum.save(self._course, folder)
-        treatment.save(self.treatment, folder)
+        remedy_stack.save(self.treatment, folder)
 
     def _record(self) -> Metrics:
         """Make the row of the step at hand durable; its values."""
@@ -189,7 +183,7 @@ class LanguageRun:
             **self._planning.entropies(trace, [t.row for t in at.batch.transcripts]),
             **at.looked,
             **update_metrics(at.passes),
-            **treatment.metrics(self.treatment, at.how.marks, acted, at.batch.groups),
+            **remedy_stack.metrics(self.treatment, at.how.marks, acted, at.batch.groups),
             "grad_norm": at.grad_norm,
             "kl": divergence(trace, at.batch.transcripts),
             **engine_gap.metrics(trace.logp, drawn, self.engine.corrected),

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config import RunConfig
-from harness.train.advantages import FloatArray, IntArray
-from harness.train.batch import REMEDY, denominator, draws_of
-from harness.train.conversation import MAX_TURNS, Conversation
-from harness.train.language_loss import Learning, LossResult, own_entropies
-from harness.train.losses import BoolArray
-from harness.train.measure import Metrics, TokenTrace
-from harness.train.rewards import Earned
-from harness.train.roles import StepTokens
-from harness.train.speaker import Transcript
-from harness.train.treatment import Treatment
+from harness.config.run import RunConfig
+from harness.train.algorithms.advantages import FloatArray, IntArray
+from harness.train.algorithms.losses import BoolArray
+from harness.train.algorithms.remedy_roles import StepTokens
+from harness.train.metrics.measure import Metrics, TokenTrace
+from harness.train.objective.language_loss import Learning, LossResult, own_entropies
+from harness.train.objective.remedy_stack import Treatment
+from harness.train.rollout.batch import REMEDY, denominator, draws_of
+from harness.train.rollout.conversation import MAX_TURNS, Conversation
+from harness.train.rollout.rewards import Earned
+from harness.train.rollout.speaker import Transcript
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,12 @@ from typing import Any
 
 import torch
 
-from harness import engines
-from harness.config import PolicyConfig, RunConfig
+from harness.config import engine_choice
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
-from harness.train.language_loss import ROWS_AT_ONCE
-from harness.train.scoring import LOGITS_AT_ONCE
+from harness.train.engines.scoring import LOGITS_AT_ONCE
+from harness.train.objective.language_loss import ROWS_AT_ONCE
 
 USER_TOKENS = 64
 """What a user's turn and the template around it take, as a rule."""
@@ -60,10 +60,10 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
 
 def with_engine(parts: Mapping[str, int], config: RunConfig, total_bytes: int) -> dict[str, int]:
     """The same for the engine of the run: under vLLM only the start model's keys are kept here."""
-    engine = engines.chosen(config)
-    if engine == engines.TRANSFORMERS:
+    engine = engine_choice.chosen(config)
+    if engine == engine_choice.TRANSFORMERS:
         return dict(parts)
-    share = config.trainer.gpu_memory_share if engine == engines.COLOCATED else 0
+    share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
     halved = {"keys and values": parts["keys and values"] // 2}
     return {**parts, **halved, "vLLM": int(share * total_bytes)}
 

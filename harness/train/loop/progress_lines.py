@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness import bounded
+from harness.utils import bounded_write
 
 STDOUT, STDERR = 1, 2
 EVERY_S = 5.0
@@ -32,7 +32,7 @@ def jsonl_emitter(enabled: bool) -> Emit:
         public = {k: v for k, v in event.items() if k != "values"}
         line = (json.dumps(public) + "\n").encode()
         if event["event"] not in WAITED_FOR:
-            bounded.write(STDOUT, line)
+            bounded_write.write(STDOUT, line)
             return
         with contextlib.suppress(OSError):
             os.write(STDOUT, line)  # unbuffered, since a signal may come amid a buffered write
@@ -56,7 +56,9 @@ def talker(stream: TextIO, run: Path) -> Emit:
             kept += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            bounded.tell(stream, kept, 0.0 if event["event"] == "step" else bounded.WAIT_S)
+            bounded_write.tell(
+                stream, kept, 0.0 if event["event"] == "step" else bounded_write.WAIT_S
+            )
             last, kept = now, ""
 
     return emit
@@ -68,6 +70,6 @@ def _measured(values: Mapping[str, float | None]) -> str:
     return "  ".join(f"{k} {v:.3f}" for k, v in found.items() if v is not None)
 
 
-def say(text: str, within_s: float = bounded.WAIT_S) -> None:
+def say(text: str, within_s: float = bounded_write.WAIT_S) -> None:
     """To a person, also from within a signal's handler."""
-    bounded.write(STDERR, text.encode(), within_s)
+    bounded_write.write(STDERR, text.encode(), within_s)

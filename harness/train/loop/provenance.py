@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError
 from harness.records import attempts, config_file, identity, manifest, versions
 from harness.records.checkpoints import Checkpoint
-from harness.records.folder import RunFolder, RunStatus
 from harness.records.identity import Identity
+from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.versions import MadeBy
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness import said
 from harness.records.checkpoints import Checkpoint
+from harness.utils import messages
 
 
 def tell(
@@ -26,21 +26,21 @@ def tell(
         note("scratch_cleared", folders=cleared)
     for problem in passed_over:
         note("checkpoint_passed_over", problem=problem)
-        said.say(f"{problem}; continuing from step {start}")
+        messages.say(f"{problem}; continuing from step {start}")
     if moved_aside:
         note("row_damaged", problem=moved_aside)
         aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
-        said.say(f"{moved_aside}; {aside}")
+        messages.say(f"{moved_aside}; {aside}")
     if checkpoint is not None and checkpoint.identity is None:
         note("checkpoint_without_identity", step=start)
         rule = "does not say which run it is of, as an older version saved it; taken on trust"
-        said.say(f"{checkpoint.path}: {rule}")
+        messages.say(f"{checkpoint.path}: {rule}")
     if unlike:
         note("versions_changed", problem=unlike)
-        said.say(unlike)
+        messages.say(unlike)
     if later_keys:
         note("defaults_taken", keys=list(later_keys))
-        said.say(
+        messages.say(
             f"config.yaml is older than these keys, which have their defaults: "
             f"{', '.join(later_keys)}"
         )

@@ -10,13 +10,13 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.errors import EndpointError
-from harness.records.folder import RunFolder
+from harness.records.run_folder import RunFolder
 from harness.simulator.served.check import question, reach
 from harness.simulator.served.line import line_to
 from harness.simulator.served.outage import Outage
-from harness.train import evaluate
+from harness.train.metrics import evaluate
 
 WINDOW_STEPS = 20
 MOST_LOST = 0.2

@@ -16,30 +16,26 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import said
-from harness.config import RunConfig
-from harness.errors import (
-    DataError,
-    DivergedError,
-    HarnessError,
-    StoppedError,
-    StorageError,
-)
-from harness.process import STOP_SIGNALS
-from harness.records import checkpoints, conversations, folder, keeping, planned
+from harness.config.run import RunConfig
+from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
+from harness.records import checkpoints, conversations, planned, run_folder
+from harness.records import keeper as keeping
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
-from harness.records.folder import RunFolder, RunStatus
-from harness.records.keeping import Keeper
+from harness.records.keeper import Keeper
 from harness.records.metrics import MetricsLog
-from harness.train import found, provenance
-from harness.train.deadline import Deadline
-from harness.train.leaving import Leaving
-from harness.train.talk import Emit
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.train.engines.deadline import Deadline
+from harness.train.loop import provenance
+from harness.train.loop import resume_notes as found
+from harness.train.loop.early_end import Leaving
+from harness.train.loop.progress_lines import Emit
+from harness.utils import messages
+from harness.utils.process import STOP_SIGNALS
 
 if TYPE_CHECKING:
     from harness.simulator.served.outage import Outage
-    from harness.train.served_users import ServedUsers
+    from harness.train.loop.served_users import ServedUsers
 
 
 class Session:
@@ -48,9 +44,9 @@ class Session:
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find where to start. Raises DataError if rows are damaged or the checkpoint another's."""
         self.run, self.config = run, config
-        folder.refuse_links(run)
+        run_folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self._made = provenance.of_attempt(run, config, folder.read_status(run))
+        self._made = provenance.of_attempt(run, config, run_folder.read_status(run))
         self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._made.own)
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)
@@ -206,13 +202,13 @@ class Session:
             wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
             reason = f"{url} does not answer, {outage.fault}; {wait}"
             self._write_status(reason=reason)
-            said.say(f"{self.run.path}: {reason}")
+            messages.say(f"{self.run.path}: {reason}")
             return
         self._write_status(reason=None)
         found = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
         self.note("outage", step=self.last_step + 1, **found)
         if outage.answered:
-            said.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
+            messages.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
         if self._in_step:
             self._deadline.restart()
 
@@ -237,11 +233,11 @@ class Session:
     def _write_status(self, **values: Any) -> RunStatus:
         """Set these in run.json. Raises StorageError, also where the folder has been removed."""
         try:
-            status = folder.read_status(self.run)
+            status = run_folder.read_status(self.run)
         except DataError as error:
             raise StorageError(str(error)) from error
         now = replace(status, **values)
-        folder.write_status(self.run, now)
+        run_folder.write_status(self.run, now)
         return now
 
 
@@ -250,7 +246,7 @@ def _served_users(
 ) -> ServedUsers | None:
     if config.simulator.kind != "served":
         return None
-    from harness.train.served_users import ServedUsers
+    from harness.train.loop.served_users import ServedUsers
 
     return ServedUsers(run, config, told)
 

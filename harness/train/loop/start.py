@@ -9,12 +9,13 @@ from typing import Any
 
 import torch
 
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DeviceError
 from harness.policy import fetch, huggingface, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
-from harness.train import memory, start_cache, warm_start
+from harness.train.loop import memory
+from harness.train.warm_start import start_cache, start_model
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
 
 
 def _tiny(policy: PolicyConfig, device: str) -> Start:
-    folder = warm_start.ensure(policy)
+    folder = start_model.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
     model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
     loaded = start_cache.sum_of(folder)

@@ -16,13 +16,28 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config import STRATEGIES, RunConfig
+from harness.config.run import STRATEGIES, RunConfig
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
 from harness.records import atomic
-from harness.train import card, curriculum, evaluate, probe, rewards, treatment
-from harness.train.advantages import FloatArray
-from harness.train.batch import (
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import BoolArray
+from harness.train.algorithms.remedy_roles import StepTokens
+from harness.train.loop.remedy_watch import RemedyWatch
+from harness.train.loop.session import Session
+from harness.train.loop.tabular_update import Batch, Update, log_p_of_acts, update
+from harness.train.metrics import card, evaluate, probe
+from harness.train.metrics.measure import (
+    Metrics,
+    TokenTrace,
+    conversation_metrics,
+    entropy_metrics,
+    turn_records,
+)
+from harness.train.objective import remedy_stack as treatment
+from harness.train.objective.remedy_stack import Treatment
+from harness.train.rollout import curriculum, rewards
+from harness.train.rollout.batch import (
     REMEDY,
     SPEECH,
     advantages_of,
@@ -31,23 +46,10 @@ from harness.train.batch import (
     draws_of,
     stream_of,
 )
-from harness.train.conversation import Conversation
-from harness.train.curriculum import Course
-from harness.train.filling import Filled, fill
-from harness.train.losses import BoolArray
-from harness.train.measure import (
-    Metrics,
-    TokenTrace,
-    conversation_metrics,
-    entropy_metrics,
-    turn_records,
-)
-from harness.train.remedy_watch import RemedyWatch
-from harness.train.roles import StepTokens
-from harness.train.session import Session
-from harness.train.tabular_speaker import Acts, TabularSpeaker, gathered
-from harness.train.tabular_update import Batch, Update, log_p_of_acts, update
-from harness.train.treatment import Treatment
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.curriculum import Course
+from harness.train.rollout.filling import Filled, fill
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 
 def train(session: Session) -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.policy.tabular import TabularPolicy
-from harness.train.advantages import FloatArray
-from harness.train.tabular_speaker import Acts
-from harness.train.treatment import Marks, Treatment
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.objective.remedy_stack import Marks, Treatment
+from harness.train.rollout.tabular_speaker import Acts
 
 
 @dataclass(frozen=True, slots=True)

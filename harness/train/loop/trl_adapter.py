@@ -31,19 +31,19 @@ from torch import Tensor
 from transformers import PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.policy import huggingface
 from harness.policy.saving import saving
 from harness.records import atomic
-from harness.train.language_loss import (
+from harness.train.engines.token_rows import TokenRow
+from harness.train.loop.start import precision
+from harness.train.objective.language_loss import (
     Learning,
     LossBatch,
     LossResult,
     accumulate_gradient,
     own_log_probabilities,
 )
-from harness.train.start import precision
-from harness.train.token_rows import TokenRow
 
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""

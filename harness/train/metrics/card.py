@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness import engines
-from harness.config import RunConfig
-from harness.train import evaluate, probe, rewards
+from harness.config import engine_choice
+from harness.config.run import RunConfig
+from harness.train.metrics import evaluate, probe
+from harness.train.rollout import rewards
 
 
 def of_tabular(config: RunConfig) -> dict[str, Any]:
@@ -23,7 +24,7 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
         f"{probe.MID_CONVERSATION} prefixes in mid-conversation"
     )
     card = _card(config, tokens, "full vocabulary", "mean over tokens", seen)
-    return {**card, "engine": engines.chosen(config), "start": start}
+    return {**card, "engine": engine_choice.chosen(config), "start": start}
 
 
 def _card(config: RunConfig, tokens: str, support: str, average: str, seen: str) -> dict[str, Any]:

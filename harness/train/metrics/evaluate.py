@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.config import LEVELS, DifficultyConfig, RunConfig
+from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, ConversationKey
-from harness.train.advantages import FloatArray
-from harness.train.conversation import Conversation, InWaves, Speaker, hold
-from harness.train.side_by_side import SideBySide
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.rollout.conversation import Conversation, InWaves, Speaker, hold
+from harness.train.rollout.mixed_levels import SideBySide
 
 USERS = 64
 """Held-out conversations at each level."""

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config import PolicyConfig, RunConfig
+from harness.config.run import PolicyConfig, RunConfig
 from harness.policy.chat import Chat
-from harness.train import evaluate, probe
-from harness.train.batch import waves
-from harness.train.conversation import InWaves
-from harness.train.engine import Engine
-from harness.train.language_loss import own_entropies
-from harness.train.measure import Metrics
-from harness.train.speaker import LanguageSpeaker
+from harness.train.engines.engine import Engine
+from harness.train.metrics import evaluate, probe
+from harness.train.metrics.measure import Metrics
+from harness.train.objective.language_loss import own_entropies
+from harness.train.rollout.batch import waves
+from harness.train.rollout.conversation import InWaves
+from harness.train.rollout.speaker import LanguageSpeaker
 
 
 def look(engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:

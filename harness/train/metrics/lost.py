@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.simulator_config import SIMULATOR_FAULTS
-from harness.train.conversation import Conversation
+from harness.config.simulator import SIMULATOR_FAULTS
+from harness.train.rollout.conversation import Conversation
 
 
 def failures(conversations: Sequence[Conversation]) -> dict[str, float]:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.records.conversations import TurnRecord
-from harness.train.advantages import FloatArray, IntArray, group_stds
-from harness.train.conversation import MAX_TURNS, Conversation, Exchange
-from harness.train.covariance import covariance
-from harness.train.lost import failures
-from harness.train.strategies import strategy_metrics
+from harness.train.algorithms.advantages import FloatArray, IntArray, group_stds
+from harness.train.algorithms.covariance import covariance
+from harness.train.metrics.lost import failures
+from harness.train.metrics.strategies import strategy_metrics
+from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
 
 Metrics = dict[str, float | None]
 

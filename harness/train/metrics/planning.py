@@ -18,10 +18,10 @@ import numpy as np
 
 from harness.policy.chat import Chat
 from harness.policy.phrases import PHRASES
-from harness.train import thinking
-from harness.train.losses import BoolArray
-from harness.train.measure import Metrics, TokenTrace
-from harness.train.token_rows import TokenRow
+from harness.train.algorithms.losses import BoolArray
+from harness.train.engines.token_rows import TokenRow
+from harness.train.metrics import thinking
+from harness.train.metrics.measure import Metrics, TokenTrace
 
 WORDS = 3
 MORE = (

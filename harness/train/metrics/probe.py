@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from harness.config import STRATEGIES, DifficultyConfig, SimulatorConfig
+from harness.config.run import STRATEGIES, DifficultyConfig, SimulatorConfig
 from harness.policy.grammar import speak
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply

@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.config import STRATEGIES, TEMPERAMENTS
-from harness.train.conversation import Conversation, Exchange
+from harness.config.run import STRATEGIES, TEMPERAMENTS
+from harness.train.rollout.conversation import Conversation, Exchange
 
 Shares = dict[str, float | None]
 

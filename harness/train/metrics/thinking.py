@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.train.measure import Metrics, TokenTrace
-from harness.train.token_rows import TokenRow
+from harness.train.engines.token_rows import TokenRow
+from harness.train.metrics.measure import Metrics, TokenTrace
 
 
 def entropies(trace: TokenTrace, rows: Sequence[TokenRow], end: int) -> Metrics:

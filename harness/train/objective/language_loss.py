@@ -1,8 +1,8 @@
 """The loss of a batch on a language model, and what its tokens were like before the update.
 
 Only the policy's own positions go through the head, in small batches of conversations of like
-length. The formulas are numpy's, in harness.train.treatment: what goes backward here is the slope
-that they give each token.
+length. The formulas are numpy's, in remedy_stack.py: what goes backward here is the slope that
+they give each token.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.advantages import FloatArray, IntArray
-from harness.train.scoring import (
+from harness.train.algorithms.advantages import FloatArray, IntArray
+from harness.train.engines.scoring import (
     chunks,
     drawn,
     entropies,
@@ -25,8 +25,8 @@ from harness.train.scoring import (
     log_probabilities,
     own_states,
 )
-from harness.train.token_rows import by_length, padded
-from harness.train.treatment import Marks, Treated, Treatment
+from harness.train.engines.token_rows import by_length, padded
+from harness.train.objective.remedy_stack import Marks, Treated, Treatment
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""

@@ -8,11 +8,11 @@ import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
-from harness import checks
-from harness.config import RunConfig
+from harness.config import ranges
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train import remedies
-from harness.train.roles import Bonus, Method, Ratio
+from harness.train.algorithms.remedy_roles import Bonus, Method, Ratio
 
 ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
 """Roles that one method of a run can play."""
@@ -44,12 +44,12 @@ def check(config: RunConfig) -> None:
 
 
 def _made(name: str, knobs: Any) -> Method:
-    checks.one_of("remedy.methods", name, names())
+    ranges.one_of("remedy.methods", name, names())
     method: type[Method] = importlib.import_module(f"{remedies.__name__}.{name}").METHOD
     key = f"remedy.methods.{name}"
     if not isinstance(knobs, Mapping):
         raise ConfigError(f"{key} must be a mapping of its keys to values, got {knobs!r}")
     allowed = [part.name for part in dataclasses.fields(method)]
     for given in knobs:
-        checks.one_of(f"a key of {key}", str(given), allowed)
+        ranges.one_of(f"a key of {key}", str(given), allowed)
     return method(**knobs)

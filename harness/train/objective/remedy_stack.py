@@ -13,12 +13,21 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config import AlgorithmConfig, RunConfig
+from harness.config.run import AlgorithmConfig, RunConfig
 from harness.records import atomic
-from harness.train import remedy_choice
-from harness.train.advantages import FloatArray, IntArray
-from harness.train.losses import BoolArray, TokenLoss, clipped
-from harness.train.roles import Bonus, Filling, Method, Penalty, Ratio, StepTokens, Term, Weight
+from harness.train.algorithms.advantages import FloatArray, IntArray
+from harness.train.algorithms.losses import BoolArray, TokenLoss, clipped
+from harness.train.algorithms.remedy_roles import (
+    Bonus,
+    Filling,
+    Method,
+    Penalty,
+    Ratio,
+    StepTokens,
+    Term,
+    Weight,
+)
+from harness.train.objective import remedy_choice
 
 FILE = "remedy.json"
 

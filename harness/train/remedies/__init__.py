@@ -1,1 +1,1 @@
-"""One file a remedy; harness.train.roles says what it may do, docs/remedies.md compares them."""
+"""One file a remedy; algorithms/remedy_roles.py says what it may do."""

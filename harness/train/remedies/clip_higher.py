@@ -6,9 +6,9 @@
 
 from dataclasses import dataclass
 
-from harness.train.advantages import FloatArray
-from harness.train.losses import TokenLoss, clipped
-from harness.train.roles import Ratio, knob
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import TokenLoss, clipped
+from harness.train.algorithms.remedy_roles import Ratio, knob
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ looks better than it is: compare eval/reward. Nothing happens where every group 
 
 from dataclasses import dataclass
 
-from harness.train.roles import Filling, knob
+from harness.train.algorithms.remedy_roles import Filling, knob
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ hence the default. It can always act.
 
 from dataclasses import dataclass
 
-from harness.train.roles import Bonus, knob
+from harness.train.algorithms.remedy_roles import Bonus, knob
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ target, which an act's entropy of 1.9 nats may never do.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.train.roles import Bonus, knob
+from harness.train.algorithms.remedy_roles import Bonus, knob
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ share in each micro-batch, here it is of the step. It can always act.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.train.covariance import top
-from harness.train.roles import StepTokens, Weight, Weights, knob
+from harness.train.algorithms.covariance import top
+from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, knob
 
 
 @dataclass(frozen=True)

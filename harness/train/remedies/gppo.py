@@ -10,9 +10,9 @@ update a batch.
 
 from dataclasses import dataclass
 
-from harness.train.advantages import FloatArray
-from harness.train.losses import TokenLoss, kept_in_value_only
-from harness.train.roles import Ratio, knob
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import TokenLoss, kept_in_value_only
+from harness.train.algorithms.remedy_roles import Ratio, knob
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.train.advantages import FloatArray
-from harness.train.covariance import token_covariances, top
-from harness.train.losses import TokenLoss, unclipped
-from harness.train.roles import Added, Ratio, StepTokens, Term, knob
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.covariance import token_covariances, top
+from harness.train.algorithms.losses import TokenLoss, unclipped
+from harness.train.algorithms.remedy_roles import Added, Ratio, StepTokens, Term, knob
 
 
 @dataclass(frozen=True)

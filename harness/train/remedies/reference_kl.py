@@ -11,8 +11,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.train.advantages import FloatArray
-from harness.train.roles import Added, StepTokens, Term, knob
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.remedy_roles import Added, StepTokens, Term, knob
 
 
 @dataclass(frozen=True)

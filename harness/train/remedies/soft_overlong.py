@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.config import RunConfig
-from harness.train.advantages import FloatArray
-from harness.train.roles import Penalty, knob
+from harness.config.run import RunConfig
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.remedy_roles import Penalty, knob
 
 
 @dataclass(frozen=True)

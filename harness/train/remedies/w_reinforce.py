@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.train.roles import StepTokens, Weight, Weights, knob
+from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, knob
 
 
 @dataclass(frozen=True)

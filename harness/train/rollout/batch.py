@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.config import DifficultyConfig, RunConfig
+from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserSimulator
 from harness.simulator.served.cast import who
-from harness.train.advantages import (
+from harness.train.algorithms.advantages import (
     FloatArray,
     group_relative,
     group_relative_by_turn,
     permuted_within_groups,
 )
-from harness.train.conversation import (
+from harness.train.rollout.conversation import (
     MAX_TURNS,
     Conversation,
     InWaves,
@@ -25,9 +25,9 @@ from harness.train.conversation import (
     hold,
     take_over,
 )
-from harness.train.curriculum import Course, lessons
-from harness.train.rewards import Earned
-from harness.train.side_by_side import SideBySide
+from harness.train.rollout.curriculum import Course, lessons
+from harness.train.rollout.mixed_levels import SideBySide
+from harness.train.rollout.rewards import Earned
 
 SPEECH, PERMUTATION, REMEDY = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""

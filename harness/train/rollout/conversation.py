@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from harness.simulator.asking import Answers, ask
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+from harness.simulator.scripted.asking import Answers, ask
 
 MAX_TURNS = 20
 """Replies that no conversation exceeds: the largest difficulty.turn_cap."""

@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config import LEVELS, DifficultyConfig, RunConfig
+from harness.config.run import LEVELS, DifficultyConfig, RunConfig
+from harness.config.teaching import CLIMBS, CurriculumConfig, level_ladder
 from harness.records import atomic
 from harness.simulator.draws import pick, uniforms
-from harness.teaching import CLIMBS, CurriculumConfig, level_ladder
-from harness.train import start_states
-from harness.train.conversation import Conversation, Start
+from harness.train.rollout import start_states
+from harness.train.rollout.conversation import Conversation, Start
 
 FILE = "curriculum.json"
 HARDEST = 100.0

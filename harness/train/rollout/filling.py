@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.config import RunConfig
-from harness.train.advantages import group_stds
-from harness.train.conversation import Conversation
-from harness.train.losses import BoolArray
-from harness.train.rewards import earned
+from harness.config.run import RunConfig
+from harness.train.algorithms.advantages import group_stds
+from harness.train.algorithms.losses import BoolArray
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.rewards import earned
 
 Hold = Callable[[int, Sequence[int]], list[Conversation]]
 """Holds the groups of these numbers, for the n-th time within a step, n from 0."""

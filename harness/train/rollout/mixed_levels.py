@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.simulator.asking import Answers, ask
-from harness.simulator.protocol import (
-    ConversationKey,
-    SupporterReply,
-    UserSimulator,
-    UserTurn,
-)
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+from harness.simulator.scripted.asking import Answers, ask
 
 
 class SideBySide:

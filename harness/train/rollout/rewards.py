@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.teaching import RewardConfig
-from harness.train.advantages import FloatArray
-from harness.train.conversation import MAX_TURNS, Conversation, Exchange
+from harness.config.teaching import RewardConfig
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
 
 SOLVING = frozenset(("suggest", "inform"))
 """Strategies that work on the problem, and not on how it feels."""

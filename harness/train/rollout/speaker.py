@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from harness.config import PolicyConfig
+from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
-from harness.train.conversation import Start
-from harness.train.engine import Engine
-from harness.train.sampler import Reader, Said
-from harness.train.scoring import log_probabilities
-from harness.train.token_rows import TokenRow
+from harness.train.engines.engine import Engine
+from harness.train.engines.sampler import Reader, Said
+from harness.train.engines.scoring import log_probabilities
+from harness.train.engines.token_rows import TokenRow
+from harness.train.rollout.conversation import Start
 
 
 @dataclass(slots=True)

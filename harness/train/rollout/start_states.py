@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.config import RunConfig
+from harness.config.run import RunConfig
 from harness.simulator.draws import uniforms
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.reference import attentive
-from harness.train.conversation import Start, hold
+from harness.train.rollout.conversation import Start, hold
 
 HELD = 128
 """Conversations that the attentive reference has with training users, before the first step."""

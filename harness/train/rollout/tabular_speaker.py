@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import STRATEGIES
+from harness.config.run import STRATEGIES
 from harness.policy.grammar import say
 from harness.policy.listening import NOTHING, heard_more, listen
-from harness.policy.tabular import (
-    MAX_TURNS,
-    NOTHING_YET,
-    Observations,
-    TabularPolicy,
-    observe,
-)
+from harness.policy.tabular import MAX_TURNS, NOTHING_YET, Observations, TabularPolicy, observe
 from harness.simulator.protocol import SupporterReply
-from harness.train.advantages import IntArray
-from harness.train.conversation import Start
+from harness.train.algorithms.advantages import IntArray
+from harness.train.rollout.conversation import Start
 
 WORDING_DRAWS = 8
 """Uniform draws that one reply may use for its wording, beside one for its strategy."""

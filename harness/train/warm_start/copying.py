@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.train.token_rows import TokenRow
+from harness.train.engines.token_rows import TokenRow
 
 SAID = (8, 16)
 """Fewest random tokens, and one more than the most."""

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.config import DifficultyConfig, SimulatorConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.policy.chat import Chat
 from harness.policy.grammar import random_reply
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.conversation import Conversation, hold
-from harness.train.token_rows import TokenRow
-from harness.train.vary import retold
+from harness.train.engines.token_rows import TokenRow
+from harness.train.rollout.conversation import Conversation, hold
+from harness.train.warm_start.vary import retold
 
 USERS = (
     DifficultyConfig(disclosure="free", acceptance="any_kindness"),

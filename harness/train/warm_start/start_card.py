@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config import STRATEGIES, PolicyConfig, SimulatorConfig
+from harness.config.run import STRATEGIES, PolicyConfig, SimulatorConfig
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers, slots
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
-from harness.train.conversation import Conversation, Exchange, hold
-from harness.train.dialogues import SEED, USERS
-from harness.train.engine import Transformers
-from harness.train.language_loss import own_entropies
-from harness.train.speaker import LanguageSpeaker, Transcript
+from harness.train.engines.engine import Transformers
+from harness.train.objective.language_loss import own_entropies
+from harness.train.rollout.conversation import Conversation, Exchange, hold
+from harness.train.rollout.speaker import LanguageSpeaker, Transcript
+from harness.train.warm_start.dialogues import SEED, USERS
 
 CONVERSATIONS = 32
 """With each kind of user."""

@@ -3,7 +3,7 @@
 The cache is a user folder ($HARNESS_CACHE, else the XDG cache); an entry's name is a hash of all
 that determines it. It appears whole, by one rename, and two runs never build it at once; what is
 not as its manifest says, or could be somebody else's, is said, set aside and built again.
-`python -m harness.train.warm_start [POLICY_AS_JSON]` builds it ahead of a sweep.
+`python -m harness.train.warm_start.start_model [POLICY_AS_JSON]` builds it ahead of a sweep.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from filelock import FileLock
 
-from harness import process, said, simulator
-from harness.config import INTENTIONS, STRATEGIES, PolicyConfig
+from harness import simulator
+from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
 from harness.records import atomic, cache
-from harness.train import dialogues, start_cache
+from harness.train.warm_start import dialogues, start_cache
+from harness.utils import messages, process
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
@@ -75,7 +76,7 @@ def _clear_the_place(folder: Path) -> None:
     if os.path.lexists(folder):
         problem = start_cache.problem(folder)
         aside = start_cache.set_aside(folder)
-        said.say(f"{problem}; it is built again, and what was there is now {aside.name}")
+        messages.say(f"{problem}; it is built again, and what was there is now {aside.name}")
 
 
 def key(policy: PolicyConfig) -> str:
@@ -107,7 +108,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     """Generate, train, measure, and only then take the place in the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
-    from harness.train.start_card import measure, summary
+    from harness.train.warm_start.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
     wanted = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
@@ -133,7 +134,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
 
 def _learn_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None:
     from harness.policy.tiny import SPECIAL
-    from harness.train import copying, supervised
+    from harness.train.warm_start import copying, supervised
 
     steps = policy.warm_start_copy_steps
     if steps:
@@ -150,7 +151,7 @@ def _learn_to_talk(
     chat: Chat,
     progress: Progress,
 ) -> float:
-    from harness.train import dialogues, supervised
+    from harness.train.warm_start import dialogues, supervised
 
     rows = [dialogues.to_row(dialogue, chat) for dialogue in spoken]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
@@ -198,7 +199,7 @@ def main() -> int:
     try:
         print(ensure(PolicyConfig(**given)))
     except HarnessError as error:
-        said.say(str(error))
+        messages.say(str(error))
         return error.exit_code
     return 0
 

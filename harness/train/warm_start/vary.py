@@ -18,8 +18,8 @@ from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.people import PEOPLE, Persona
 from harness.simulator.protocol import TRAIN
-from harness.simulator.voice import manner
-from harness.simulator.words import FUNCTION_WORDS
+from harness.simulator.scripted.voice import manner
+from harness.simulator.scripted.words import FUNCTION_WORDS
 
 SHARE = 0.85
 """Of the dialogues that are retold."""

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config import PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
-from harness.train.engine import TurnSampler
-from harness.train.language_loss import own_log_probabilities
-from harness.train.sampler import Said, Sampler
-from harness.train.token_rows import TokenRow
-from harness.train.vllm_engine import Colocated
+from harness.train.engines.engine import TurnSampler
+from harness.train.engines.sampler import Said, Sampler
+from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.vllm_engine import Colocated
+from harness.train.objective.language_loss import own_log_probabilities
 
 COUNT, TURNS, LIMIT, END = 32, 3, 12, 3
 GREEDY, WARM = 2e-5, 1.3

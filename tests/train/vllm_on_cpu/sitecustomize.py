@@ -20,14 +20,14 @@ HANGS_S = 600
 
 
 def _let_cpu_be_asked_for() -> None:
-    from harness import engines
+    from harness.config import engine_choice
 
-    engines.ON_GPU = ()
+    engine_choice.ON_GPU = ()
 
 
 def _import_as_a_run_does() -> None:
     """TRL's adapter settles what vLLM may say, since TRL imports it."""
-    import harness.train.trl_adapter  # noqa: F401
+    import harness.train.loop.trl_adapter  # noqa: F401
 
 
 def _keep_weights() -> None:
@@ -41,14 +41,14 @@ def _keep_weights() -> None:
 
 
 def _set_up_for_cpu() -> None:
-    from harness.train import vllm_engine
+    from harness.train.engines import vllm_engine
 
     options = {"enforce_eager": True, "max_num_batched_tokens": 65_536}
     vllm_engine.LLM = functools.partial(vllm_engine.LLM, **options)
 
 
 def _have_faults() -> None:
-    from harness.train.vllm_engine import Colocated
+    from harness.train.engines.vllm_engine import Colocated
 
     if os.environ.get("WEIGHTS_STAY"):
         Colocated._take_weights = _once(Colocated._take_weights)
@@ -70,7 +70,7 @@ def _once(method: Any) -> Any:
 def _hang_at(turn: int) -> None:
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    from harness.train.vllm_engine import LLM
+    from harness.train.engines.vllm_engine import LLM
 
     generate, turns = LLM.func.generate, iter(range(1, sys.maxsize))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 
-from harness.law.importers.rows import Row, Rows, damaged
+from harness.law.io.importers.rows import Row, Rows, damaged
 
 RULE = "must hold a header and one line of as many fields a row"
 OTHER_SEPARATORS = (";", "\t", "|")

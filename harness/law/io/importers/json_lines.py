@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.law import checksums
-from harness.law.importers import verl_console
-from harness.law.importers.rows import Row, Rows, damaged
+from harness.law.io import checksums
+from harness.law.io.importers import verl_console
+from harness.law.io.importers.rows import Row, Rows, damaged
 from harness.records import row_checksum
 
 RULE = "must hold one JSON object a line"

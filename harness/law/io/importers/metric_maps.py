@@ -7,7 +7,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from harness.law.importers.rows import Row, Rows, damaged
+from harness.law.io.importers.rows import Row, Rows, damaged
 
 RULE = "must hold one JSON object of metrics, each a map from step to value"
 

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from harness.law import table as tables
-from harness.law import values
+from harness.law.io import table as tables
+from harness.law.io import values
+from harness.law.io.table import ReadError, Table
+from harness.law.io.values import Codes
 from harness.law.results import Floats
-from harness.law.table import ReadError, Table
-from harness.law.values import Codes
 
 MAGIC = b"PAR1"
 

@@ -26,7 +26,7 @@ class Rows:
     scattered: bool
     """Whether the program spreads one step over several rows."""
     checksums: str | None = None
-    """How many of the rows have one (law/checksums.py); None where the format knows none."""
+    """How many of the rows have one (law/io/checksums.py); None where the format knows none."""
 
 
 def damaged(malformed: Sequence[int], torn: int | None) -> Places:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harness.law.importers.rows import Row, Rows, damaged
+from harness.law.io.importers.rows import Row, Rows, damaged
 
 RULE = 'must hold a list of JSON objects under "log_history"'
 _HISTORY = re.compile(r'"log_history"\s*:\s*\[')

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 
-from harness.law.importers.rows import Row, Rows, damaged
+from harness.law.io.importers.rows import Row, Rows, damaged
 
 RULE = "must hold verl's lines `step:N - name:value - name:value`"
 _STEP = re.compile(rb"(?:^|[^\w/])step:(-?\d+) - (.*)")

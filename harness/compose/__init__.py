@@ -1,0 +1,1 @@
+"""From words and YAML to checked configs, by Hydra."""

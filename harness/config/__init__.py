@@ -1,0 +1,1 @@
+"""What a run is: its keys, their types, ranges and defaults."""

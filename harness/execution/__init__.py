@@ -1,0 +1,1 @@
+"""Runs as child processes: a sweep, its ledger, stops, retries, resumes."""

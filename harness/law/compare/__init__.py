@@ -1,0 +1,1 @@
+"""Groups of runs held against each other, over their seeds."""

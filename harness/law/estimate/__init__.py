@@ -1,0 +1,1 @@
+"""What one run's points say: the law, its interval, the onset, rivals."""

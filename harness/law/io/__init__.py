@@ -1,0 +1,1 @@
+"""From paths to the points of a run: discovery, readers, cleaning."""

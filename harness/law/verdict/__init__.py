@@ -1,0 +1,1 @@
+"""Does the law hold, and what would decide where it is open."""

@@ -1,0 +1,1 @@
+"""Tables on a terminal and in CSV files."""

@@ -1,0 +1,1 @@
+"""Sentences on what was found."""

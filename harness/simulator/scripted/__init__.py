@@ -1,0 +1,1 @@
+"""The scripted user: in process, deterministic, no model."""

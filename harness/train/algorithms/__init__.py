@@ -1,0 +1,1 @@
+"""From rewards to advantages, and from log-probabilities to a loss."""

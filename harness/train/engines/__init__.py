@@ -1,0 +1,1 @@
+"""What draws a language model's turns, and scores what was said."""

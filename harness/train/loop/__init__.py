@@ -1,0 +1,1 @@
+"""Training loops, and the session that both share."""

@@ -1,0 +1,1 @@
+"""Conversations between a policy and simulated users, for every rung of policy."""

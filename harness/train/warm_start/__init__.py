@@ -1,0 +1,1 @@
+"""The start model of policy=tiny: built once, cached."""

@@ -1,0 +1,1 @@
+"""Which secret may be sent to which host."""

@@ -1,0 +1,1 @@
+"""What any part needs and no library has: processes, safe text, the installation."""

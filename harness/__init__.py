@@ -1,3 +1,33 @@
-"""harness: difficulty-sweep studies for reinforcement learning on an empathy reward."""
+"""harness: difficulty-sweep studies for reinforcement learning on an empathy reward.
+
+In a script or a notebook:
+
+    import harness
+
+    runs = harness.load("runs/")       # runs, sweeps, logs of other programs
+    runs.metrics()                     # pandas.DataFrame, one row a step
+    law = harness.fit(runs)            # R = -a*exp(H) + b for each run
+    law.runs                           # pandas.DataFrame, one row a run
+    law.plot("entropy_law")            # matplotlib figure
+
+`load` and `fit` are imported on first use: `import harness` alone imports nothing else.
+"""
+
+TYPE_CHECKING = False  # typing's own would be an import, from wherever Python was started
+if TYPE_CHECKING:
+    from harness.api import Law, Runs, fit, load
 
 __version__ = "0.1.0"
+__all__ = ["Law", "Runs", "__version__", "fit", "load"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from harness import api
+
+    return getattr(api, name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

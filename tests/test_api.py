@@ -1,0 +1,147 @@
+"""The public API: `import harness`, then data frames from run folders and their law."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.figure
+import pandas as pd
+import pytest
+
+import harness
+from harness.errors import ConfigError, DataError
+from tests.commands import harness as command
+
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "read_a_sweep.ipynb"
+SWEEP = ("policy=tabular", "difficulty=easy,hard", "seed=1,2", "algorithm.null_control=false")
+SMALL = ("trainer.steps=20", "trainer.conversations=16", "trainer.conversations_every=10")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sweep of four runs, and a log of another program beside it."""
+    folder = tmp_path_factory.mktemp("api")
+    assert command("sweep", *SWEEP, *SMALL, cwd=folder).returncode == 0
+    rows = [{"step": n, "entropy": 2 / n, "reward": 1 - 1 / n} for n in range(1, 31)]
+    (folder / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def runs(root: Path) -> harness.Runs:
+    return harness.load(root / "runs")
+
+
+@pytest.fixture(scope="module")
+def law(runs: harness.Runs) -> harness.Law:
+    return harness.fit(runs)
+
+
+def rows_on_disk(root: Path) -> list[dict[str, object]]:
+    logs = sorted((root / "runs").rglob("metrics.jsonl"))
+    return [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+
+
+def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root, runs):
+    frame = runs.metrics()
+    assert list(frame.columns[:4]) == ["run", "difficulty", "seed", "step"]
+    rows = rows_on_disk(root)
+    assert len(frame) == len(rows) == 80
+    for column in ("step", "entropy", "reward", "eval/reward"):
+        expected = pd.Series([row[column] for row in rows], dtype=float)
+        assert frame[column].astype(float).equals(expected), column
+    assert frame["eval/reward"].isna().sum() == 4 * 17
+    assert set(zip(frame["difficulty"], frame["seed"], strict=True)) == {
+        ("easy", 1), ("easy", 2), ("hard", 1), ("hard", 2),
+    }  # fmt: skip
+    assert "crc32" not in frame
+
+
+def test_the_table_has_a_row_for_a_run_without_metrics(root, tmp_path):
+    (tmp_path / "empty.jsonl").write_text("")
+    (tmp_path / "whole").mkdir()
+    log = root / "other.jsonl"
+    loaded = harness.load([log, tmp_path / "empty.jsonl"])
+    assert len(loaded) == 2
+    assert loaded.metrics()["run"].unique().tolist() == [str(log)]
+    assert loaded.metrics()["step"].tolist() == list(range(1, 31))
+
+
+def test_conversations_are_those_of_the_step(runs):
+    turns = runs.conversations(step=20)
+    assert set(turns["step"]) == {20}
+    assert turns.groupby(["run", "group", "sample"]).ngroups == 4 * 16
+    assert {"user", "policy"} == set(turns["speaker"])
+    assert set(runs.conversations()["step"]) == {1, 10, 20}
+    assert runs.conversations(step=19).empty
+
+
+def test_a_damaged_file_of_conversations_is_named(root, tmp_path):
+    import shutil
+
+    shutil.copytree(next((root / "runs").glob("*/0-*")), tmp_path / "run")
+    path = tmp_path / "run" / "conversations" / "step-00020.parquet"
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(DataError, match=r"step-00020\.parquet: must be a parquet file of conv"):
+        harness.load(tmp_path / "run").conversations()
+
+
+def test_the_law_is_that_of_the_command(root, law):
+    assert command("fit-entropy-law", "runs", "--figures", "none", cwd=root).returncode == 0
+    written = json.loads((root / "runs" / "law" / "law.json").read_text())
+    assert [run["verdict"] for run in written["runs"]] == law.runs["verdict"].tolist()
+    assert [run["a"]["low"] for run in written["runs"]] == law.runs["a_low"].tolist()
+    assert len(law.groups) == len(written["groups"]) == 2
+    assert law.groups["difficulty"].tolist() == ["easy", "hard"]
+    contrasts = [c for group in written["groups"] for c in group["contrasts"]]
+    assert law.contrasts["decision"].tolist() == [c["decision"] for c in contrasts]
+    assert set(law.contrasts["with"]) == {"difficulty=easy"}
+    assert repr(law).startswith("Law(4 runs; ")
+
+
+def test_every_figure_can_be_drawn_and_another_name_lists_them(law):
+    for name in ("entropy_law", "entropy_curves", "residuals", "forest"):
+        assert isinstance(law.plot(name), matplotlib.figure.Figure)
+    with pytest.raises(ConfigError, match=r"plot: must be one of entropy_law, .*got 'pie'"):
+        law.plot("pie")
+
+
+def test_results_are_saved_where_they_were_asked_for(law, tmp_path):
+    written = {path.name for path in law.save(tmp_path / "law")}
+    assert {"law.json", "law.csv", "contrasts.csv", "entropy_law.png"} <= written
+
+
+def test_a_path_without_runs_is_an_error_that_names_it(tmp_path):
+    with pytest.raises(DataError, match=rf"{tmp_path}/nowhere: "):
+        harness.load(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"a run holds run\.json or metrics\.jsonl"):
+        harness.load(tmp_path)
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = "import sys; before = set(sys.modules); import harness; print(set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "{'harness'}"
+
+
+def test_what_is_public_is_documented_and_there():
+    for name in harness.__all__:
+        assert getattr(harness, name) is not None
+        assert name == "__version__" or getattr(harness, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        _ = harness.lode
+    assert (Path(harness.__file__).parent / "py.typed").is_file()
+
+
+def test_the_notebook_runs(root, monkeypatch):
+    """Cell after cell, on a smaller sweep than the one whose outputs it shows."""
+    monkeypatch.chdir(root)
+    names: dict[str, object] = {}
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    assert sum(len(cell.splitlines()) for cell in code) <= 14
+    for cell in code:
+        exec(cell.replace("step=150", "step=20"), names)
+    assert isinstance(names["law"], harness.Law)
+    assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code")

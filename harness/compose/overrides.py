@@ -1,30 +1,29 @@
-"""What a word on the command line may set: checks that name the nearest right word.
+"""Checks of the words on a command line, with messages that name the nearest right word.
 
 Hydra finds most mistakes too, but only while composing, in several lines, and some not at all:
-`+typo=1` slips past a schema, a repeated value runs twice, and all of `hydra.*` is a user's to set.
+`+typo=1` slips past a schema, a repeated value runs twice, and `hydra.*` can be set freely.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import functools
 import json
 import math
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.compose import search_path
-from harness.config import ranges
+from harness.config import ranges, run_keys
 from harness.config.run import RunConfig
+from harness.config.run_keys import groups as groups
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
-METHODS = "remedy.methods."
-"""Below it stand the keys of methods, which their own files know."""
+METHODS = f"{run_keys.METHODS}."
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
@@ -102,16 +101,24 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
         raise ConfigError(f"{key}: {rule}, got {found[0]}...}}")
 
 
-def groups() -> tuple[str, ...]:
-    """The config groups: parts of a run's config that have options in conf/."""
-    parts = dataclasses.fields(RunConfig)
-    return tuple(f.name for f in parts if f.name not in ("seed", "levels"))
-
-
 @functools.cache
 def known_keys() -> dict[str, Any]:
-    """Every key a user may set, dotted, with its type; groups have their config class."""
-    return {key: kind for key, kind in _keys(RunConfig, "") if not key.startswith("levels")}
+    """Every key that an option or a word may set, dotted, with its type; a group has its class."""
+    parts = typing.get_type_hints(RunConfig)
+    own = {name: parts[name] for name in run_keys.groups()}
+    return {**own, **{name: key.type for name, key in run_keys.keys().items()}}
+
+
+def set_by_option(name: str) -> str | None:
+    """Why no word and no sweep file may set the key `name`; None if they may."""
+    key = run_keys.keys().get(name)
+    if key is None or not key.by_option:
+        return None
+    options = ", ".join(search_path.options(key.group))
+    return (
+        f"{name} is set by the option alone, so that a run is filed under what it trains; choose "
+        f"{key.group}=NAME, NAME one of {options} or of your own conf/{key.group}/NAME.yaml"
+    )
 
 
 def no_such_key(key: str, given: str = "") -> str:
@@ -182,6 +189,9 @@ def _check_ours(word: Word) -> None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
     if word.key not in known_keys() and not word.key.startswith(METHODS):
         raise ConfigError(no_such_key(word.key, unsecret(word.text)))
+    is_label = set_by_option(word.key)
+    if is_label is not None:
+        raise ConfigError(f"{unsecret(word.text)}: {is_label}")
     if word.prefix == "+":
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
     if word.key in groups() and word.prefix != "~":
@@ -194,15 +204,8 @@ def _shown(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _keys(cls: type[Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, kind in typing.get_type_hints(cls).items():
-        yield prefix + name, kind
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            yield from _keys(kind, f"{prefix}{name}.")
-
-
 def _nearest_key(key: str) -> str:
-    keys = known_keys()
+    keys = [name for name in known_keys() if set_by_option(name) is None]
     best = max(keys, key=lambda candidate: _likeness(key, candidate))
     hint = f"nearest: {best}; " if _likeness(key, best) > 0.5 else ""
     group = key.split(".")[0]
@@ -220,7 +223,7 @@ def _likeness(key: str, candidate: str) -> float:
 
 
 def _kind(kind: Any) -> str:
-    """What a user may write for a field of type `kind`."""
+    """The words for a field of type `kind`, as in "a whole number"."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     if kind in names:
         return names[kind]

@@ -28,19 +28,10 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness.compose import (
-    launcher_settings,
-    user_yaml,
-)
-from harness.compose import (
-    overrides as keys,
-)
-from harness.compose import (
-    plan as plans,
-)
-from harness.compose import (
-    search_path as places,
-)
+from harness.compose import launcher_settings, user_yaml
+from harness.compose import overrides as keys
+from harness.compose import plan as plans
+from harness.compose import search_path as places
 from harness.compose.error_messages import reword
 from harness.compose.grammar import parse
 from harness.compose.overrides import Word
@@ -115,27 +106,46 @@ def _at(word: Word, number: int) -> str:
 
 def _composer(words: Sequence[Word]) -> Composer:
     """Composes `words` with given numbers of their values, once for the same; settings checked."""
-    first = _checked([_at(w, 0) for w in words])
+    first, options = _checked([_at(w, 0) for w in words])
 
     @functools.cache
     def composed(numbers: tuple[int, ...]) -> DictConfig:
-        texts = [_at(word, number) for word, number in zip(words, numbers, strict=True)]
-        return _typed(OmegaConf.to_container(compose("config", texts)) if any(numbers) else first)
+        at = list(zip(words, numbers, strict=True))
+        chosen = {w.key: w.values[n] for w, n in at if w.swept and w.key in keys.groups()}
+        texts = [_at(word, number) for word, number in at]
+        values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
+        keys.refuse_resolvers(values)
+        _check_names(values, {**options, **chosen})
+        return _typed(values)
 
     return composed
 
 
-def _checked(texts: Sequence[str]) -> Any:
-    """What `texts` compose. Raises ConfigError for settings of Hydra's that are not a user's."""
-    found = plain_config(texts)
-    hydra = found.pop("hydra")
+def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """The values that `texts` compose, and by group the option that was chosen.
+
+    Raises ConfigError for settings of Hydra's that are not a user's.
+    """
+    values = plain_config(texts)
+    hydra = values.pop("hydra")
     keys.check_settings(hydra)
     launcher_settings.chosen(hydra["launcher"], installed())
-    return found
+    return values, hydra["runtime"]["choices"]
+
+
+def _check_names(values: Any, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a part's name is not that of its option, whichever file set it."""
+    for group in keys.groups():
+        name, option = values[group]["name"], options.get(group)
+        if option is not None and name != option:
+            raise ConfigError(
+                f"{group}.name must be {option!r}, the option that was chosen, so that a run is "
+                f"filed under what it trains, got {name!r:.80}"
+            )
 
 
 def plain_config(texts: Sequence[str]) -> Any:
-    """What `texts` compose, Hydra's own part included, as plain values; nothing is resolved."""
+    """The plain values that `texts` compose, Hydra's own part included; nothing is resolved."""
     composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
     return OmegaConf.to_container(composed)
 
@@ -184,7 +194,6 @@ def _to_run_config(config: DictConfig) -> RunConfig:
 
 def _typed(values: Any) -> DictConfig:
     """A composed config in its types; unknown keys are refused."""
-    keys.refuse_resolvers(values)
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)
     return typed

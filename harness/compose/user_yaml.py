@@ -5,11 +5,11 @@ Hydra names no file when one is not UTF-8 or not YAML, and would take any key of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.compose import defaults_list, launcher_settings, overrides, search_path
+from harness.compose import launcher_settings, overrides, search_path
 from harness.compose.overrides import Word
 from harness.config import ranges
 from harness.errors import ConfigError
@@ -17,6 +17,8 @@ from harness.utils import installation
 
 CONFIG = Path("conf") / "config.yaml"
 SWEEP_HEADER = "# @package _global_"
+MOST_FILES = 200
+"""Limit on the files that a defaults list leads to: two entries a file grow without end."""
 
 
 def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
@@ -49,8 +51,8 @@ def check_file(file: Path) -> None:
     """
     values = search_path.read_yaml(file)
     _refuse_targets(file, values)
-    for entry in defaults_list.entries(values.get("defaults")):
-        defaults_list.refuse_interpolation(file, entry)
+    for entry in _entries(values.get("defaults")):
+        _refuse_interpolation(file, entry)
     hydra = values.get("hydra", {})
     if not isinstance(hydra, dict | None):  # `${...}` would be followed before it is looked at
         raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r:.80}")
@@ -82,12 +84,12 @@ class _Followed:
             way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
             raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
         self._count += 1
-        if self._count > defaults_list.MOST_FILES:
-            rule = f"defaults must lead to at most {defaults_list.MOST_FILES} files, got more"
+        if self._count > MOST_FILES:
+            rule = f"defaults must lead to at most {MOST_FILES} files, got more"
             raise ConfigError(f"{(*above, file)[0]}: its {rule}")
         check_file(file)
-        for entry in defaults_list.entries(search_path.read_yaml(file).get("defaults")):
-            self.follow(*defaults_list.whole(group, entry), (*above, file))
+        for entry in _entries(search_path.read_yaml(file).get("defaults")):
+            self.follow(*_located(group, entry), (*above, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
@@ -103,15 +105,27 @@ def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
 
 
 def _check_config(path: Path) -> None:
-    """Refuse another program's conf/config.yaml: it would replace harness's own."""
+    """Refuse another program's conf/config.yaml, and one that sets what an option alone may."""
     if not path.is_file() or path.resolve() == (installation.shipped() / path).resolve():
         return
-    defaults = search_path.read_yaml(path).get("defaults")
+    values = search_path.read_yaml(path)
+    defaults = values.get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
         raise ConfigError(
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
             "rename it, or run harness in another folder"
         )
+    _refuse_labels(path, values)
+
+
+def _refuse_labels(file: Path, values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a key of a group in `values` that only the group's option may set."""
+    for group in overrides.groups():
+        part = values.get(group)
+        for name, value in part.items() if isinstance(part, dict) else ():
+            reason = overrides.set_by_option(f"{group}.{name}")
+            if reason is not None:
+                raise ConfigError(f"{file}: {reason}; got {value!r:.80}")
 
 
 def _check_option(group: str, name: str) -> None:
@@ -146,6 +160,7 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
                 f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
                 f"by an entry `override /{key}: NAME` of defaults"
             )
+    _refuse_labels(file, values)
     _check_defaults(file, values.get("defaults"))
     params = _params(file, values.get("hydra") or {})
     try:
@@ -186,3 +201,37 @@ def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
     if not isinstance(params, dict):
         raise ConfigError(f"{file}: hydra.sweeper.params must be a mapping of keys to values")
     return params
+
+
+def _entries(defaults: Any) -> Iterator[str]:
+    """The options that a defaults list names, relative to its file's group: `name` or `group/name`.
+
+    Without `override`, `optional` and packages; several names become several entries.
+    """
+    for entry in defaults if isinstance(defaults, list) else ():
+        if isinstance(entry, str) and entry != "_self_":
+            yield _plain(entry.partition("@")[0])
+        for key, names in entry.items() if isinstance(entry, dict) else ():
+            group = str(key).split()[-1:] or [""]
+            for name in names if isinstance(names, list) else [names]:
+                if name is not None:
+                    yield f"{group[0].partition('@')[0]}/{_plain(str(name))}"
+
+
+def _plain(name: str) -> str:
+    """Hydra takes `name.yaml` for `name`."""
+    return name.removesuffix(".yaml")
+
+
+def _refuse_interpolation(file: Path, entry: str) -> None:
+    """Raise ConfigError for an entry that Hydra would fill in, from the environment too."""
+    if "${" in entry:
+        rule = "an entry of defaults must name its option, without ${...}"
+        raise ConfigError(f"{file}: {rule}, got {entry!r:.80}")
+
+
+def _located(group: str, entry: str) -> tuple[str, str]:
+    """The group and the name of an entry in a file of `group`."""
+    path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
+    below, _, name = path.rpartition("/")
+    return below, name

@@ -1,101 +1,65 @@
-"""What is rewarded, and in which order of difficulty: two parts of a run's config."""
+"""The order of difficulty within a run."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated
 
-from harness.config.ranges import in_range, one_of
+from harness.config import fields
+from harness.config.difficulty import DifficultyConfig, LevelsConfig
+from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, in_range
 from harness.errors import ConfigError
 
-REWARD_MODES = ("terminal", "delta", "turns", "mixed")
-CURRICULA = ("none", "staged", "adaptive", "mixed", "reverse")
 CLIMBS = ("staged", "adaptive", "mixed")
 """Curricula that go over the named levels."""
-CURRICULUM_KEYS = {
-    "staged": ("medium_from", "hard_from"),
-    "adaptive": ("target", "sensitivity", "rate"),
-    "mixed": ("weight_easy", "weight_medium", "weight_hard"),
-    "reverse": ("start_share", "whole_from"),
-}
-"""The keys that each of them heeds."""
-Level = TypeVar("Level", bound=Any)
-"""DifficultyConfig, in config.py, which is built on this file."""
-
-
-@dataclass(frozen=True)
-class RewardConfig:
-    """What a conversation is worth to the trainer; evaluations do not know of it."""
-
-    name: str = "terminal"
-    mode: str = "terminal"
-    """terminal (final emotion as reported / 100), delta (final minus start), turns (the change by
-    each reply, credited to that reply), mixed (terminal and turns at once)."""
-    mix: float | None = None
-    """Weight of turns against terminal, 0 to 1; of `mixed` only."""
-    solution_bias: float = 0.0
-    """Weight of solving, 0 to 1: the share of replies that suggest or inform."""
-
-    def __post_init__(self) -> None:
-        one_of("reward.mode", self.mode, REWARD_MODES)
-        in_range("reward.solution_bias", self.solution_bias, 0, 1)
-        if self.mode != "mixed" and self.mix is not None:
-            raise ConfigError(
-                f"reward.mix must be null unless reward.mode is mixed, got {self.mix} with "
-                f"{self.mode}"
-            )
-        if self.mode == "mixed":
-            if self.mix is None:
-                raise ConfigError("reward.mix must be a number if reward.mode is mixed, got null")
-            in_range("reward.mix", self.mix, 0, 1)
+STAGED = Only("curriculum.kind", ("staged",))
+ADAPTIVE = Only("curriculum.kind", ("adaptive",))
+MIXED = Only("curriculum.kind", ("mixed",))
+REVERSE = Only("curriculum.kind", ("reverse",))
+LAST_STEP = 10_000_000
 
 
 @dataclass(frozen=True)
 class CurriculumConfig:
-    """How difficulty changes within a run; evaluations stay as they are."""
+    """How difficulty changes in training. Evaluations always use the run's own difficulty."""
 
-    name: str = "none"
-    kind: str = "none"
-    """none, staged, adaptive, mixed (levels drawn for each group) or reverse (late starts)."""
-    medium_from: int | None = None
-    """staged: first step at medium; null: after a third, or half of what is before hard."""
-    hard_from: int | None = None
-    """staged: first step at hard; null: after two thirds, or half of what is behind medium."""
-    target: float = 0.5
-    """adaptive: the mean final emotion as reported / 100 that difficulty is steered to."""
-    sensitivity: float = 2.0
-    """adaptive: how sharply it answers to a mean off the target."""
-    rate: float = 50.0
-    """adaptive: the farthest that difficulty (0-100) moves in a step."""
-    weight_easy: float = 1.0
-    """mixed: the share of groups at each level goes by these."""
-    weight_medium: float = 1.0
-    weight_hard: float = 1.0
-    start_share: float = 0.75
-    """reverse: share of a conversation that is over when the policy takes over, at step 1."""
-    whole_from: int | None = None
-    """reverse: first step of whole conversations; null: after two thirds of the run."""
+    name: Annotated[str, ByOption()] = "none"
+    """Name of the curriculum, under which the run is filed."""
+    kind: Annotated[str, OneOf(("none", *CLIMBS, "reverse")), ByOption()] = "none"
+    """none (one difficulty), staged (easy, then medium, then hard), adaptive (difficulty follows
+    the reward), mixed (a level drawn for each group) or reverse (conversations that begin late)."""
+    medium_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
+    """First step at medium. null: after a third of the run, or halfway to hard_from."""
+    hard_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
+    """First step at hard, not before medium_from. null: after two thirds of the run, or halfway
+    between medium_from and the end."""
+    target: Annotated[float, Between(0, 1), ADAPTIVE] = 0.5
+    """Mean final emotion as reported / 100 that difficulty is steered towards."""
+    sensitivity: Annotated[float, Between(0, 1000), ADAPTIVE] = 2.0
+    """How sharply difficulty responds to a reward that is off the target."""
+    rate: Annotated[float, Between(0, 100), Unit("points"), ADAPTIVE] = 50.0
+    """Largest change of difficulty (0 easy, 50 medium, 100 hard) in one step."""
+    weight_easy: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of easy when a group's level is drawn; the weights need not sum to 1."""
+    weight_medium: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of medium."""
+    weight_hard: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of hard."""
+    start_share: Annotated[float, Between(0, 0.95), REVERSE] = 0.75
+    """Share of a conversation that is already over when the policy takes over, at step 1."""
+    whole_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), REVERSE] = None
+    """First step of whole conversations. null: after two thirds of the run."""
 
     def __post_init__(self) -> None:
-        one_of("curriculum.kind", self.kind, CURRICULA)
-        for key in ("medium_from", "hard_from", "whole_from"):
-            if getattr(self, key) is not None:
-                in_range(f"curriculum.{key}", getattr(self, key), 1, 10_000_000)
-        in_range("curriculum.target", self.target, 0, 1)
-        in_range("curriculum.sensitivity", self.sensitivity, 0, 1000)
-        in_range("curriculum.rate", self.rate, 0, 100)
-        in_range("curriculum.start_share", self.start_share, 0, 0.95)
-        weights = (self.weight_easy, self.weight_medium, self.weight_hard)
-        for key, weight in zip(CURRICULUM_KEYS["mixed"], weights, strict=True):
-            in_range(f"curriculum.{key}", weight, 0, 1e6)
-        if not sum(weights):
+        fields.check("curriculum", self)
+        if not self.weight_easy + self.weight_medium + self.weight_hard:
             raise ConfigError("curriculum.weight_*: one of them must be above 0, got 0, 0 and 0")
-        if None not in (self.medium_from, self.hard_from):
-            in_range("curriculum.hard_from", self.hard_from or 0, self.medium_from or 0, 10_000_000)
-        self._refuse_idle_keys()
+        if self.medium_from is not None and self.hard_from is not None:
+            in_range("curriculum.hard_from", self.hard_from, self.medium_from, LAST_STEP)
 
-    def check_users(self, simulator_kind: str, own: Any, levels: Any) -> None:
-        """Raises ConfigError for users who cannot be met as this curriculum would."""
+    def check_users(self, simulator_kind: str, own: DifficultyConfig, levels: LevelsConfig) -> None:
+        """Raise ConfigError if the simulated users cannot be met in this curriculum's order."""
         if self.kind == "reverse" and simulator_kind != "scripted":
             raise ConfigError(
                 "curriculum=reverse must have simulator=scripted, whose conversations can be taken "
@@ -104,24 +68,17 @@ class CurriculumConfig:
         if self.kind in CLIMBS:  # each level must be possible with the run's own keys
             level_ladder(own, levels)
 
-    def _refuse_idle_keys(self) -> None:
-        """A key of another curriculum would do nothing."""
-        defaults = {f.name: f.default for f in fields(self)}
-        for kind, keys in CURRICULUM_KEYS.items():
-            for key in keys if kind != self.kind else ():
-                if getattr(self, key) != defaults[key]:
-                    raise ConfigError(
-                        f"curriculum.{key} must stay at its default unless curriculum.kind is "
-                        f"{kind}, got {getattr(self, key)} with {self.kind}"
-                    )
 
+def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[DifficultyConfig, ...]:
+    """easy, medium and hard as a run meets them whose own difficulty is `own`.
 
-def level_ladder(own: Level, levels: Any) -> tuple[Level, ...]:
-    """easy, medium and hard of `levels` as a run meets them that has settings of its own.
-
-    What tells the named levels from each other is theirs, all else is of `own`: turn cap, start
-    emotion and reward noise are the run's, whichever level it is at.
+    The keys in which the named levels differ are theirs; all others, such as turn cap, start
+    emotion and reward noise, are the run's own at every level.
     """
     named = (levels.easy, levels.medium, levels.hard)
-    apart = [f.name for f in fields(own) if len({repr(getattr(n, f.name)) for n in named}) > 1]
-    return tuple(replace(own, **{key: getattr(level, key) for key in apart}) for level in named)
+    names = [field.name for field in dataclasses.fields(own)]
+    differ = [n for n in names if len({repr(getattr(level, n)) for level in named}) > 1]
+    return tuple(
+        dataclasses.replace(own, **{name: getattr(level, name) for name in differ})
+        for level in named
+    )

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from harness.config.curriculum import CurriculumConfig
 from harness.config.run import LEVELS, RunConfig
-from harness.config.teaching import CurriculumConfig
 from harness.errors import ConfigError
 from harness.simulator.protocol import SupporterReply
 from harness.train.rollout import curriculum

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.config.reward import RewardConfig
 from harness.config.run import RunConfig
-from harness.config.teaching import RewardConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make

@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.compose import search_path
-from harness.config import ranges, run_keys
+from harness.config import keys, ranges
 from harness.config.run import RunConfig
-from harness.config.run_keys import groups as groups
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
-METHODS = f"{run_keys.METHODS}."
+METHODS = f"{keys.METHODS}."
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
@@ -105,13 +104,13 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
 def known_keys() -> dict[str, Any]:
     """Every key that an option or a word may set, dotted, with its type; a group has its class."""
     parts = typing.get_type_hints(RunConfig)
-    own = {name: parts[name] for name in run_keys.groups()}
-    return {**own, **{name: key.type for name, key in run_keys.keys().items()}}
+    own = {name: parts[name] for name in keys.groups()}
+    return {**own, **{name: key.type for name, key in keys.keys().items()}}
 
 
 def set_by_option(name: str) -> str | None:
     """Why no word and no sweep file may set the key `name`; None if they may."""
-    key = run_keys.keys().get(name)
+    key = keys.keys().get(name)
     if key is None or not key.by_option:
         return None
     options = ", ".join(search_path.options(key.group))
@@ -194,7 +193,7 @@ def _check_ours(word: Word) -> None:
         raise ConfigError(f"{unsecret(word.text)}: {is_label}")
     if word.prefix == "+":
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
-    if word.key in groups() and word.prefix != "~":
+    if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
             ranges.one_of(word.key, _shown(value), search_path.options(word.key))
 
@@ -205,14 +204,14 @@ def _shown(value: Any) -> str:
 
 
 def _nearest_key(key: str) -> str:
-    keys = [name for name in known_keys() if set_by_option(name) is None]
-    best = max(keys, key=lambda candidate: _likeness(key, candidate))
+    settable = [name for name in known_keys() if set_by_option(name) is None]
+    best = max(settable, key=lambda candidate: _likeness(key, candidate))
     hint = f"nearest: {best}; " if _likeness(key, best) > 0.5 else ""
     group = key.split(".")[0]
-    inside = [k.removeprefix(f"{group}.") for k in keys if k.startswith(f"{group}.")]
+    inside = [k.removeprefix(f"{group}.") for k in settable if k.startswith(f"{group}.")]
     if inside:
         return f"{hint}allowed in {group}: {', '.join(inside)}"
-    return f"{hint}allowed: seed, {', '.join(groups())} and the keys inside them"
+    return f"{hint}allowed: seed, {', '.join(keys.groups())} and the keys inside them"
 
 
 def _likeness(key: str, candidate: str) -> float:

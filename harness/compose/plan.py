@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.config import fields, run_keys
-from harness.config.fields import Key
+from harness.config import keys
+from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 
@@ -60,13 +60,13 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
     of its own group, or that a word sets. An option of algorithm= may state keys for policies that
     this sweep does not have.
     """
-    for key in run_keys.keys().values():
-        reasons = [run_keys.no_effect(point.config, key) for point in points]
+    for key in keys.keys().values():
+        reasons = [keys.no_effect(point.config, key) for point in points]
         if not all(reasons):
             continue
         is_typed = any(key.name in point.values for point in points)
         for point, reason in zip(points, reasons, strict=True):
-            value = fields.value_at(point.config, key.name)
+            value = keys.value_at(point.config, key.name)
             is_set = value != key.default and (is_typed or _is_of_another_kind(point.config, key))
             if is_set or key.name in swept:
                 raise ConfigError(f"{key.name}: {reason}, got {value}")
@@ -75,14 +75,14 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
     """Whether the reason that a key is unused lies in its own group."""
     own = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
-    return not all(c.met(fields.value_at(config, c.selector)) for c in own)
+    return not all(c.met(keys.value_at(config, c.selector)) for c in own)
 
 
 def _refuse_repeats(points: Sequence[Point]) -> None:
     """Raise ConfigError for two runs that differ at most in keys that they do not use."""
     seen: dict[str, int] = {}
     for number, point in enumerate(points):
-        used = json.dumps(run_keys.used_values(point.config), sort_keys=True)
+        used = json.dumps(keys.used_values(point.config), sort_keys=True)
         first = seen.setdefault(used, number)
         if first != number:
             words = " ".join(point.overrides)
@@ -96,8 +96,8 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
 def _unused_words(point: Point) -> Iterable[str]:
     """A sentence for each word of the point that sets a key which its run does not use."""
     for name in point.values:
-        key = run_keys.keys().get(name)
-        reason = key and run_keys.no_effect(point.config, key)
+        key = keys.keys().get(name)
+        reason = key and keys.no_effect(point.config, key)
         if reason:
             yield f"{name} {reason}"
 

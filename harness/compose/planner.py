@@ -28,14 +28,13 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness.compose import launcher_settings, user_yaml
-from harness.compose import overrides as keys
+from harness.compose import launcher_settings, overrides, search_path, user_yaml
 from harness.compose import plan as plans
-from harness.compose import search_path as places
 from harness.compose.error_messages import reword
 from harness.compose.grammar import parse
 from harness.compose.overrides import Word
 from harness.compose.plan import Plan, Point
+from harness.config import keys
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.utils import installation
@@ -46,10 +45,10 @@ Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
-def plan(overrides: Sequence[str]) -> Plan:
+def plan(texts: Sequence[str]) -> Plan:
     """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
     with composing():
-        words = _read(overrides)
+        words = _read(texts)
         axes = [w for w in words if w.swept]
         composed = _composer(words)
         # each value with the others at their first, before their product; the short axes first
@@ -60,10 +59,10 @@ def plan(overrides: Sequence[str]) -> Plan:
         return plans.build(points, [w.key for w in axes])
 
 
-def point(overrides: Sequence[str]) -> Point:
+def point(texts: Sequence[str]) -> Point:
     """The one point that the words make. Raises ConfigError, also if they make a sweep."""
     with composing():
-        words = _read(overrides)
+        words = _read(texts)
         axes = [w for w in words if w.swept]
         if axes:
             count = math.prod(len(w.values) for w in axes)
@@ -89,17 +88,17 @@ def composing() -> Iterator[None]:
         raise ConfigError(reword(error)) from error
 
 
-def _read(overrides: Sequence[str]) -> list[Word]:
+def _read(texts: Sequence[str]) -> list[Word]:
     """The words, and before them those of the sweep file that are not said again."""
-    words = parse(overrides)
-    keys.check(words)
+    words = parse(texts)
+    overrides.check(words)
     from_file = user_yaml.check(words, parse)
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
 def _at(word: Word, number: int) -> str:
     """The word at one value of its axis; what is not there yet of a method is added to it."""
-    if word.key.startswith(keys.METHODS) and word.prefix != "~":
+    if word.key.startswith(overrides.METHODS) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
@@ -114,7 +113,7 @@ def _composer(words: Sequence[Word]) -> Composer:
         chosen = {w.key: w.values[n] for w, n in at if w.swept and w.key in keys.groups()}
         texts = [_at(word, number) for word, number in at]
         values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
-        keys.refuse_resolvers(values)
+        overrides.refuse_resolvers(values)
         _check_names(values, {**options, **chosen})
         return _typed(values)
 
@@ -128,7 +127,7 @@ def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """
     values = plain_config(texts)
     hydra = values.pop("hydra")
-    keys.check_settings(hydra)
+    overrides.check_settings(hydra)
     launcher_settings.chosen(hydra["launcher"], installed())
     return values, hydra["runtime"]["choices"]
 
@@ -173,7 +172,7 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
     for word, number in numbered:
         if word.swept and not _chooses(word):
-            keys.refuse_resolvers(word.values[number], word.key)
+            overrides.refuse_resolvers(word.values[number], word.key)
             OmegaConf.update(config, word.key, word.values[number], merge=False)
     ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
     values = {w.key: w.values[n] for w, n in ours}
@@ -224,15 +223,15 @@ def shipped_alone() -> Iterator[None]:
 class _Places(SearchPathPlugin):  # type: ignore[misc]
     """The current folder's conf/ before harness's own, and the folders that hold sweeps/."""
 
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+    def manipulate_search_path(self, searched: ConfigSearchPath) -> None:
         if not _current_folder_counts.get():
             return
         main = SearchPathQuery("main", None)
-        for folder in places.conf_folders()[:-1]:
-            search_path.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
-        for folder in places.sweep_folders():
+        for folder in search_path.conf_folders()[:-1]:
+            searched.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
+        for folder in search_path.sweep_folders():
             scheme = "file" if folder.parent == installation.shipped() else _OwnFiles.scheme()
-            search_path.append(OURS, f"{scheme}://{folder.parent}")
+            searched.append(OURS, f"{scheme}://{folder.parent}")
 
 
 class _OwnFiles(FileConfigSource):  # type: ignore[misc]

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.compose import launcher_settings, overrides, search_path
 from harness.compose.overrides import Word
-from harness.config import ranges
+from harness.config import keys, ranges
 from harness.errors import ConfigError
 from harness.utils import installation
 
@@ -33,10 +33,10 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
-        elif word.key in overrides.groups() and word.prefix != "~":
+        elif word.key in keys.groups() and word.prefix != "~":
             named[word.key] = [str(name) for name in word.values]
     followed = _Followed()
-    for group in overrides.groups():
+    for group in keys.groups():
         for name in named.get(group, []):
             _check_option(group, name)
         for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
@@ -120,7 +120,7 @@ def _check_config(path: Path) -> None:
 
 def _refuse_labels(file: Path, values: Mapping[str, Any]) -> None:
     """Raise ConfigError for a key of a group in `values` that only the group's option may set."""
-    for group in overrides.groups():
+    for group in keys.groups():
         part = values.get(group)
         for name, value in part.items() if isinstance(part, dict) else ():
             reason = overrides.set_by_option(f"{group}.{name}")
@@ -151,11 +151,11 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
     values = search_path.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
-    allowed = ("defaults", "hydra", "seed", *overrides.groups())
+    allowed = ("defaults", "hydra", "seed", *keys.groups())
     for key, value in values.items():
         if key not in allowed:
             raise ConfigError(f"{file}: {overrides.no_such_key(key)}")
-        if key in overrides.groups() and not isinstance(value, dict):
+        if key in keys.groups() and not isinstance(value, dict):
             raise ConfigError(
                 f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
                 f"by an entry `override /{key}: NAME` of defaults"
@@ -182,7 +182,7 @@ def _check_defaults(file: Path, defaults: Any) -> None:
             )
         for key, name in entry.items() if isinstance(entry, dict) else ():
             group = str(key).removeprefix("override ").removeprefix("/")
-            if group in overrides.groups():
+            if group in keys.groups():
                 ranges.one_of(f"{file}: {group}", str(name), search_path.options(group))
 
 

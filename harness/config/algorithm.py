@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Between, ByOption, OneOf, Unit, Unless
 from harness.errors import ConfigError
@@ -51,7 +51,7 @@ class AlgorithmConfig:
     """Gradients are clipped to this norm."""
 
     def __post_init__(self) -> None:
-        fields.check("algorithm", self)
+        ranges.check("algorithm", self)
         if self.std_floor is None and self.std_over != "group":
             rule = "must be group where algorithm.std_floor is null, since nothing is divided by it"
             raise ConfigError(f"algorithm.std_over: {rule}, got {self.std_over}")

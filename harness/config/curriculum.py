@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.difficulty import DifficultyConfig, LevelsConfig
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, in_range
 from harness.errors import ConfigError
@@ -22,7 +22,7 @@ LAST_STEP = 10_000_000
 
 @dataclass(frozen=True)
 class CurriculumConfig:
-    """How difficulty changes in training. Evaluations always use the run's own difficulty."""
+    """How difficulty changes in training. Evaluations are not affected by it."""
 
     name: Annotated[str, ByOption()] = "none"
     """Name of the curriculum, under which the run is filed."""
@@ -52,7 +52,7 @@ class CurriculumConfig:
     """First step of whole conversations. null: after two thirds of the run."""
 
     def __post_init__(self) -> None:
-        fields.check("curriculum", self)
+        ranges.check("curriculum", self)
         if not self.weight_easy + self.weight_medium + self.weight_hard:
             raise ConfigError("curriculum.weight_*: one of them must be above 0, got 0, 0 and 0")
         if self.medium_from is not None and self.hard_from is not None:

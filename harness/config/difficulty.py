@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.ranges import Between, ByOption, OneOf, SomeOf, Unit
 from harness.errors import ConfigError
 
@@ -80,7 +80,7 @@ class DifficultyConfig:
     """Share of changes that are reported to the trainer with the opposite sign."""
 
     def __post_init__(self) -> None:
-        fields.check("difficulty", self)
+        ranges.check("difficulty", self)
         if self.stop_below > self.start_emotion:
             raise ConfigError(
                 f"difficulty.stop_below must not exceed difficulty.start_emotion "

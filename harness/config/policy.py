@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
@@ -86,7 +86,7 @@ class PolicyConfig:
     """Learning rate of the pretraining."""
 
     def __post_init__(self) -> None:
-        fields.check("policy", self)
+        ranges.check("policy", self)
         if self.key_value_heads and self.attention_heads % self.key_value_heads:
             raise ConfigError(
                 "policy.key_value_heads must divide policy.attention_heads "

@@ -1,17 +1,20 @@
 """Rules that a config class states beside its fields, as in `Annotated[int, Between(1, 9)]`.
 
-`fields.check` applies them, `reference` prints them. A message names the dotted key, the rule and
-the value.
+A class calls `check` when it is built; `keys` and `reference` read the rules. A message names the
+dotted key, the rule and the value.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import functools
 import math
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
@@ -141,6 +144,38 @@ class Unless:
 
 
 Condition = Only | Unless
+
+
+def check(prefix: str, part: Any) -> None:
+    """Raise ConfigError for the first value of a config class that breaks its field's rule.
+
+    `prefix` is the part's dotted key. No rule is about null, which the types alone allow.
+    """
+    for name, rule in _rules(part.__class__):
+        value = getattr(part, name)
+        if value is not None:
+            rule.check(f"{prefix}.{name}" if prefix else name, value)
+
+
+@functools.cache
+def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
+    """The fields of a config class that have a rule, in order."""
+    return tuple(
+        (field.name, note)
+        for field in dataclasses.fields(part)
+        for note in notes(part)[field.name][1:]
+        if isinstance(note, Rule)
+    )
+
+
+@functools.cache
+def notes(part: Any) -> dict[str, tuple[Any, ...]]:
+    """By field of a config class, its plain type and then what else its annotation declares."""
+    hints = typing.get_type_hints(part, include_extras=True)
+    return {
+        name: typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+        for name, hint in hints.items()
+    }
 
 
 def in_range(key: str, value: float, low: float, high: float) -> None:

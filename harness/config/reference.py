@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from harness.config import fields, run_keys
-from harness.config.fields import Key
+from harness.config import keys
+from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.utils import installation
 
@@ -77,10 +77,10 @@ class Group:
 
 def groups() -> tuple[Group, ...]:
     """Every group, the run's own keys first."""
-    parts = fields.parts(RunConfig)
-    own = _group(RUN, RunConfig, fields.own_keys(RunConfig, ""))
+    parts = keys.parts(RunConfig)
+    own = _group(RUN, RunConfig, keys.own_keys(RunConfig, ""))
     return own, *(
-        _group(name, parts[name], fields.own_keys(parts[name], name)) for name in run_keys.groups()
+        _group(name, parts[name], keys.own_keys(parts[name], name)) for name in keys.groups()
     )
 
 
@@ -105,9 +105,9 @@ def written(value: Any) -> str:
     return {None: "null", "": '""'}.get(value, str(value))
 
 
-def _group(name: str, part: type, keys: Sequence[Key]) -> Group:
+def _group(name: str, part: type, own: Sequence[Key]) -> Group:
     meanings = _meanings(part)
-    entries = tuple(_entry(key, meanings.get(key.field, "")) for key in keys)
+    entries = tuple(_entry(key, meanings.get(key.field, "")) for key in own)
     options = sorted(file.stem for file in (installation.shipped() / "conf" / name).glob("*.yaml"))
     return Group(name, _first_paragraph(part), tuple(options), entries)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.ranges import Between, ByOption, OneOf, Only
 from harness.errors import ConfigError
 
 
 @dataclass(frozen=True)
 class RewardConfig:
-    """The reward of a conversation in training. Evaluations always use the final emotion."""
+    """The reward of a conversation in training. Evaluations are not affected by it."""
 
     name: Annotated[str, ByOption()] = "terminal"
     """Name of the reward, under which the run is filed."""
@@ -26,6 +26,6 @@ class RewardConfig:
     rest."""
 
     def __post_init__(self) -> None:
-        fields.check("reward", self)
+        ranges.check("reward", self)
         if self.mode == "mixed" and self.mix is None:
             raise ConfigError("reward.mix must be a number if reward.mode is mixed, got null")

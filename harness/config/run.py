@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.algorithm import AlgorithmConfig, RemedyConfig
 from harness.config.curriculum import CurriculumConfig
 from harness.config.difficulty import (
@@ -72,7 +72,7 @@ class RunConfig:
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
 
     def __post_init__(self) -> None:
-        fields.check("", self)
+        ranges.check("", self)
         if self.trainer.conversations % self.algorithm.group_size:
             raise ConfigError(
                 "trainer.conversations must be a multiple of algorithm.group_size "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from harness.config import fields, grant
+from harness.config import grant, ranges
 from harness.config.grant import Grant
 from harness.config.ranges import Address, Between, ByOption, OneOf, Only, Rule, Unit
 from harness.errors import ConfigError
@@ -90,7 +90,7 @@ class SimulatorConfig:
     """JSONL file with your own users, for either kind; empty for the built-in ones."""
 
     def __post_init__(self) -> None:
-        fields.check("simulator", self)
+        ranges.check("simulator", self)
 
     @property
     def sends(self) -> Grant | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from harness.config import fields
+from harness.config import ranges
 from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Address, Between, ByOption, OneOf, Only, SomeOf, Unit
 from harness.errors import ConfigError
@@ -65,7 +65,7 @@ class TrainerConfig:
     """Share of the GPU's memory that vLLM may use while it generates."""
 
     def __post_init__(self) -> None:
-        fields.check("trainer", self)
+        ranges.check("trainer", self)
         if (self.engine == "vllm_server") != bool(self.engine_url):
             raise ConfigError(
                 "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.compose import planner
-from harness.config import run_keys
+from harness.config import keys
 from harness.errors import ConfigError
 from tests.commands import here
 
@@ -118,9 +118,7 @@ MISTAKES = {
     "~difficulty.name": "~difficulty.name: difficulty.name is set by the option alone",
     "difficulty.name=easy,hard": "choose difficulty=NAME, NAME one of easy, hard, medium",
     "difficulty.name=${oc.env:HOME}": "difficulty.name is set by the option alone",
-    **{
-        f"{group}.name=x": f"{group}.name is set by the option alone" for group in run_keys.groups()
-    },
+    **{f"{group}.name=x": f"{group}.name is set by the option alone" for group in keys.groups()},
     "trainer.grace_s=${oc.env:HOME}": "trainer.grace_s: a value may refer to other keys, not to a",
     "trainer.steps=${nope}": "Interpolation key 'nope' not found",
     "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.compose import planner, search_path
-from harness.config import fields, reference, run_keys
+from harness.config import keys, reference
 from harness.config.run import LevelsConfig, RunConfig
 from harness.utils import installation
 from tests.commands import here
@@ -25,7 +25,7 @@ def test_the_page_is_what_the_fields_say() -> None:
 
 
 def test_it_has_every_key_once_each_with_a_sentence() -> None:
-    assert [entry.key for entry in ENTRIES] == list(run_keys.keys())
+    assert [entry.key for entry in ENTRIES] == list(keys.keys())
     assert [entry.key for entry in ENTRIES if not re.search(r"^\S.*\.$", entry.meaning)] == []
     assert [entry.key for entry in ENTRIES if "  " in entry.meaning] == []
 
@@ -36,7 +36,7 @@ def test_the_defaults_are_those_of_a_run_without_words(
     monkeypatch.chdir(tmp_path)
     (point,) = planner.plan([]).points
     for entry in ENTRIES:
-        assert fields.value_at(point.config, entry.key) == entry.default, entry.key
+        assert keys.value_at(point.config, entry.key) == entry.default, entry.key
 
 
 def test_the_options_are_those_that_the_command_line_takes(
@@ -52,7 +52,7 @@ def test_the_command_prints_all_keys_in_80_columns(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     shown = re.findall(r"^  ([a-z0-9_.]+)=", done.stdout, re.M)
-    assert shown == list(run_keys.keys())
+    assert shown == list(keys.keys())
 
 
 def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
 
 def test_json_says_the_same(tmp_path: Path) -> None:
     groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
-    assert [key["key"] for group in groups for key in group["keys"]] == list(run_keys.keys())
+    assert [key["key"] for group in groups for key in group["keys"]] == list(keys.keys())
     (trainer,) = json.loads(here("config", "trainer", "--json", cwd=tmp_path).stdout)["groups"]
     assert trainer in groups
     assert next(key for key in trainer["keys"] if key["key"] == "trainer.grace_s") == {
@@ -100,6 +100,6 @@ def test_every_seconds_key_has_its_unit() -> None:
 def test_levels_are_no_group_since_nobody_may_set_them() -> None:
     names = [group.name for group in reference.groups()]
     assert names[0] == reference.RUN
-    assert set(names[1:]) == fields.parts(RunConfig).keys() - {"levels"}
-    assert fields.parts(RunConfig)["levels"] is LevelsConfig
+    assert set(names[1:]) == keys.parts(RunConfig).keys() - {"levels"}
+    assert keys.parts(RunConfig)["levels"] is LevelsConfig
     assert (installation.shipped() / "conf" / "levels").exists() is False

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from harness.compose import plan
 from harness.compose.plan import Point
-from harness.config import fields, run_keys
-from harness.config.fields import Key
+from harness.config import keys
+from harness.config.keys import Key
 from harness.config.ranges import Address, Between, OneOf, SomeOf
 from harness.config.run import (
     CurriculumConfig,
@@ -26,11 +26,11 @@ from harness.config.run import (
 from harness.errors import ConfigError
 from harness.records import config_file
 
-PARTS: dict[str, Any] = {"": RunConfig, **fields.parts(RunConfig)}
-RANGES = [key for key in run_keys.keys().values() if isinstance(key.rule, Between)]
-CHOICES = [key for key in run_keys.keys().values() if isinstance(key.rule, OneOf)]
-LISTS = [key for key in run_keys.keys().values() if isinstance(key.rule, SomeOf)]
-CONDITIONAL = [key for key in run_keys.keys().values() if key.conditions]
+PARTS: dict[str, Any] = {"": RunConfig, **keys.parts(RunConfig)}
+RANGES = [key for key in keys.keys().values() if isinstance(key.rule, Between)]
+CHOICES = [key for key in keys.keys().values() if isinstance(key.rule, OneOf)]
+LISTS = [key for key in keys.keys().values() if isinstance(key.rule, SomeOf)]
+CONDITIONAL = [key for key in keys.keys().values() if key.conditions]
 
 
 def refusal(key: Key, value: Any) -> str:
@@ -89,9 +89,9 @@ def test_a_list_takes_its_names_and_no_other(key: Key) -> None:
 
 def test_every_number_has_a_range_and_every_default_is_in_its_own() -> None:
     numbers = (int, float, int | None, float | None)
-    keys = run_keys.keys().values()
-    assert [key.name for key in keys if key.type in numbers and key.rule is None] == []
-    assert [key.name for key in keys if refusal(key, key.default)] == []
+    every = keys.keys().values()
+    assert [key.name for key in every if key.type in numbers and key.rule is None] == []
+    assert [key.name for key in every if refusal(key, key.default)] == []
 
 
 USED = {
@@ -140,8 +140,8 @@ def test_a_kind_uses_its_own_keys(kind: str) -> None:
     group = kind.partition("=")[0]
     used = {
         key.field
-        for key in run_keys.keys().values()
-        if key.group == group and not key.by_option and not run_keys.no_effect(KINDS[kind], key)
+        for key in keys.keys().values()
+        if key.group == group and not key.by_option and not keys.no_effect(KINDS[kind], key)
     }
     assert used == set(USED[kind].split())
 
@@ -188,7 +188,7 @@ def test_a_key_is_refused_in_every_kind_but_its_own(key: Key, data: st.DataObjec
             run = changed(config, key, value)
         except ConfigError:  # a rule about several keys, which comes first
             continue
-        reason = run_keys.no_effect(run, key)
+        reason = keys.no_effect(run, key)
         assert planned(run, key.name, value) == (
             f"{key.name}: {reason}, got {value}" if reason else ""
         )
@@ -201,21 +201,21 @@ def test_no_conditional_key_is_used_by_every_kind_or_by_none() -> None:
         RunConfig(policy=PolicyConfig("hf", "hf", lora_rank=8)),
     ]
     for key in CONDITIONAL:
-        assert {run_keys.no_effect(config, key) is None for config in configs} == {True, False}
+        assert {keys.no_effect(config, key) is None for config in configs} == {True, False}
 
 
 def test_a_config_file_that_is_older_or_newer_is_told_by_its_keys() -> None:
     values = config_file.to_dict(RunConfig())
-    assert run_keys.difference(values) == run_keys.Difference((), {})
+    assert keys.difference(values) == keys.Difference((), {})
     del values["trainer"]["grace_s"], values["levels"]["easy"]["clamp"]
     values["trainer"]["patience"] = 3
     values["mood"] = {"start": 1}
     values["remedy"]["methods"] = {"clip_cov": {"share": 0.1}}
-    assert run_keys.difference(values) == run_keys.Difference(
+    assert keys.difference(values) == keys.Difference(
         ("trainer.patience", "mood.start"), {"levels.easy.clamp": 10, "trainer.grace_s": 30.0}
     )
     del values["policy"]
-    lacking = run_keys.difference(values).lacking
+    lacking = keys.difference(values).lacking
     assert {name for name in lacking if name.startswith("policy.")} == {
         f"policy.{field.name}" for field in dataclasses.fields(PolicyConfig)
     }

@@ -26,9 +26,9 @@ METHODS = f"{keys.METHODS}."
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
-"""A colon is a resolver's, and one key inside another may bring one."""
+"""A colon belongs to a resolver; one interpolation inside another may bring one."""
 SECRET = re.compile(r"key=|token|secret|passw|://", re.I)
-"""What follows may be one: such a word is not repeated."""
+"""A word with one of these may hold a secret, and is not repeated in messages."""
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -64,8 +64,8 @@ def check(words: Sequence[Word]) -> None:
 
 
 def check_settings(hydra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for what Hydra would call, set or search before a run: a shared conf/ must
-    not run code.
+    """Raise ConfigError for settings that make Hydra call, set or search something before a run: a
+    shared conf/ must not run code.
     """
     quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
     kept = {
@@ -94,10 +94,10 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
         for name, value in values.items():
             refuse_resolvers(value, f"{key}.{name}" if key else str(name))
         return
-    found = RESOLVER.search(json.dumps(values, default=str))
-    if found:
+    match = RESOLVER.search(json.dumps(values, default=str))
+    if match:
         rule = "a value may refer to other keys, not to a resolver"
-        raise ConfigError(f"{key}: {rule}, got {found[0]}...}}")
+        raise ConfigError(f"{key}: {rule}, got {match[0]}...}}")
 
 
 @functools.cache
@@ -126,7 +126,7 @@ def no_such_key(key: str, given: str = "") -> str:
 
 
 def unsecret(text: str) -> str:
-    """A word as a message may repeat it."""
+    """A word as a message may repeat it: without what may be a secret."""
     return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
 

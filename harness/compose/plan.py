@@ -73,7 +73,7 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
 
 
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
-    """Whether the reason that a key is unused lies in its own group."""
+    """True if the reason that a key is unused lies in its own group."""
     own = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
     return not all(c.met(keys.value_at(config, c.selector)) for c in own)
 

@@ -1,10 +1,10 @@
-"""Hydra, to which only grammar.py and launching.py speak as well: words to a checked plan.
+"""Words to a checked plan, by Hydra, which only grammar.py and launcher.py use as well.
 
 `hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
 it. The public `initialize_config_dir` sets up the same machinery as a context manager.
 
-`plan` takes the product of the axes and checks each point of it. It composes once for each choice
-of options, and sets on it what else is swept: composing is what a plan costs.
+`plan` takes the product of the axes and checks each point. It composes once for each choice of
+options and sets the other swept keys on the result, since composing is slow.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def point(texts: Sequence[str]) -> Point:
 
 @contextlib.contextmanager
 def composing() -> Iterator[None]:
-    """Hydra at work; whatever it raises becomes one line."""
+    """Open Hydra; turn whatever it raises into a ConfigError of one line."""
     try:
         with opened():
             yield
@@ -89,7 +89,7 @@ def composing() -> Iterator[None]:
 
 
 def _read(texts: Sequence[str]) -> list[Word]:
-    """The words, and before them those of the sweep file that are not said again."""
+    """The words, after those of the sweep file that they do not replace."""
     words = parse(texts)
     overrides.check(words)
     from_file = user_yaml.check(words, parse)
@@ -97,14 +97,14 @@ def _read(texts: Sequence[str]) -> list[Word]:
 
 
 def _at(word: Word, number: int) -> str:
-    """The word at one value of its axis; what is not there yet of a method is added to it."""
+    """The word with one value of its axis; a method's key is added if the method lacks it."""
     if word.key.startswith(overrides.METHODS) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 
 def _composer(words: Sequence[Word]) -> Composer:
-    """Composes `words` with given numbers of their values, once for the same; settings checked."""
+    """A cached function that composes `words` with given numbers of their values."""
     first, options = _checked([_at(w, 0) for w in words])
 
     @functools.cache
@@ -150,14 +150,14 @@ def plain_config(texts: Sequence[str]) -> Any:
 
 
 def installed() -> dict[str, dict[str, Any]]:
-    """By name, the launcher entries that installed plugins have registered."""
+    """The launcher entries that installed plugins have registered, by name."""
     entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
-    found: dict[str, Any] = {
+    launchers: dict[str, Any] = {
         name.removesuffix(".yaml"): OmegaConf.to_container(OmegaConf.create(entry.node))
         for name, entry in entries.items()
         if entry.provider != OURS
     }
-    return found
+    return launchers
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
@@ -180,12 +180,12 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
 
 
 def _chooses(word: Word) -> bool:
-    """Whether the word must be composed: it names an option or takes a key away."""
+    """True if the word must be composed: it names an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:
-    """The config's own class, whose parts check their ranges as they are made."""
+    """The config as a RunConfig, whose parts check their values when they are built."""
     built = OmegaConf.to_object(config)
     assert isinstance(built, RunConfig)
     return built
@@ -199,7 +199,7 @@ def _typed(values: Any) -> DictConfig:
 
 
 def opened() -> contextlib.AbstractContextManager[None]:
-    """Hydra, with the places that are searched; a job in this process would make it forget them."""
+    """Hydra with our search path; a job in this process would make it forget that path."""
     Plugins.instance().register(_Places)
     Plugins.instance().register(_OwnFiles)
     conf = str(installation.shipped() / "conf")
@@ -212,7 +212,7 @@ _current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", 
 
 @contextlib.contextmanager
 def shipped_alone() -> Iterator[None]:
-    """Meanwhile no conf/ or sweeps/ of the current folder is searched."""
+    """Leave conf/ and sweeps/ of the current folder out of the search path meanwhile."""
     token = _current_folder_counts.set(False)
     try:
         yield

@@ -22,7 +22,7 @@ MOST_FILES = 200
 
 
 def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
-    """What the sweep file sets point by point.
+    """Check the files that `words` lead to; return the axes of the sweep file.
 
     Raises ConfigError, naming the file, if one that `words` lead to, or one of the current folder
     that stands in the place of one of ours, cannot be right.
@@ -45,9 +45,9 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
 
 
 def check_file(file: Path) -> None:
-    """Raise ConfigError, naming `file`, if no file of the current folder may say what it says.
+    """Raise ConfigError, naming `file`, for content that no file of the current folder may have.
 
-    Each that Hydra reads comes here, also one that nothing above has been led to.
+    Hydra's reader calls this for every file, also for one that the checks above did not reach.
     """
     values = search_path.read_yaml(file)
     _refuse_targets(file, values)
@@ -61,7 +61,7 @@ def check_file(file: Path) -> None:
 
 
 def _in_place_of_ours(group: str) -> list[str]:
-    """Options of ours that a file in the current folder replaces: a default may be one."""
+    """Shipped options that a file in the current folder replaces; a default may be one."""
     shipped = installation.shipped() / "conf" / group
     own = Path("conf") / group
     if shipped.resolve() == own.resolve():
@@ -70,7 +70,7 @@ def _in_place_of_ours(group: str) -> list[str]:
 
 
 class _Followed:
-    """Reads the own files that defaults lists lead to, each with the checks of the first."""
+    """Checks the user's files that defaults lists lead to."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -147,7 +147,7 @@ def _check_option(group: str, name: str) -> None:
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
     file = search_path.sweep_file(name)
-    assert file is not None  # keys.check has seen to it
+    assert file is not None  # overrides.check has seen to it
     values = search_path.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")

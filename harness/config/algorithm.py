@@ -1,4 +1,4 @@
-"""How the policy learns from a batch, and what is done to keep its entropy."""
+"""The learning algorithm, and the remedies against entropy collapse."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class AlgorithmConfig:
 
 @dataclass(frozen=True)
 class RemedyConfig:
-    """What is done to keep the policy's entropy; `none` does nothing."""
+    """Remedies against the collapse of the policy's entropy; `none` does nothing."""
 
     name: Annotated[str, ByOption()] = "none"
     """Name of the remedy, under which the run is filed."""

@@ -22,7 +22,7 @@ LAST_STEP = 10_000_000
 
 @dataclass(frozen=True)
 class CurriculumConfig:
-    """How difficulty changes in training. Evaluations are not affected by it."""
+    """The change of difficulty in training. Evaluations are not affected by it."""
 
     name: Annotated[str, ByOption()] = "none"
     """Name of the curriculum, under which the run is filed."""
@@ -37,7 +37,7 @@ class CurriculumConfig:
     target: Annotated[float, Between(0, 1), ADAPTIVE] = 0.5
     """Mean final emotion as reported / 100 that difficulty is steered towards."""
     sensitivity: Annotated[float, Between(0, 1000), ADAPTIVE] = 2.0
-    """How sharply difficulty responds to a reward that is off the target."""
+    """Gain of the controller: how sharply difficulty responds to a reward off the target."""
     rate: Annotated[float, Between(0, 100), Unit("points"), ADAPTIVE] = 50.0
     """Largest change of difficulty (0 easy, 50 medium, 100 hard) in one step."""
     weight_easy: Annotated[float, Between(0, 1e6), MIXED] = 1.0

@@ -1,4 +1,4 @@
-"""How demanding the simulated user is, and the words that users and supporters are made of."""
+"""The difficulty of the simulated user, and the vocabulary of users and supporters."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ LEVELS = ("easy", "medium", "hard")
 
 @dataclass(frozen=True)
 class DifficultyConfig:
-    """How demanding the simulated user is."""
+    """The difficulty of the simulated user."""
 
     name: Annotated[str, ByOption()] = "medium"
     """Name of the level, under which the run is filed."""
     start_emotion: Annotated[int, Between(5, 95, multiple_of=5), Unit("points")] = 40
     """Emotion (0 to 100) at the start of a conversation. RLVER evaluates from 40."""
     disclosure: Annotated[str, OneOf(DISCLOSURES)] = "hint"
-    """How openly the user's words show the hidden intention: stated outright (free), hinted at
-    (hint) or not at all (never)."""
+    """Openness of the user's words about the hidden intention: stated outright (free), hinted at
+    (hint) or not shown (never)."""
     acceptance: Annotated[str, OneOf(ACCEPTANCES)] = "reasonable"
-    """How much a reply's fit to the hidden intention counts against plain kindness: little
-    (any_kindness), more than kindness (reasonable) or nearly everything (goal_fit)."""
+    """Weight of a reply's fit to the hidden intention against plain kindness: low (any_kindness),
+    higher than that of kindness (reasonable) or nearly all (goal_fit)."""
     threshold: Annotated[float, Between(-5, 5), Unit("logits")] = 0.0
     """Reluctance, subtracted from the logit of the probability that a reply raises the emotion."""
     step_size: Annotated[int, OneOf((5, 10)), Unit("points")] = 5

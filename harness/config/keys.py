@@ -1,4 +1,4 @@
-"""The keys of a run: which there are, which one config uses, and which a config file lacks."""
+"""The keys of a run: all of them, those that one config uses, those that a config file lacks."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Key:
     conditions: tuple[Condition, ...] = ()
     """All of them must hold, or the key does nothing."""
     by_option: bool = False
-    """Whether an option file alone may set it."""
+    """True if only an option file may set it."""
 
     @property
     def group(self) -> str:
@@ -123,7 +123,7 @@ def _key(name: str, field: dataclasses.Field[Any], kind: Any, *notes: Any) -> Ke
 
 @dataclass(frozen=True)
 class Difference:
-    """How the keys of a config file differ from those of this version."""
+    """The difference between the keys of a config file and those of this version."""
 
     unknown: tuple[str, ...]
     """Dotted keys that this version does not have, as a newer one may."""

@@ -33,8 +33,8 @@ class PolicyConfig:
     revision: Annotated[str, HF] = ""
     """Commit or tag on the hub; empty for a folder."""
     init: Annotated[str, OneOf(("pretrained", "random")), HF] = "pretrained"
-    """Where the weights come from: the model (pretrained), or random weights of the shape below
-    with a made-up vocabulary (random), for measuring speed."""
+    """Source of the weights: the model (pretrained), or random weights of the shape below with a
+    made-up vocabulary (random), for measuring speed."""
     system_prompt: Annotated[str, HF] = ""
     """System message at the start of every conversation; empty for none."""
     thinking: Annotated[bool, HF] = False

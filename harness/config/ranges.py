@@ -21,7 +21,7 @@ from harness.errors import ConfigError
 
 
 class Rule(ABC):
-    """Which values of its type a key takes; `str()` says it in a few words."""
+    """A limit on the values of a key; `str()` says it in a few words."""
 
     @abstractmethod
     def check(self, key: str, value: Any) -> None:
@@ -83,7 +83,7 @@ class Address(Rule):
     """The address of a service over http, without a user, a password or a query."""
 
     advice: str = ""
-    """Where a secret belongs."""
+    """Added to a refusal: the place where a secret belongs."""
     may_be_empty: bool = False
 
     def check(self, key: str, value: str) -> None:

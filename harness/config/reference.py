@@ -44,7 +44,7 @@ class Entry:
     key: str
     type: str
     range: str | None
-    """Which values of the type are allowed; None for all of them."""
+    """The allowed values of the type; None for all of them."""
     default: Any
     unit: str | None
     used_with: tuple[str, ...]
@@ -176,7 +176,7 @@ def _values(entry: Entry) -> str:
 
 
 def _use(entry: Entry) -> str:
-    """Where the key has an effect and who may set it; empty if always and everybody."""
+    """The kinds that use the key, and a note if only an option sets it; empty for most keys."""
     with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
     by = f"Set by {entry.key.split('.')[0]}=NAME alone." if entry.set_by_option else ""
     return f"{with_}{by}"

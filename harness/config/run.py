@@ -57,7 +57,7 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class RunConfig:
-    """One run: one training from one config into one folder."""
+    """One run: one training, from one config, into one folder."""
 
     seed: Annotated[int, Between(0, 2**31 - 1)] = 1
     """Seed of all random numbers. Runs that differ in the seed alone are pooled as one group."""

@@ -1,4 +1,4 @@
-"""How long a run trains, on what, and what it writes."""
+"""The training loop: length, batch, hardware, and what a run writes."""
 
 from __future__ import annotations
 

@@ -219,3 +219,12 @@ def test_a_config_file_that_is_older_or_newer_is_told_by_its_keys() -> None:
     assert {name for name in lacking if name.startswith("policy.")} == {
         f"policy.{field.name}" for field in dataclasses.fields(PolicyConfig)
     }
+
+
+def test_a_run_of_an_older_version_that_has_a_key_without_effect_is_read() -> None:
+    values = config_file.to_dict(RunConfig())
+    values["policy"]["feed_forward_size"] = 512
+    run = config_file.from_dict(values)
+    assert run.policy.feed_forward_size == 512
+    assert config_file.to_dict(run) == values
+    assert keys.used_values(run) == keys.used_values(RunConfig())

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from harness.cli.config import config
 from harness.cli.options import (
     AsJson,
     Cards,
@@ -46,6 +47,7 @@ app = typer.Typer(
     epilog="Any command takes --debug, which shows the traceback behind an error message.",
 )
 app.add_typer(profiles, name="profiles")
+app.command()(config)
 app.command()(study)
 app.command()(trust)
 app.command()(verify)

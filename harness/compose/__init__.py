@@ -1,1 +1,1 @@
-"""From words and YAML to checked configs, by Hydra."""
+"""Composition: from words and YAML to checked configs, by Hydra."""

@@ -1,4 +1,4 @@
-"""One line a user can act on, from what Hydra and OmegaConf raise.
+"""Rewording of what Hydra and OmegaConf raise into one line that a user can act on.
 
 They keep the useful half of a message in the exception that came before, the place in another,
 and the input in an attribute; what they raise is not always one of their own classes.
@@ -20,7 +20,7 @@ GIVEN = re.compile(r"[Vv]alue '(.*)' (?:of type|is not a valid)|Unable to assign
 
 
 def reword(error: BaseException) -> str:
-    """The sentence for the first exception of the chain that says something of a user's input."""
+    """The sentence for the first exception of the chain that is about a user's input."""
     chain = list(_causes(error))
     for describe in (_missing_option, _bad_value, _bad_yaml):
         for cause in chain:
@@ -57,9 +57,9 @@ def _bad_value(error: BaseException) -> str | None:
     if UNKNOWN_KEY.match(message):
         own = not key.startswith("hydra")
         return overrides.no_such_key(key) if own else f"{key}: the launcher has no such setting"
-    given = GIVEN.search(message)
-    if given and not key.startswith("hydra"):
-        return overrides.must_be(key, f"'{given[1] if given[1] is not None else given[2]}'")
+    match = GIVEN.search(message)
+    if match and not key.startswith("hydra"):
+        return overrides.must_be(key, f"'{match[1] if match[1] is not None else match[2]}'")
     if "optional" in message.lower():
         return overrides.must_be(key, "null")
     kind = re.search(r"assigned: (\w+) is not a", message)
@@ -78,13 +78,13 @@ def _bad_yaml(error: BaseException) -> str | None:
 def _where(chain: list[BaseException]) -> str:
     """The file that Hydra was reading, if it says so and it is not one of its own."""
     for error in chain:
-        found = re.match(r"In '([^']+)'", str(error))
-        if found and found[1] != "config" and not found[1].startswith("hydra/"):
-            return f"{found[1]}.yaml: "
+        match = re.match(r"In '([^']+)'", str(error))
+        if match and match[1] != "config" and not match[1].startswith("hydra/"):
+            return f"{match[1]}.yaml: "
     return ""
 
 
 def _plain(chain: list[BaseException]) -> str:
-    """All that the chain says, on one line."""
-    said = [" ".join(str(error).split()) for error in chain]
-    return "; ".join(dict.fromkeys(part for part in said if part)) or type(chain[0]).__name__
+    """The messages of the whole chain on one line."""
+    messages = [" ".join(str(error).split()) for error in chain]
+    return "; ".join(filter(None, dict.fromkeys(messages))) or type(chain[0]).__name__

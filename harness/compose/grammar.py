@@ -1,4 +1,4 @@
-"""Words as Hydra's override grammar reads them."""
+"""Parsing of words by Hydra's override grammar."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, QuotedString, Sweep
 from hydra.errors import HydraException
 
-from harness.compose import overrides as keys
-from harness.compose.overrides import Word
+from harness.compose.overrides import MOST_RUNS, Word, unsecret
 from harness.errors import ConfigError
 
 GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
-MOST = keys.MOST_RUNS + 1
+MOST = MOST_RUNS + 1
 
 
 def parse(overrides: Sequence[str]) -> list[Word]:
-    """Words as Hydra's grammar has them. Raises ConfigError for one that it has not."""
+    """Parse words by Hydra's grammar. Raises ConfigError for one that it cannot read."""
     hydra = GlobalHydra.instance().hydra
     parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
     return [_word(text, parser) for text in overrides]
@@ -29,11 +28,11 @@ def parse(overrides: Sequence[str]) -> list[Word]:
 def _word(text: str, parser: OverridesParser) -> Word:
     text = text.strip()
     if not text.isprintable() or ("=" not in text and not text.startswith("~")):
-        raise ConfigError(f"{keys.unsecret(text)!r} cannot be read: {GRAMMAR}")
+        raise ConfigError(f"{unsecret(text)!r} cannot be read: {GRAMMAR}")
     try:
         (override,) = parser.parse_overrides([text])
     except Exception as error:
-        raise ConfigError(f"{keys.unsecret(text)!r} cannot be read: {GRAMMAR}") from error
+        raise ConfigError(f"{unsecret(text)!r} cannot be read: {GRAMMAR}") from error
     key = override.get_key_element()
     prefix = key[: len(key) - len(key.lstrip("+~"))]
     try:
@@ -48,7 +47,7 @@ def _word(text: str, parser: OverridesParser) -> Word:
 
 
 def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
-    """The values of a word, and how its grammar writes each."""
+    """The values of a word, and each as the grammar writes it."""
     if not override.is_sweep_override():
         return (override.value(),), (override.get_value_element_as_str(),)
     if not override.is_discrete_sweep():

@@ -1,4 +1,4 @@
-"""What a launcher may be told: plain values of listed keys, never code, a shell line or an address.
+"""The settings that a launcher may get: plain values of listed keys, never code or an address.
 
 A launcher's class comes from the entry that an installed plugin registers. Its settings may come
 from a conf/ in the current folder, from a sweep file, or from the sweep.json of somebody else, so
@@ -16,14 +16,14 @@ from harness.errors import ConfigError
 
 TARGET = "_target_"
 LOCAL_PLUGINS = ("basic", "joblib")
-"""They execute the runs on this machine."""
+"""Plugins that execute the runs on this machine."""
 TEXT = re.compile(r"[][A-Za-z0-9_.,:=@%+-]{1,200}")
-"""No blank, quote, slash, `$` or line end: such a text is an argument, and stays one."""
+"""Allows no blank, quote, slash, `$` or line end, so that a text stays one argument."""
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """A launcher that an installed plugin brings, and what it is told."""
+    """A launcher that an installed plugin brings, and its settings."""
 
     plugin: str
     """The plugin's own name for it, as in `hydra/launcher=NAME`."""
@@ -32,7 +32,7 @@ class Launcher:
 
     @property
     def is_local(self) -> bool:
-        """Whether runs are executed on this machine."""
+        """True if runs are executed on this machine."""
         return self.plugin in LOCAL_PLUGINS
 
 
@@ -123,21 +123,23 @@ def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any
     both as plain values, without interpolations resolved. Raises ConfigError for a class that no
     installed plugin brings, and for a setting that is not allowed.
     """
-    given = composed.get(TARGET)
-    plugin = next((name for name, own in installed.items() if own.get(TARGET) == given), None)
+    target = composed.get(TARGET)
+    plugin = next((name for name, own in installed.items() if own.get(TARGET) == target), None)
     if plugin is None:
         names = ", ".join(sorted(installed))
         rule = f"must be that of an installed plugin ({names}), which no file or word can name"
-        raise ConfigError(f"hydra.launcher.{TARGET}: a launcher's class {rule}; got {given!r:.80}")
-    own = dict(_flat(installed[plugin]))
-    told = {key: value for key, value in _flat(composed) if own.get(key, ...) != value}
-    for key, value in told.items():
-        _check(plugin, own, key, value)
-    return Launcher(plugin, {key: _typed(value) for key, value in told.items()})
+        raise ConfigError(f"hydra.launcher.{TARGET}: a launcher's class {rule}; got {target!r:.80}")
+    defaults = dict(_flat(installed[plugin]))
+    settings = {k: value for k, value in _flat(composed) if defaults.get(k, ...) != value}
+    for key, value in settings.items():
+        _check(plugin, defaults, key, value)
+    return Launcher(plugin, {key: _typed(value) for key, value in settings.items()})
 
 
 def _check(plugin: str, own: Mapping[str, Any], key: str, value: Any) -> None:
-    """Of a plugin that is not known here, the numbers and switches that it has may be set."""
+    """Raise ConfigError for a setting that is not allowed. A plugin that is not in ALLOWED may get
+    the numbers and switches that it has.
+    """
     rules = ALLOWED.get(plugin)
     if rules is None:
         rules = {k: _rule_of(v) for k, v in own.items() if isinstance(v, bool | int)}

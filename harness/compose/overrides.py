@@ -1,36 +1,34 @@
-"""What a word on the command line may set: checks that name the nearest right word.
+"""Checks of the words on a command line, with messages that name the nearest right word.
 
 Hydra finds most mistakes too, but only while composing, in several lines, and some not at all:
-`+typo=1` slips past a schema, a repeated value runs twice, and all of `hydra.*` is a user's to set.
+`+typo=1` slips past a schema, a repeated value runs twice, and `hydra.*` can be set freely.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import functools
 import json
 import math
 import re
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.compose import search_path
-from harness.config import ranges
+from harness.config import keys, ranges
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
-METHODS = "remedy.methods."
-"""Below it stand the keys of methods, which their own files know."""
+METHODS = f"{keys.METHODS}."
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
-"""A colon is a resolver's, and one key inside another may bring one."""
+"""A colon belongs to a resolver; one interpolation inside another may bring one."""
 SECRET = re.compile(r"key=|token|secret|passw|://", re.I)
-"""What follows may be one: such a word is not repeated."""
+"""A word with one of these may hold a secret, and is not repeated in messages."""
 FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -66,8 +64,8 @@ def check(words: Sequence[Word]) -> None:
 
 
 def check_settings(hydra: Mapping[str, Any]) -> None:
-    """Raise ConfigError for what Hydra would call, set or search before a run: a shared conf/ must
-    not run code.
+    """Raise ConfigError for settings that make Hydra call, set or search something before a run: a
+    shared conf/ must not run code.
     """
     quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
     kept = {
@@ -96,22 +94,30 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
         for name, value in values.items():
             refuse_resolvers(value, f"{key}.{name}" if key else str(name))
         return
-    found = RESOLVER.search(json.dumps(values, default=str))
-    if found:
+    match = RESOLVER.search(json.dumps(values, default=str))
+    if match:
         rule = "a value may refer to other keys, not to a resolver"
-        raise ConfigError(f"{key}: {rule}, got {found[0]}...}}")
-
-
-def groups() -> tuple[str, ...]:
-    """The config groups: parts of a run's config that have options in conf/."""
-    parts = dataclasses.fields(RunConfig)
-    return tuple(f.name for f in parts if f.name not in ("seed", "levels"))
+        raise ConfigError(f"{key}: {rule}, got {match[0]}...}}")
 
 
 @functools.cache
 def known_keys() -> dict[str, Any]:
-    """Every key a user may set, dotted, with its type; groups have their config class."""
-    return {key: kind for key, kind in _keys(RunConfig, "") if not key.startswith("levels")}
+    """Every key that an option or a word may set, dotted, with its type; a group has its class."""
+    parts = typing.get_type_hints(RunConfig)
+    own = {name: parts[name] for name in keys.groups()}
+    return {**own, **{name: key.type for name, key in keys.keys().items()}}
+
+
+def set_by_option(name: str) -> str | None:
+    """Why no word and no sweep file may set the key `name`; None if they may."""
+    key = keys.keys().get(name)
+    if key is None or not key.by_option:
+        return None
+    options = ", ".join(search_path.options(key.group))
+    return (
+        f"{name} is set by the option alone, so that a run is filed under what it trains; choose "
+        f"{key.group}=NAME, NAME one of {options} or of your own conf/{key.group}/NAME.yaml"
+    )
 
 
 def no_such_key(key: str, given: str = "") -> str:
@@ -120,7 +126,7 @@ def no_such_key(key: str, given: str = "") -> str:
 
 
 def unsecret(text: str) -> str:
-    """A word as a message may repeat it."""
+    """A word as a message may repeat it: without what may be a secret."""
     return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
 
@@ -182,9 +188,12 @@ def _check_ours(word: Word) -> None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
     if word.key not in known_keys() and not word.key.startswith(METHODS):
         raise ConfigError(no_such_key(word.key, unsecret(word.text)))
+    is_label = set_by_option(word.key)
+    if is_label is not None:
+        raise ConfigError(f"{unsecret(word.text)}: {is_label}")
     if word.prefix == "+":
         raise ConfigError(f"{word.text}: {word.key} has a value already; drop the '+'")
-    if word.key in groups() and word.prefix != "~":
+    if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
             ranges.one_of(word.key, _shown(value), search_path.options(word.key))
 
@@ -194,22 +203,15 @@ def _shown(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
-def _keys(cls: type[Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    for name, kind in typing.get_type_hints(cls).items():
-        yield prefix + name, kind
-        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-            yield from _keys(kind, f"{prefix}{name}.")
-
-
 def _nearest_key(key: str) -> str:
-    keys = known_keys()
-    best = max(keys, key=lambda candidate: _likeness(key, candidate))
+    settable = [name for name in known_keys() if set_by_option(name) is None]
+    best = max(settable, key=lambda candidate: _likeness(key, candidate))
     hint = f"nearest: {best}; " if _likeness(key, best) > 0.5 else ""
     group = key.split(".")[0]
-    inside = [k.removeprefix(f"{group}.") for k in keys if k.startswith(f"{group}.")]
+    inside = [k.removeprefix(f"{group}.") for k in settable if k.startswith(f"{group}.")]
     if inside:
         return f"{hint}allowed in {group}: {', '.join(inside)}"
-    return f"{hint}allowed: seed, {', '.join(groups())} and the keys inside them"
+    return f"{hint}allowed: seed, {', '.join(keys.groups())} and the keys inside them"
 
 
 def _likeness(key: str, candidate: str) -> float:
@@ -220,7 +222,7 @@ def _likeness(key: str, candidate: str) -> float:
 
 
 def _kind(kind: Any) -> str:
-    """What a user may write for a field of type `kind`."""
+    """The words for a field of type `kind`, as in "a whole number"."""
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     if kind in names:
         return names[kind]

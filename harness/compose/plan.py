@@ -1,4 +1,4 @@
-"""What a command would run: every point with its config, checked as a whole; nothing is created."""
+"""The plan of a command: every run with its config, checked as a whole; nothing is created."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.compose import inert_axes
+from harness.config import keys
+from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
-from harness.records import config_file
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 LONGEST_NAME = 96
@@ -39,30 +39,71 @@ class Plan:
 
 
 def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
-    """Raises ConfigError for no point, for two alike, for an axis that changes nothing, or for a
-    level that cannot name a folder.
+    """Check the points together and name their folders.
+
+    Raises ConfigError for no point, for a key without effect, for two runs that are the same, or
+    for a level that cannot name a folder.
     """
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
+    _refuse_unused_keys(points, swept)
     _refuse_repeats(points)
     _check_remedies(points)
-    inert_axes.refuse([point.config for point in points], swept)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 
 
+def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
+    """Raise ConfigError for a key that somebody has set and that no run of the sweep uses.
+
+    A swept key is one; so is a value other than the default, of a key that belongs to another kind
+    of its own group, or that a word sets. An option of algorithm= may state keys for policies that
+    this sweep does not have.
+    """
+    for key in keys.keys().values():
+        reasons = [keys.no_effect(point.config, key) for point in points]
+        if not all(reasons):
+            continue
+        is_typed = any(key.name in point.values for point in points)
+        for point, reason in zip(points, reasons, strict=True):
+            value = keys.value_at(point.config, key.name)
+            is_set = value != key.default and (is_typed or _is_of_another_kind(point.config, key))
+            if is_set or key.name in swept:
+                raise ConfigError(f"{key.name}: {reason}, got {value}")
+
+
+def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
+    """True if the reason that a key is unused lies in its own group."""
+    own = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
+    return not all(c.met(keys.value_at(config, c.selector)) for c in own)
+
+
 def _refuse_repeats(points: Sequence[Point]) -> None:
+    """Raise ConfigError for two runs that differ at most in keys that they do not use."""
     seen: dict[str, int] = {}
     for number, point in enumerate(points):
-        same = json.dumps(config_file.to_dict(point.config), sort_keys=True)
-        first = seen.setdefault(same, number)
+        used = json.dumps(keys.used_values(point.config), sort_keys=True)
+        first = seen.setdefault(used, number)
         if first != number:
             words = " ".join(point.overrides)
-            raise ConfigError(f"runs {first} and {number} of the sweep are the same: {words}")
+            unused = "; ".join(_unused_words(point))
+            raise ConfigError(
+                f"runs {first} and {number} of the sweep are the same: {words}"
+                f"{unused and f'; {unused}'}"
+            )
+
+
+def _unused_words(point: Point) -> Iterable[str]:
+    """A sentence for each word of the point that sets a key which its run does not use."""
+    for name in point.values:
+        key = keys.keys().get(name)
+        reason = key and keys.no_effect(point.config, key)
+        if reason:
+            yield f"{name} {reason}"
 
 
 def _check_remedies(points: Sequence[Point]) -> None:
-    """What a method's keys may be is known to its file, which needs numpy: read where one is."""
+    """Check the methods' own keys; their files need numpy and are imported only if one is used."""
     treated = [point.config for point in points if point.config.remedy.methods]
     if treated:
         from harness.train.objective import remedy_choice
@@ -72,7 +113,7 @@ def _check_remedies(points: Sequence[Point]) -> None:
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:
-    """Distinct values in order; 1 and True are two."""
+    """The distinct values of a key in order; 1 and True are two."""
     distinct = {repr(point.values[key]): point.values[key] for point in points}
     return tuple(distinct.values())
 

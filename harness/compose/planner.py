@@ -1,10 +1,10 @@
-"""Hydra, to which only grammar.py and launching.py speak as well: words to a checked plan.
+"""Words to a checked plan, by Hydra, which only grammar.py and launcher.py use as well.
 
 `hydra.main` owns sys.argv, returns nothing and exits the process, so a Typer command cannot host
 it. The public `initialize_config_dir` sets up the same machinery as a context manager.
 
-`plan` takes the product of the axes and checks each point of it. It composes once for each choice
-of options, and sets on it what else is swept: composing is what a plan costs.
+`plan` takes the product of the axes and checks each point. It composes once for each choice of
+options and sets the other swept keys on the result, since composing is slow.
 """
 
 from __future__ import annotations
@@ -28,23 +28,13 @@ from hydra.plugins.config_source import ConfigResult
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 
-from harness.compose import (
-    launcher_settings,
-    user_yaml,
-)
-from harness.compose import (
-    overrides as keys,
-)
-from harness.compose import (
-    plan as plans,
-)
-from harness.compose import (
-    search_path as places,
-)
+from harness.compose import launcher_settings, overrides, search_path, user_yaml
+from harness.compose import plan as plans
 from harness.compose.error_messages import reword
 from harness.compose.grammar import parse
 from harness.compose.overrides import Word
 from harness.compose.plan import Plan, Point
+from harness.config import keys
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, HarnessError
 from harness.utils import installation
@@ -55,10 +45,10 @@ Composer = Callable[[tuple[int, ...]], DictConfig]
 QUIET = ("hydra/hydra_logging=none", "hydra/job_logging=none", "hydra.output_subdir=null")
 
 
-def plan(overrides: Sequence[str]) -> Plan:
+def plan(texts: Sequence[str]) -> Plan:
     """Compose and check every point. Raises ConfigError, in one line, for anything wrong."""
     with composing():
-        words = _read(overrides)
+        words = _read(texts)
         axes = [w for w in words if w.swept]
         composed = _composer(words)
         # each value with the others at their first, before their product; the short axes first
@@ -69,10 +59,10 @@ def plan(overrides: Sequence[str]) -> Plan:
         return plans.build(points, [w.key for w in axes])
 
 
-def point(overrides: Sequence[str]) -> Point:
+def point(texts: Sequence[str]) -> Point:
     """The one point that the words make. Raises ConfigError, also if they make a sweep."""
     with composing():
-        words = _read(overrides)
+        words = _read(texts)
         axes = [w for w in words if w.swept]
         if axes:
             count = math.prod(len(w.values) for w in axes)
@@ -85,7 +75,7 @@ def point(overrides: Sequence[str]) -> Point:
 
 @contextlib.contextmanager
 def composing() -> Iterator[None]:
-    """Hydra at work; whatever it raises becomes one line."""
+    """Open Hydra; turn whatever it raises into a ConfigError of one line."""
     try:
         with opened():
             yield
@@ -98,57 +88,76 @@ def composing() -> Iterator[None]:
         raise ConfigError(reword(error)) from error
 
 
-def _read(overrides: Sequence[str]) -> list[Word]:
-    """The words, and before them those of the sweep file that are not said again."""
-    words = parse(overrides)
-    keys.check(words)
+def _read(texts: Sequence[str]) -> list[Word]:
+    """The words, after those of the sweep file that they do not replace."""
+    words = parse(texts)
+    overrides.check(words)
     from_file = user_yaml.check(words, parse)
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
 def _at(word: Word, number: int) -> str:
-    """The word at one value of its axis; what is not there yet of a method is added to it."""
-    if word.key.startswith(keys.METHODS) and word.prefix != "~":
+    """The word with one value of its axis; a method's key is added if the method lacks it."""
+    if word.key.startswith(overrides.METHODS) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 
 def _composer(words: Sequence[Word]) -> Composer:
-    """Composes `words` with given numbers of their values, once for the same; settings checked."""
-    first = _checked([_at(w, 0) for w in words])
+    """A cached function that composes `words` with given numbers of their values."""
+    first, options = _checked([_at(w, 0) for w in words])
 
     @functools.cache
     def composed(numbers: tuple[int, ...]) -> DictConfig:
-        texts = [_at(word, number) for word, number in zip(words, numbers, strict=True)]
-        return _typed(OmegaConf.to_container(compose("config", texts)) if any(numbers) else first)
+        at = list(zip(words, numbers, strict=True))
+        chosen = {w.key: w.values[n] for w, n in at if w.swept and w.key in keys.groups()}
+        texts = [_at(word, number) for word, number in at]
+        values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
+        overrides.refuse_resolvers(values)
+        _check_names(values, {**options, **chosen})
+        return _typed(values)
 
     return composed
 
 
-def _checked(texts: Sequence[str]) -> Any:
-    """What `texts` compose. Raises ConfigError for settings of Hydra's that are not a user's."""
-    found = plain_config(texts)
-    hydra = found.pop("hydra")
-    keys.check_settings(hydra)
+def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+    """The values that `texts` compose, and by group the option that was chosen.
+
+    Raises ConfigError for settings of Hydra's that are not a user's.
+    """
+    values = plain_config(texts)
+    hydra = values.pop("hydra")
+    overrides.check_settings(hydra)
     launcher_settings.chosen(hydra["launcher"], installed())
-    return found
+    return values, hydra["runtime"]["choices"]
+
+
+def _check_names(values: Any, options: Mapping[str, Any]) -> None:
+    """Raise ConfigError where a part's name is not that of its option, whichever file set it."""
+    for group in keys.groups():
+        name, option = values[group]["name"], options.get(group)
+        if option is not None and name != option:
+            raise ConfigError(
+                f"{group}.name must be {option!r}, the option that was chosen, so that a run is "
+                f"filed under what it trains, got {name!r:.80}"
+            )
 
 
 def plain_config(texts: Sequence[str]) -> Any:
-    """What `texts` compose, Hydra's own part included, as plain values; nothing is resolved."""
+    """The plain values that `texts` compose, Hydra's own part included; nothing is resolved."""
     composed = compose("config", [*texts, *QUIET], return_hydra_config=True)
     return OmegaConf.to_container(composed)
 
 
 def installed() -> dict[str, dict[str, Any]]:
-    """By name, the launcher entries that installed plugins have registered."""
+    """The launcher entries that installed plugins have registered, by name."""
     entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
-    found: dict[str, Any] = {
+    launchers: dict[str, Any] = {
         name.removesuffix(".yaml"): OmegaConf.to_container(OmegaConf.create(entry.node))
         for name, entry in entries.items()
         if entry.provider != OURS
     }
-    return found
+    return launchers
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
@@ -163,7 +172,7 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
     for word, number in numbered:
         if word.swept and not _chooses(word):
-            keys.refuse_resolvers(word.values[number], word.key)
+            overrides.refuse_resolvers(word.values[number], word.key)
             OmegaConf.update(config, word.key, word.values[number], merge=False)
     ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
     values = {w.key: w.values[n] for w, n in ours}
@@ -171,12 +180,12 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
 
 
 def _chooses(word: Word) -> bool:
-    """Whether the word must be composed: it names an option or takes a key away."""
+    """True if the word must be composed: it names an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:
-    """The config's own class, whose parts check their ranges as they are made."""
+    """The config as a RunConfig, whose parts check their values when they are built."""
     built = OmegaConf.to_object(config)
     assert isinstance(built, RunConfig)
     return built
@@ -184,14 +193,13 @@ def _to_run_config(config: DictConfig) -> RunConfig:
 
 def _typed(values: Any) -> DictConfig:
     """A composed config in its types; unknown keys are refused."""
-    keys.refuse_resolvers(values)
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)
     return typed
 
 
 def opened() -> contextlib.AbstractContextManager[None]:
-    """Hydra, with the places that are searched; a job in this process would make it forget them."""
+    """Hydra with our search path; a job in this process would make it forget that path."""
     Plugins.instance().register(_Places)
     Plugins.instance().register(_OwnFiles)
     conf = str(installation.shipped() / "conf")
@@ -204,7 +212,7 @@ _current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", 
 
 @contextlib.contextmanager
 def shipped_alone() -> Iterator[None]:
-    """Meanwhile no conf/ or sweeps/ of the current folder is searched."""
+    """Leave conf/ and sweeps/ of the current folder out of the search path meanwhile."""
     token = _current_folder_counts.set(False)
     try:
         yield
@@ -215,15 +223,15 @@ def shipped_alone() -> Iterator[None]:
 class _Places(SearchPathPlugin):  # type: ignore[misc]
     """The current folder's conf/ before harness's own, and the folders that hold sweeps/."""
 
-    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+    def manipulate_search_path(self, searched: ConfigSearchPath) -> None:
         if not _current_folder_counts.get():
             return
         main = SearchPathQuery("main", None)
-        for folder in places.conf_folders()[:-1]:
-            search_path.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
-        for folder in places.sweep_folders():
+        for folder in search_path.conf_folders()[:-1]:
+            searched.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
+        for folder in search_path.sweep_folders():
             scheme = "file" if folder.parent == installation.shipped() else _OwnFiles.scheme()
-            search_path.append(OURS, f"{scheme}://{folder.parent}")
+            searched.append(OURS, f"{scheme}://{folder.parent}")
 
 
 class _OwnFiles(FileConfigSource):  # type: ignore[misc]

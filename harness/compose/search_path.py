@@ -1,4 +1,4 @@
-"""Where conf/ and sweeps/ are: the current folder's first, then those that came with harness."""
+"""The search path of conf/ and sweeps/: the current folder, then what came with harness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the words of a command line, and of nothing else, allow to be sent."""
+"""The grants that are given by typing them on the command line, and by nothing else."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ HOST, VARIABLE = "simulator.base_url", "simulator.api_key_env"
 
 
 def grants(overrides: Sequence[str]) -> frozenset[Grant]:
-    """Each typed variable with each typed address, or where none is typed with the default one.
+    """Each typed variable with each typed address, or with the default address if none is typed.
 
     Sweep files, studies and conf/ are not looked into. Raises ConfigError for a word that cannot
     be read.
     """
     urls = _values(HOST, overrides) or _default()
-    found = set[Grant]()
+    typed = set[Grant]()
     for url in urls:
         for variable in _values(VARIABLE, overrides):
-            with contextlib.suppress(ConfigError, ValueError):  # ${...}: what it yields is a file's
-                found.add(grant.to(url, variable))
-    return frozenset(found)
+            with contextlib.suppress(ConfigError, ValueError):  # ${...}: comes from a file
+                typed.add(grant.to(url, variable))
+    return frozenset(typed)
 
 
 def _values(key: str, overrides: Sequence[str]) -> list[str]:
@@ -37,7 +37,7 @@ def _values(key: str, overrides: Sequence[str]) -> list[str]:
 
 
 def _default() -> list[str]:
-    """The address that came with harness, as long as it is on this machine."""
+    """The default address, as long as it is on this machine."""
     url = SimulatorConfig.base_url
     here = ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
     return [url] if here else []

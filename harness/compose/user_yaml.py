@@ -5,22 +5,24 @@ Hydra names no file when one is not UTF-8 or not YAML, and would take any key of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.compose import defaults_list, launcher_settings, overrides, search_path
+from harness.compose import launcher_settings, overrides, search_path
 from harness.compose.overrides import Word
-from harness.config import ranges
+from harness.config import keys, ranges
 from harness.errors import ConfigError
 from harness.utils import installation
 
 CONFIG = Path("conf") / "config.yaml"
 SWEEP_HEADER = "# @package _global_"
+MOST_FILES = 200
+"""Limit on the files that a defaults list leads to: two entries a file grow without end."""
 
 
 def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
-    """What the sweep file sets point by point.
+    """Check the files that `words` lead to; return the axes of the sweep file.
 
     Raises ConfigError, naming the file, if one that `words` lead to, or one of the current folder
     that stands in the place of one of ours, cannot be right.
@@ -31,10 +33,10 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
-        elif word.key in overrides.groups() and word.prefix != "~":
+        elif word.key in keys.groups() and word.prefix != "~":
             named[word.key] = [str(name) for name in word.values]
     followed = _Followed()
-    for group in overrides.groups():
+    for group in keys.groups():
         for name in named.get(group, []):
             _check_option(group, name)
         for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
@@ -43,14 +45,14 @@ def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -
 
 
 def check_file(file: Path) -> None:
-    """Raise ConfigError, naming `file`, if no file of the current folder may say what it says.
+    """Raise ConfigError, naming `file`, for content that no file of the current folder may have.
 
-    Each that Hydra reads comes here, also one that nothing above has been led to.
+    Hydra's reader calls this for every file, also for one that the checks above did not reach.
     """
     values = search_path.read_yaml(file)
     _refuse_targets(file, values)
-    for entry in defaults_list.entries(values.get("defaults")):
-        defaults_list.refuse_interpolation(file, entry)
+    for entry in _entries(values.get("defaults")):
+        _refuse_interpolation(file, entry)
     hydra = values.get("hydra", {})
     if not isinstance(hydra, dict | None):  # `${...}` would be followed before it is looked at
         raise ConfigError(f"{file}: hydra must be a mapping of its keys, got {hydra!r:.80}")
@@ -59,7 +61,7 @@ def check_file(file: Path) -> None:
 
 
 def _in_place_of_ours(group: str) -> list[str]:
-    """Options of ours that a file in the current folder replaces: a default may be one."""
+    """Shipped options that a file in the current folder replaces; a default may be one."""
     shipped = installation.shipped() / "conf" / group
     own = Path("conf") / group
     if shipped.resolve() == own.resolve():
@@ -68,7 +70,7 @@ def _in_place_of_ours(group: str) -> list[str]:
 
 
 class _Followed:
-    """Reads the own files that defaults lists lead to, each with the checks of the first."""
+    """Checks the user's files that defaults lists lead to."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -82,12 +84,12 @@ class _Followed:
             way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
             raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
         self._count += 1
-        if self._count > defaults_list.MOST_FILES:
-            rule = f"defaults must lead to at most {defaults_list.MOST_FILES} files, got more"
+        if self._count > MOST_FILES:
+            rule = f"defaults must lead to at most {MOST_FILES} files, got more"
             raise ConfigError(f"{(*above, file)[0]}: its {rule}")
         check_file(file)
-        for entry in defaults_list.entries(search_path.read_yaml(file).get("defaults")):
-            self.follow(*defaults_list.whole(group, entry), (*above, file))
+        for entry in _entries(search_path.read_yaml(file).get("defaults")):
+            self.follow(*_located(group, entry), (*above, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
@@ -103,15 +105,27 @@ def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
 
 
 def _check_config(path: Path) -> None:
-    """Refuse another program's conf/config.yaml: it would replace harness's own."""
+    """Refuse another program's conf/config.yaml, and one that sets what an option alone may."""
     if not path.is_file() or path.resolve() == (installation.shipped() / path).resolve():
         return
-    defaults = search_path.read_yaml(path).get("defaults")
+    values = search_path.read_yaml(path)
+    defaults = values.get("defaults")
     if not isinstance(defaults, list) or "run_schema" not in defaults:
         raise ConfigError(
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
             "rename it, or run harness in another folder"
         )
+    _refuse_labels(path, values)
+
+
+def _refuse_labels(file: Path, values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a key of a group in `values` that only the group's option may set."""
+    for group in keys.groups():
+        part = values.get(group)
+        for name, value in part.items() if isinstance(part, dict) else ():
+            reason = overrides.set_by_option(f"{group}.{name}")
+            if reason is not None:
+                raise ConfigError(f"{file}: {reason}; got {value!r:.80}")
 
 
 def _check_option(group: str, name: str) -> None:
@@ -133,19 +147,20 @@ def _check_option(group: str, name: str) -> None:
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
     file = search_path.sweep_file(name)
-    assert file is not None  # keys.check has seen to it
+    assert file is not None  # overrides.check has seen to it
     values = search_path.read_yaml(file)
     if file.read_text(encoding="utf-8").split("\n")[0].strip() != SWEEP_HEADER:
         raise ConfigError(f"{file}:1: a sweep file must begin with `{SWEEP_HEADER}`")
-    allowed = ("defaults", "hydra", "seed", *overrides.groups())
+    allowed = ("defaults", "hydra", "seed", *keys.groups())
     for key, value in values.items():
         if key not in allowed:
             raise ConfigError(f"{file}: {overrides.no_such_key(key)}")
-        if key in overrides.groups() and not isinstance(value, dict):
+        if key in keys.groups() and not isinstance(value, dict):
             raise ConfigError(
                 f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
                 f"by an entry `override /{key}: NAME` of defaults"
             )
+    _refuse_labels(file, values)
     _check_defaults(file, values.get("defaults"))
     params = _params(file, values.get("hydra") or {})
     try:
@@ -167,7 +182,7 @@ def _check_defaults(file: Path, defaults: Any) -> None:
             )
         for key, name in entry.items() if isinstance(entry, dict) else ():
             group = str(key).removeprefix("override ").removeprefix("/")
-            if group in overrides.groups():
+            if group in keys.groups():
                 ranges.one_of(f"{file}: {group}", str(name), search_path.options(group))
 
 
@@ -186,3 +201,37 @@ def _params(file: Path, hydra: Any) -> Mapping[str, Any]:
     if not isinstance(params, dict):
         raise ConfigError(f"{file}: hydra.sweeper.params must be a mapping of keys to values")
     return params
+
+
+def _entries(defaults: Any) -> Iterator[str]:
+    """The options that a defaults list names, relative to its file's group: `name` or `group/name`.
+
+    Without `override`, `optional` and packages; several names become several entries.
+    """
+    for entry in defaults if isinstance(defaults, list) else ():
+        if isinstance(entry, str) and entry != "_self_":
+            yield _plain(entry.partition("@")[0])
+        for key, names in entry.items() if isinstance(entry, dict) else ():
+            group = str(key).split()[-1:] or [""]
+            for name in names if isinstance(names, list) else [names]:
+                if name is not None:
+                    yield f"{group[0].partition('@')[0]}/{_plain(str(name))}"
+
+
+def _plain(name: str) -> str:
+    """Hydra takes `name.yaml` for `name`."""
+    return name.removesuffix(".yaml")
+
+
+def _refuse_interpolation(file: Path, entry: str) -> None:
+    """Raise ConfigError for an entry that Hydra would fill in, from the environment too."""
+    if "${" in entry:
+        rule = "an entry of defaults must name its option, without ${...}"
+        raise ConfigError(f"{file}: {rule}, got {entry!r:.80}")
+
+
+def _located(group: str, entry: str) -> tuple[str, str]:
+    """The group and the name of an entry in a file of `group`."""
+    path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
+    below, _, name = path.rpartition("/")
+    return below, name

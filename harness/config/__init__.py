@@ -1,1 +1,1 @@
-"""What a run is: its keys, their types, ranges and defaults."""
+"""The config of a run: its keys, with their types, ranges, defaults and meanings."""

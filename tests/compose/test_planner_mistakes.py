@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.compose import planner
+from harness.config import keys
 from harness.errors import ConfigError
 from tests.commands import here
 
@@ -38,7 +39,7 @@ def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(word, tmp_path
 MISTAKES = {
     "trainer.steps=1e6": "trainer.steps must be a whole number, got '1000000.0'; write 1000000",
     "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
-    "trainer.step=5": "nearest: trainer.steps; allowed in trainer: name, steps, conversations",
+    "trainer.step=5": "nearest: trainer.steps; allowed in trainer: steps, conversations,",
     "steps=5": "steps=5: no such key; nearest: trainer.steps",
     "learnign_rate=1": "nearest: algorithm.learning_rate",
     "+typo=1": "+typo=1: no such key; ",
@@ -70,7 +71,11 @@ MISTAKES = {
     "algorithm.learning_rate=1e999": "got inf",
     "trainer.steps=0": "trainer.steps must lie between 1 and",
     "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
-    "policy.kind=tinny": "policy.kind must be one of tabular, tiny, hf, got 'tinny'; nearest: tiny",
+    "policy.kind=tabular": "policy.kind is set by the option alone, so that a run is",
+    "curriculum.kind=staged": "choose curriculum=NAME, NAME one of adaptive, mixed, none,",
+    "reward.mode=delta": "reward.mode is set by the option alone",
+    "simulator.kind=served": "simulator.kind is set by the option alone",
+    "policy.dtype=floot32": "policy.dtype must be one of float32, bfloat16, got 'floot32'; ",
     "seed=range(3,1)": "seed=range(3,1): the sweep is empty",
     "seed=range(1,5,0)": "seed=range(1,5,0): range() arg 3 must not be zero",
     "difficulty=glob(x*)": "difficulty=glob(x*): the sweep is empty",
@@ -108,12 +113,14 @@ MISTAKES = {
     "hydra/launcher=basic,local": "must be one value, since it is for the sweep as a whole",
     "difficulty=choice(easy,hard),medium": "a sweep must not stand inside another",
     "hydra/sweeper=optuna": OWN_KEYS,
-    "difficulty.name=../../x": "since it names the run's folder, got '../../x'",
-    "difficulty.name=/etc/x": "since it names the run's folder, got '/etc/x'",
-    "difficulty.name=-rf": "since it names the run's folder, got '-rf'",
-    "difficulty.name=''": "since it names the run's folder, got ''",
-    "difficulty.name=${oc.env:HOME}": "difficulty.name: a value may refer to other keys, not to a",
-    "difficulty.name=${nope}": "Interpolation key 'nope' not found",
+    "difficulty.name=easy": "difficulty.name=easy: difficulty.name is set by the option alone",
+    "++difficulty.name=easy": "++difficulty.name=easy: difficulty.name is set by the option alone",
+    "~difficulty.name": "~difficulty.name: difficulty.name is set by the option alone",
+    "difficulty.name=easy,hard": "choose difficulty=NAME, NAME one of easy, hard, medium",
+    "difficulty.name=${oc.env:HOME}": "difficulty.name is set by the option alone",
+    **{f"{group}.name=x": f"{group}.name is set by the option alone" for group in keys.groups()},
+    "trainer.grace_s=${oc.env:HOME}": "trainer.grace_s: a value may refer to other keys, not to a",
+    "trainer.steps=${nope}": "Interpolation key 'nope' not found",
     "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",
     "~trainer.steps": "trainer.steps: TrainerConfig (DictConfig) does not support deletion",
     "~difficulty=hard": "Could not delete 'difficulty=hard'",
@@ -135,23 +142,23 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
     [
         (
             ["policy=tabular", "algorithm.max_grad_norm=0.1,1"],
-            "algorithm.max_grad_norm: must not be swept where it changes no run: policy=tabular "
-            "has no use for it",
+            "algorithm.max_grad_norm: has no effect with policy.kind=tabular; it belongs to "
+            "policy.kind=tiny or hf, got 0.1",
         ),
         (
             ["algorithm.clip_high=0.2,0.3"],
-            "algorithm.clip_high: must not be swept where it changes no run: with "
-            "trainer.updates_per_batch=1 every ratio is 1, and nothing is clipped",
+            "algorithm.clip_high: has no effect with trainer.updates_per_batch=1, since every "
+            "ratio is 1 and nothing is clipped, got 0.2",
         ),
         (
             ["policy=tiny", "policy.model=Qwen/Qwen3-0.6B"],
-            "policy.model is of Hugging Face models alone and must be '' with policy.kind tiny, "
-            "got 'Qwen/Qwen3-0.6B'",
+            "policy.model: has no effect with policy.kind=tiny; it belongs to policy.kind=hf, got "
+            "Qwen/Qwen3-0.6B",
         ),
         (
             ["policy=tabular", "policy.lora_rank=8"],
-            "policy.lora_rank is of Hugging Face models alone and must be 0 with policy.kind "
-            "tabular, got 8",
+            "policy.lora_rank: has no effect with policy.kind=tabular; it belongs to "
+            "policy.kind=hf, got 8",
         ),
         (
             ["policy=qwen3_0_6b", "policy.key_value_heads=3"],
@@ -159,7 +166,7 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
         ),
         (
             ["policy=qwen3_0_6b", "policy.head_size=7"],
-            "policy.head_size must be even, since positions turn its halves, got 7",
+            "policy.head_size must be a multiple of 2, got 7",
         ),
         (
             ["algorithm.std_over=batch", "algorithm.std_floor=null"],

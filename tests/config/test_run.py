@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.compose import overrides, planner, search_path
+from harness.compose import planner, search_path
+from harness.config import keys
 from harness.config.run import LevelsConfig, RunConfig
 from harness.errors import ConfigError
 from harness.utils import installation
 
-OPTIONS = {group: search_path.options(group) for group in overrides.groups()}
+OPTIONS = {group: search_path.options(group) for group in keys.groups()}
 
 
 @pytest.fixture(autouse=True)
@@ -52,7 +53,7 @@ def test_every_sweep_file_composes_and_opens_with_its_question(name):
 
 
 def test_every_group_has_an_option_and_every_option_file_is_short():
-    for group in overrides.groups():
+    for group in keys.groups():
         assert search_path.options(group)
     for file in (installation.shipped() / "conf").rglob("*.yaml"):
         assert len(file.read_text().splitlines()) <= 24, file

@@ -247,7 +247,7 @@ def test_the_state_in_a_checkpoint_is_written_the_same_way(tmp_path: Path) -> No
 
 
 def _adaptive() -> curriculum.Course:
-    from harness.config.teaching import CurriculumConfig
+    from harness.config.curriculum import CurriculumConfig
 
     config = RunConfig(curriculum=CurriculumConfig(name="adaptive", kind="adaptive"))
     return curriculum.Course(config, (), ())

@@ -22,8 +22,8 @@ from typing import Any
 
 import pytest
 
+from harness.config.curriculum import CurriculumConfig
 from harness.config.run import DifficultyConfig, LevelsConfig, RunConfig
-from harness.config.teaching import CurriculumConfig
 from harness.errors import StorageError
 from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault

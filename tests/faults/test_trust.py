@@ -71,8 +71,13 @@ def words(endpoint: Endpoint) -> tuple[str, ...]:
 
 
 def served(endpoint: Endpoint) -> str:
-    """The keys of a served user, as they stand in a file."""
+    """The keys of a served user, as they stand in an option's file."""
     return f"kind: served\nmodel: m\nbase_url: {endpoint.url}\napi_key_env: SIM_KEY\n"
+
+
+def addressed(endpoint: Endpoint) -> str:
+    """The same as another file sets them behind the option simulator=served."""
+    return f"simulator: {{model: m, base_url: '{endpoint.url}', api_key_env: SIM_KEY}}\n"
 
 
 def written(path: Path, text: str) -> None:
@@ -126,8 +131,8 @@ def test_a_config_of_the_folders_own(
     tmp_path: Path, endpoint: Endpoint, record_property: Record
 ) -> None:
     shipped = (SHIPPED / "config.yaml").read_text()
-    own = served(endpoint).strip().replace("\n", ", ")
-    written(tmp_path / "conf/config.yaml", f"{shipped}simulator: {{{own}}}\n")
+    chosen = shipped.replace("simulator: scripted", "simulator: served")
+    written(tmp_path / "conf/config.yaml", f"{chosen}{addressed(endpoint)}")
     before = made(tmp_path)
     refused(here("sweep", *SHORT, cwd=tmp_path), endpoint, record_property)
     assert made(tmp_path) == before
@@ -135,8 +140,8 @@ def test_a_config_of_the_folders_own(
 
 @pytest.mark.attack("a sweep file, named by +sweeps=NAME, sets host and key", OUGHT)
 def test_a_sweep_file(tmp_path: Path, endpoint: Endpoint, record_property: Record) -> None:
-    own = served(endpoint).strip().replace("\n", ", ")
-    text = f"# @package _global_\nsimulator: {{{own}}}\n"
+    chosen = "defaults: [override /simulator: served]\n"
+    text = f"# @package _global_\n{chosen}{addressed(endpoint)}"
     written(tmp_path / "sweeps/theirs.yaml", text)
     done = here("sweep", "+sweeps=theirs", *SHORT[:-2], cwd=tmp_path)
     refused(done, endpoint, record_property)

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from harness.config.curriculum import CurriculumConfig
 from harness.config.run import LEVELS, RunConfig
-from harness.config.teaching import CurriculumConfig
 from harness.errors import ConfigError
 from harness.simulator.protocol import SupporterReply
 from harness.train.rollout import curriculum
@@ -167,11 +167,6 @@ def test_users_of_a_level_are_what_they_are_alone(tmp_path: Path) -> None:
         ),
         ({"kind": "mixed", "weight_easy": -1}, "curriculum.weight_easy must lie between 0 and"),
         ({"kind": "reverse", "start_share": 1.0}, "start_share must lie between 0 and 0.95, got 1"),
-        (
-            {"kind": "staged", "target": 0.7},
-            "curriculum.target must stay at its default unless curriculum.kind is adaptive, "
-            "got 0.7 with staged",
-        ),
     ],
 )
 def test_a_wrong_curriculum_is_refused(given: dict[str, Any], said: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.config.curriculum import CurriculumConfig
 from harness.config.run import RunConfig
-from harness.config.teaching import CurriculumConfig
 from tests.train.made import STEPS, brief, go_on, killed_after, make_run
 
 

@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 import torch
 
+from harness.config.curriculum import CurriculumConfig
+from harness.config.reward import RewardConfig
 from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
-from harness.config.teaching import CurriculumConfig, RewardConfig
 from harness.records.run_folder import RunFolder
 from tests.train.made import (
     few_held_out_users,

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from harness.config.curriculum import CurriculumConfig
 from harness.config.run import PolicyConfig, RunConfig, SimulatorConfig
-from harness.config.teaching import CurriculumConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make

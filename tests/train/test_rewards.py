@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from harness.config.reward import RewardConfig
 from harness.config.run import RunConfig
-from harness.config.teaching import RewardConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
@@ -202,10 +202,6 @@ def test_unlike_rewards_have_unlike_cards() -> None:
             "reward.mode must be one of terminal, delta, turns, mixed, got 'final'",
         ),
         ({"solution_bias": 1.5}, "reward.solution_bias must lie between 0 and 1, got 1.5"),
-        (
-            {"mix": 0.5},
-            "reward.mix must be null unless reward.mode is mixed, got 0.5 with terminal",
-        ),
         ({"mode": "mixed"}, "reward.mix must be a number if reward.mode is mixed, got null"),
         ({"mode": "mixed", "mix": -1}, "reward.mix must lie between 0 and 1, got -1"),
     ],

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.config.curriculum import CLIMBS, CurriculumConfig, level_ladder
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
-from harness.config.teaching import CLIMBS, CurriculumConfig, level_ladder
 from harness.records import atomic
 from harness.simulator.draws import pick, uniforms
 from harness.train.rollout import start_states

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.config.teaching import RewardConfig
+from harness.config.reward import RewardConfig
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
 

@@ -1,0 +1,75 @@
+"""The learning algorithm, and the remedies against entropy collapse."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from harness.config import ranges
+from harness.config.policy import ANY_LANGUAGE_MODEL
+from harness.config.ranges import Between, ByOption, OneOf, Unit, Unless
+from harness.errors import ConfigError
+
+LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
+
+
+@dataclass(frozen=True)
+class AlgorithmConfig:
+    """GRPO: group-relative advantages and a clipped policy-gradient loss."""
+
+    name: Annotated[str, ByOption()] = "grpo"
+    """Name of the algorithm, under which the run is filed."""
+    group_size: Annotated[int, Between(2, 1024), Unit("conversations")] = 8
+    """Conversations that share a user and an opening; their mean reward is the baseline."""
+    learning_rate: Annotated[float, Between(0, 1e4)] = 1e-3
+    """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
+    which sets 4.0."""
+    std_floor: Annotated[float | None, Between(0, 10)] = 0.10
+    """Smallest standard deviation that advantages are divided by. 0 divides by the standard
+    deviation as it is, null does not divide."""
+    std_over: Annotated[str, OneOf(("group", "batch"))] = "group"
+    """The rewards whose standard deviation advantages are divided by: the group's or the whole
+    batch's."""
+    denominator: Annotated[str, OneOf(("tokens", "constant"))] = "tokens"
+    """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
+    that a batch could hold."""
+    null_control: bool = False
+    """Permute the advantages of whole conversations within each group. The policy gets updates of
+    the same size without any signal: a baseline for what noise alone does."""
+    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES] = 0.2
+    """Lower clip of the probability ratio: at 1 - clip_low."""
+    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES] = 0.2
+    """Upper clip of the probability ratio: at 1 + clip_high."""
+    adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
+    """Decay rate of Adam's first moment."""
+    adam_beta2: Annotated[float, Between(0, 0.99999), ANY_LANGUAGE_MODEL] = 0.99
+    """Decay rate of Adam's second moment."""
+    adam_epsilon: Annotated[float, Between(0, 1), ANY_LANGUAGE_MODEL] = 1e-3
+    """Adam's epsilon. Large on purpose: with the usual 1e-8, gradient noise becomes full-sized
+    steps that degrade the tiny model's text."""
+    max_grad_norm: Annotated[float, Between(0, 1e6), ANY_LANGUAGE_MODEL] = 1.0
+    """Gradients are clipped to this norm."""
+
+    def __post_init__(self) -> None:
+        ranges.check("algorithm", self)
+        if self.std_floor is None and self.std_over != "group":
+            rule = "must be group where algorithm.std_floor is null, since nothing is divided by it"
+            raise ConfigError(f"algorithm.std_over: {rule}, got {self.std_over}")
+
+
+@dataclass(frozen=True)
+class RemedyConfig:
+    """Remedies against the collapse of the policy's entropy; `none` does nothing."""
+
+    name: Annotated[str, ByOption()] = "none"
+    """Name of the remedy, under which the run is filed."""
+    methods: dict[str, Any] = field(default_factory=dict)
+    """Methods and their keys, as conf/remedy/NAME.yaml lists them. One key is set by
+    remedy.methods.METHOD.KEY=VALUE."""
+
+    def __post_init__(self) -> None:
+        if (self.name == "none") != (not self.methods):
+            raise ConfigError(
+                "remedy.methods must be empty with remedy=none and name a method with any other, "
+                f"got {', '.join(self.methods) or 'none'} with {self.name}"
+            )

@@ -1,0 +1,84 @@
+"""The order of difficulty within a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Annotated
+
+from harness.config import ranges
+from harness.config.difficulty import DifficultyConfig, LevelsConfig
+from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, in_range
+from harness.errors import ConfigError
+
+CLIMBS = ("staged", "adaptive", "mixed")
+"""Curricula that go over the named levels."""
+STAGED = Only("curriculum.kind", ("staged",))
+ADAPTIVE = Only("curriculum.kind", ("adaptive",))
+MIXED = Only("curriculum.kind", ("mixed",))
+REVERSE = Only("curriculum.kind", ("reverse",))
+LAST_STEP = 10_000_000
+
+
+@dataclass(frozen=True)
+class CurriculumConfig:
+    """The change of difficulty in training. Evaluations are not affected by it."""
+
+    name: Annotated[str, ByOption()] = "none"
+    """Name of the curriculum, under which the run is filed."""
+    kind: Annotated[str, OneOf(("none", *CLIMBS, "reverse")), ByOption()] = "none"
+    """none (one difficulty), staged (easy, then medium, then hard), adaptive (difficulty follows
+    the reward), mixed (a level drawn for each group) or reverse (conversations that begin late)."""
+    medium_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
+    """First step at medium. null: after a third of the run, or halfway to hard_from."""
+    hard_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), STAGED] = None
+    """First step at hard, not before medium_from. null: after two thirds of the run, or halfway
+    between medium_from and the end."""
+    target: Annotated[float, Between(0, 1), ADAPTIVE] = 0.5
+    """Mean final emotion as reported / 100 that difficulty is steered towards."""
+    sensitivity: Annotated[float, Between(0, 1000), ADAPTIVE] = 2.0
+    """Gain of the controller: how sharply difficulty responds to a reward off the target."""
+    rate: Annotated[float, Between(0, 100), Unit("points"), ADAPTIVE] = 50.0
+    """Largest change of difficulty (0 easy, 50 medium, 100 hard) in one step."""
+    weight_easy: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of easy when a group's level is drawn; the weights need not sum to 1."""
+    weight_medium: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of medium."""
+    weight_hard: Annotated[float, Between(0, 1e6), MIXED] = 1.0
+    """Weight of hard."""
+    start_share: Annotated[float, Between(0, 0.95), REVERSE] = 0.75
+    """Share of a conversation that is already over when the policy takes over, at step 1."""
+    whole_from: Annotated[int | None, Between(1, LAST_STEP), Unit("step"), REVERSE] = None
+    """First step of whole conversations. null: after two thirds of the run."""
+
+    def __post_init__(self) -> None:
+        ranges.check("curriculum", self)
+        if not self.weight_easy + self.weight_medium + self.weight_hard:
+            raise ConfigError("curriculum.weight_*: one of them must be above 0, got 0, 0 and 0")
+        if self.medium_from is not None and self.hard_from is not None:
+            in_range("curriculum.hard_from", self.hard_from, self.medium_from, LAST_STEP)
+
+    def check_users(self, simulator_kind: str, own: DifficultyConfig, levels: LevelsConfig) -> None:
+        """Raise ConfigError if the simulated users cannot be met in this curriculum's order."""
+        if self.kind == "reverse" and simulator_kind != "scripted":
+            raise ConfigError(
+                "curriculum=reverse must have simulator=scripted, whose conversations can be taken "
+                f"over in the middle, got simulator.kind {simulator_kind}"
+            )
+        if self.kind in CLIMBS:  # each level must be possible with the run's own keys
+            level_ladder(own, levels)
+
+
+def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[DifficultyConfig, ...]:
+    """easy, medium and hard as a run meets them whose own difficulty is `own`.
+
+    The keys in which the named levels differ are theirs; all others, such as turn cap, start
+    emotion and reward noise, are the run's own at every level.
+    """
+    named = (levels.easy, levels.medium, levels.hard)
+    names = [field.name for field in dataclasses.fields(own)]
+    differ = [n for n in names if len({repr(getattr(level, n)) for level in named}) > 1]
+    return tuple(
+        dataclasses.replace(own, **{name: getattr(level, name) for name in differ})
+        for level in named
+    )

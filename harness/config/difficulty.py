@@ -1,0 +1,97 @@
+"""The difficulty of the simulated user, and the vocabulary of users and supporters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from harness.config import ranges
+from harness.config.ranges import Between, ByOption, OneOf, SomeOf, Unit
+from harness.errors import ConfigError
+
+INTENTIONS = (
+    "praise",  # sincerely praise my specific actions
+    "not_at_fault",  # agree that I am not at fault
+    "venting",  # listen to my venting attentively
+    "deep_empathy",  # deep empathy, not plain comfort
+    "advice",  # advice that truly solves my difficulty
+    "dialectic",  # look at the problem from several sides
+    "growth",  # guide me to self-reflection and growth
+    "motives",  # analyse why the others acted so
+)
+"""Eight hidden intentions, four emotional, then four rational (arXiv 2507.03112, Table 5)."""
+
+STRATEGIES = (
+    "question",
+    "restate",
+    "reflect",
+    "disclose",
+    "affirm",
+    "suggest",
+    "inform",
+    "other",
+)
+"""ESConv's eight strategies of a supporter's reply (arXiv 2106.01144, section 3)."""
+
+EMOTIONAL_INTENTIONS = INTENTIONS[:4]
+TEMPERAMENTS = ("negative", "passive", "avoidant")
+DISCLOSURES = ("free", "hint", "never")
+ACCEPTANCES = ("any_kindness", "reasonable", "goal_fit")
+LEVELS = ("easy", "medium", "hard")
+
+
+@dataclass(frozen=True)
+class DifficultyConfig:
+    """The difficulty of the simulated user."""
+
+    name: Annotated[str, ByOption()] = "medium"
+    """Name of the level, under which the run is filed."""
+    start_emotion: Annotated[int, Between(5, 95, multiple_of=5), Unit("points")] = 40
+    """Emotion (0 to 100) at the start of a conversation. RLVER evaluates from 40."""
+    disclosure: Annotated[str, OneOf(DISCLOSURES)] = "hint"
+    """Openness of the user's words about the hidden intention: stated outright (free), hinted at
+    (hint) or not shown (never)."""
+    acceptance: Annotated[str, OneOf(ACCEPTANCES)] = "reasonable"
+    """Weight of a reply's fit to the hidden intention against plain kindness: low (any_kindness),
+    higher than that of kindness (reasonable) or nearly all (goal_fit)."""
+    threshold: Annotated[float, Between(-5, 5), Unit("logits")] = 0.0
+    """Reluctance, subtracted from the logit of the probability that a reply raises the emotion."""
+    step_size: Annotated[int, OneOf((5, 10)), Unit("points")] = 5
+    """The smaller of the two sizes of a change of emotion; the larger one is twice as large."""
+    clamp: Annotated[int, OneOf((5, 10, 15, 20)), Unit("points")] = 10
+    """Largest change of emotion in one turn."""
+    stop_below: Annotated[int, Between(0, 95), Unit("points")] = 10
+    """The user leaves when the emotion falls below this, and the conversation ends at emotion 0.
+    Must not exceed start_emotion."""
+    turn_cap: Annotated[int, Between(1, 20), Unit("replies")] = 8
+    """Maximum number of replies by the policy in one conversation."""
+    intentions: Annotated[list[str], SomeOf(INTENTIONS)] = field(
+        default_factory=lambda: list(INTENTIONS)
+    )
+    """Hidden intentions to draw users from, uniformly."""
+    temperaments: Annotated[list[str], SomeOf(TEMPERAMENTS)] = field(
+        default_factory=lambda: list(TEMPERAMENTS)
+    )
+    """Temperaments to draw users from, uniformly."""
+    reward_noise: Annotated[float, Between(0, 100), Unit("points")] = 0.0
+    """Standard deviation of Gaussian noise added to each change of emotion that is reported to the
+    trainer. The user's own emotion is not affected."""
+    reward_flips: Annotated[float, Between(0, 1)] = 0.0
+    """Share of changes that are reported to the trainer with the opposite sign."""
+
+    def __post_init__(self) -> None:
+        ranges.check("difficulty", self)
+        if self.stop_below > self.start_emotion:
+            raise ConfigError(
+                f"difficulty.stop_below must not exceed difficulty.start_emotion "
+                f"({self.start_emotion}), got {self.stop_below}"
+            )
+
+
+@dataclass(frozen=True)
+class LevelsConfig:
+    """The named levels as they stood when the run was planned; `eval/LEVEL/reward` uses them."""
+
+    easy: DifficultyConfig = field(default_factory=DifficultyConfig)
+    medium: DifficultyConfig = field(default_factory=DifficultyConfig)
+    hard: DifficultyConfig = field(default_factory=DifficultyConfig)

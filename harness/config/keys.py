@@ -1,0 +1,154 @@
+"""The keys of a run: all of them, those that one config uses, those that a config file lacks."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.config import ranges
+from harness.config.ranges import ByOption, Condition, Only, Rule, Unit, Unless
+from harness.config.run import RunConfig
+
+METHODS = "remedy.methods"
+"""Below it stand the keys of methods, which the methods declare themselves."""
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key that a config can hold, as its field declares it."""
+
+    name: str
+    """Dotted, as a word on the command line writes it."""
+    type: Any
+    """The field's type without its annotations."""
+    default: Any
+    rule: Rule | None = None
+    unit: str = ""
+    conditions: tuple[Condition, ...] = ()
+    """All of them must hold, or the key does nothing."""
+    by_option: bool = False
+    """True if only an option file may set it."""
+
+    @property
+    def group(self) -> str:
+        """`trainer` of trainer.steps; empty for a key of the run itself."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def field(self) -> str:
+        """`steps` of trainer.steps."""
+        return self.name.rpartition(".")[2]
+
+
+@functools.cache
+def keys() -> Mapping[str, Key]:
+    """Every key but those of the named levels, by dotted name."""
+    return {key.name: key for key in every_key() if not key.name.startswith("levels.")}
+
+
+@functools.cache
+def every_key() -> tuple[Key, ...]:
+    """Every key that config.yaml can hold."""
+    return tuple(all_keys(RunConfig))
+
+
+@functools.cache
+def groups() -> tuple[str, ...]:
+    """The parts of a config that have options in conf/."""
+    return tuple(name for name in parts(RunConfig) if name != "levels")
+
+
+def no_effect(config: RunConfig, key: Key) -> str | None:
+    """Why `key` does nothing in a run of `config`; None if it is used."""
+    for condition in key.conditions:
+        value = value_at(config, condition.selector)
+        if not condition.met(value):
+            return condition.refusal(value)
+    return None
+
+
+def used_values(config: RunConfig) -> dict[str, Any]:
+    """The values of all keys that a run of `config` uses: two runs with the same are one run."""
+    return {
+        key.name: value_at(config, key.name)
+        for key in every_key()
+        if no_effect(config, key) is None
+    }
+
+
+@functools.cache
+def own_keys(part: Any, prefix: str) -> tuple[Key, ...]:
+    """The keys of one config class that are values, not classes of their own."""
+    notes = ranges.notes(part)
+    return tuple(
+        _key(f"{prefix}.{field.name}" if prefix else field.name, field, *notes[field.name])
+        for field in dataclasses.fields(part)
+        if field.name not in parts(part)
+    )
+
+
+def parts(config: type) -> dict[str, Any]:
+    """The config classes that are fields of a config class."""
+    types = {name: notes[0] for name, notes in ranges.notes(config).items()}
+    return {name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)}
+
+
+def all_keys(config: type, prefix: str = "") -> Iterator[Key]:
+    """The keys of a config class and of the classes inside it."""
+    yield from own_keys(config, prefix)
+    for name, part in parts(config).items():
+        yield from all_keys(part, f"{prefix}.{name}" if prefix else name)
+
+
+def value_at(config: Any, name: str) -> Any:
+    """The value of a dotted key."""
+    return functools.reduce(getattr, name.split("."), config)
+
+
+def _key(name: str, field: dataclasses.Field[Any], kind: Any, *notes: Any) -> Key:
+    default = field.default_factory() if callable(field.default_factory) else field.default
+    return Key(
+        name,
+        kind,
+        default,
+        next((note for note in notes if isinstance(note, Rule)), None),
+        next((note.name for note in notes if isinstance(note, Unit)), ""),
+        tuple(note for note in notes if isinstance(note, Only | Unless)),
+        any(isinstance(note, ByOption) for note in notes),
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference between the keys of a config file and those of this version."""
+
+    unknown: tuple[str, ...]
+    """Dotted keys that this version does not have, as a newer one may."""
+    lacking: Mapping[str, Any]
+    """Dotted keys that the file does not have, as an older one may, with their defaults."""
+
+
+def difference(values: Mapping[str, Any]) -> Difference:
+    """Compare the keys of a config file's values with those of this version; values themselves are
+    not looked at, and `schema` is no key.
+    """
+    expected = {key.name: key.default for key in every_key()}
+    given = [name for name in _dotted(values) if name != "schema"]
+    absent = expected.keys() - set(given)
+    return Difference(
+        tuple(name for name in given if name not in expected),
+        {name: default for name, default in expected.items() if name in absent},
+    )
+
+
+def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """The keys of nested mappings, a part's own name left out where it holds keys."""
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, Mapping) and key != METHODS:
+            yield from _dotted(value, f"{key}.")
+        else:
+            yield key

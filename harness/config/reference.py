@@ -1,0 +1,206 @@
+"""The reference of all config keys, for `harness config` and docs/config.md.
+
+`python -m harness.config.reference` prints docs/config.md. What a key means is the docstring below
+its field; all else is what the field declares.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from harness.config import keys
+from harness.config.keys import Key
+from harness.config.run import RunConfig
+from harness.utils import installation
+
+RUN = "run"
+"""The group of the keys that stand outside all groups."""
+WIDTH = 80
+TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text"}
+INTRODUCTION = """\
+# Config keys
+
+<!-- Made by `python -m harness.config.reference > docs/config.md`; edit the fields instead. -->
+
+A run is described by these keys. `harness config` prints this list, `harness config GROUP` one
+group. `GROUP=NAME` on the command line chooses an option, which is a file conf/GROUP/NAME.yaml;
+`KEY=VALUE` sets one key and wins over the option. The defaults are those of a run without any
+words; an option may set others. A key that belongs to a kind does nothing for another kind and is
+refused there, as are the keys that only an option sets.
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One key in words."""
+
+    key: str
+    type: str
+    range: str | None
+    """The allowed values of the type; None for all of them."""
+    default: Any
+    unit: str | None
+    used_with: tuple[str, ...]
+    """Conditions that must all hold; the key has no effect otherwise."""
+    set_by_option: bool
+    meaning: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "used_with": list(self.used_with)}
+
+
+@dataclass(frozen=True)
+class Group:
+    """One part of the config in words."""
+
+    name: str
+    meaning: str
+    options: tuple[str, ...]
+    """Names that GROUP=NAME accepts, of those that come with harness."""
+    keys: tuple[Entry, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "group": self.name,
+            "meaning": self.meaning,
+            "options": list(self.options),
+            "keys": [entry.to_json() for entry in self.keys],
+        }
+
+
+def groups() -> tuple[Group, ...]:
+    """Every group, the run's own keys first."""
+    parts = keys.parts(RunConfig)
+    own = _group(RUN, RunConfig, keys.own_keys(RunConfig, ""))
+    return own, *(
+        _group(name, parts[name], keys.own_keys(parts[name], name)) for name in keys.groups()
+    )
+
+
+def text(shown: Sequence[Group]) -> str:
+    """The groups as plain text in 80 columns."""
+    return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
+
+
+def markdown() -> str:
+    """The whole of docs/config.md."""
+    return "\n".join([INTRODUCTION, *(line for group in groups() for line in _section(group))])
+
+
+def written(value: Any) -> str:
+    """A value as a word on the command line has it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list):
+        return f"[{', '.join(map(str, value))}]"
+    if isinstance(value, Mapping):
+        return "{}"
+    return {None: "null", "": '""'}.get(value, str(value))
+
+
+def _group(name: str, part: type, own: Sequence[Key]) -> Group:
+    meanings = _meanings(part)
+    entries = tuple(_entry(key, meanings.get(key.field, "")) for key in own)
+    options = sorted(file.stem for file in (installation.shipped() / "conf" / name).glob("*.yaml"))
+    return Group(name, _first_paragraph(part), tuple(options), entries)
+
+
+def _entry(key: Key, meaning: str) -> Entry:
+    return Entry(
+        key.name,
+        _type(key.type),
+        None if key.rule is None else str(key.rule),
+        key.default,
+        key.unit or None,
+        tuple(map(str, key.conditions)),
+        key.by_option,
+        meaning,
+    )
+
+
+def _type(kind: Any) -> str:
+    """A field's type in words."""
+    if kind in TYPES:
+        return TYPES[kind]
+    if typing.get_origin(kind) is list:
+        return "list of names"
+    if typing.get_origin(kind) is dict:
+        return "mapping"
+    return " or ".join(
+        "null" if part is type(None) else _type(part) for part in typing.get_args(kind)
+    )
+
+
+def _first_paragraph(part: type) -> str:
+    return " ".join((part.__doc__ or "").split("\n\n")[0].split())
+
+
+def _meanings(part: type) -> dict[str, str]:
+    """By field, the docstring that stands below it in the class."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
+    assert isinstance(tree, ast.ClassDef)
+    return {
+        field.target.id: " ".join(below.value.value.split())
+        for field, below in pairwise(tree.body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(below, ast.Expr)
+        and isinstance(below.value, ast.Constant)
+        and isinstance(below.value.value, str)
+    }
+
+
+def _group_lines(group: Group) -> Iterator[str]:
+    yield from _wrapped(f"{group.name}: {group.meaning}", "")
+    if group.options:
+        yield from _wrapped(f"options: {', '.join(group.options)}", "")
+    for entry in group.keys:
+        yield ""
+        yield from _wrapped(f"{entry.key}={written(entry.default)}", "  ")
+        yield from _wrapped(_values(entry), "      ")
+        yield from _wrapped(entry.meaning, "      ")
+        yield from _wrapped(_use(entry), "      ")
+
+
+def _values(entry: Entry) -> str:
+    """Type, unit and range: `number (seconds): 0.1 to 86400`."""
+    unit = f" ({entry.unit})" if entry.unit else ""
+    return f"{entry.type}{unit}{f': {entry.range}' if entry.range else ''}"
+
+
+def _use(entry: Entry) -> str:
+    """The kinds that use the key, and a note if only an option sets it; empty for most keys."""
+    with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
+    by = f"Set by {entry.key.split('.')[0]}=NAME alone." if entry.set_by_option else ""
+    return f"{with_}{by}"
+
+
+def _wrapped(line: str, indent: str) -> list[str]:
+    return textwrap.wrap(
+        line, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+    )
+
+
+def _section(group: Group) -> Iterator[str]:
+    yield f"## {group.name}\n"
+    yield f"{group.meaning}\n"
+    if group.options:
+        yield f"Options: {', '.join(f'`{name}`' for name in group.options)}.\n"
+    yield "| key | default | values | meaning |"
+    yield "|---|---|---|---|"
+    for entry in group.keys:
+        meaning = " ".join(part for part in (entry.meaning, _use(entry)) if part)
+        row = (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), meaning)
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    yield ""
+
+
+if __name__ == "__main__":
+    print(markdown(), end="")

@@ -1,0 +1,31 @@
+"""The reward that the trainer maximises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from harness.config import ranges
+from harness.config.ranges import Between, ByOption, OneOf, Only
+from harness.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class RewardConfig:
+    """The reward of a conversation in training. Evaluations are not affected by it."""
+
+    name: Annotated[str, ByOption()] = "terminal"
+    """Name of the reward, under which the run is filed."""
+    mode: Annotated[str, OneOf(("terminal", "delta", "turns", "mixed")), ByOption()] = "terminal"
+    """terminal (final emotion as reported / 100), delta (final minus initial emotion, / 100), turns
+    (the change by each reply, credited to that reply) or mixed (terminal and turns combined)."""
+    mix: Annotated[float | None, Between(0, 1), Only("reward.mode", ("mixed",))] = None
+    """Weight of turns; terminal has the rest. null unless reward=mixed."""
+    solution_bias: Annotated[float, Between(0, 1)] = 0.0
+    """Weight of solving, the share of replies that suggest or inform; the mode's reward has the
+    rest."""
+
+    def __post_init__(self) -> None:
+        ranges.check("reward", self)
+        if self.mode == "mixed" and self.mix is None:
+            raise ConfigError("reward.mix must be a number if reward.mode is mixed, got null")

@@ -1,0 +1,73 @@
+"""The training loop: length, batch, hardware, and what a run writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from harness.config import ranges
+from harness.config.policy import ANY_LANGUAGE_MODEL
+from harness.config.ranges import Address, Between, ByOption, OneOf, Only, SomeOf, Unit
+from harness.errors import ConfigError
+
+LAST_STEP = 10_000_000
+ENGINES = ("auto", "transformers", "vllm_colocate", "vllm_server")
+TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
+MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", "vllm_server"))
+MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
+
+
+@dataclass(frozen=True)
+class TrainerConfig:
+    """Length of training, batch size, hardware, and how often a run evaluates and saves."""
+
+    name: Annotated[str, ByOption()] = "default"
+    """Name of the trainer's option, under which the run is filed."""
+    steps: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 100
+    """Training steps. policy=tabular sets 300."""
+    conversations: Annotated[int, Between(2, 1_000_000), Unit("conversations")] = 64
+    """Conversations per step (batch size); a multiple of algorithm.group_size."""
+    updates_per_batch: Annotated[int, Between(1, 1000), Unit("updates")] = 1
+    """Optimiser updates on each batch, each over the whole batch. 1 is strictly on-policy."""
+    checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
+    """Steps between checkpoints."""
+    eval_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 10
+    """Steps between evaluations; the first and the last step are always evaluated."""
+    conversations_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
+    """Steps between writing all turns to conversations/; the first and the last step are always
+    written."""
+    threads: Annotated[int, Between(1, 1024)] = 1
+    """CPU threads of one run. Results are byte-equal only with the same number of threads."""
+    gpus: Annotated[int, Between(0, 1024)] = 0
+    """GPUs reserved for the run: 0 or 1."""
+    report_to: Annotated[list[str], SomeOf(TRACKERS, may_be_empty=True)] = field(
+        default_factory=list
+    )
+    """Experiment trackers that get every row of metrics; offline unless they are told otherwise."""
+    grace_s: Annotated[float, Between(0.1, 86_400), Unit("seconds")] = 30.0
+    """Time that a run has to save a checkpoint after a stop request before it is killed."""
+    deadline_s: Annotated[float | None, Between(0.1, 604_800), Unit("seconds")] = None
+    """Time limit of one step. A step that takes longer counts as hung: the run ends and can be
+    resumed. null for no limit."""
+    engine: Annotated[str, OneOf(ENGINES)] = "auto"
+    """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
+    own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is
+    installed, else transformers."""
+    engine_url: Annotated[str, Address(may_be_empty=True)] = ""
+    """Address of `vllm serve`, as in http://localhost:8000; for trainer.engine=vllm_server."""
+    engine_deadline_s: Annotated[
+        float, Between(0.1, 604_800), Unit("seconds"), ANY_LANGUAGE_MODEL, MAY_BE_VLLM
+    ] = 600.0
+    """Time limit of vLLM for one turn or for loading new weights, after which it counts as hung."""
+    gpu_memory_share: Annotated[
+        float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
+    ] = 0.3
+    """Share of the GPU's memory that vLLM may use while it generates."""
+
+    def __post_init__(self) -> None:
+        ranges.check("trainer", self)
+        if (self.engine == "vllm_server") != bool(self.engine_url):
+            raise ConfigError(
+                "trainer.engine_url must say where trainer.engine=vllm_server listens, and be "
+                f"empty for the others, got {self.engine_url!r} with {self.engine}"
+            )

@@ -1,0 +1,78 @@
+"""Keys without effect: refused where no run of the sweep uses them, and two runs alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.compose import planner
+from harness.errors import ConfigError
+from tests.commands import here
+
+
+@pytest.fixture(autouse=True)
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def refusal(*words: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        planner.plan(words)
+    return str(caught.value)
+
+
+def test_a_sweep_of_keys_that_tiny_does_not_have_ends_2(tmp_path: Path) -> None:
+    words = ("policy=tiny", "policy.architecture=qwen3,llama", "policy.feed_forward_size=64,512")
+    for given in (words, (words[0], words[2])):
+        done = here("sweep", *given, cwd=tmp_path)
+        key = "architecture" if given is words else "feed_forward_size"
+        value = "qwen3" if given is words else "64"
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == (
+            f"harness: policy.{key}: has no effect with policy.kind=tiny; it belongs to "
+            f"policy.kind=hf, got {value}\n"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        (["policy=tabular", "policy.max_turn_tokens=16"], "policy.max_turn_tokens"),
+        (["policy=tabular", "algorithm.adam_beta1=0.5"], "algorithm.adam_beta1"),
+        (["policy=qwen3_0_6b", "policy.lora_alpha=64"], "policy.lora_alpha"),
+        (["simulator.concurrency=8"], "simulator.concurrency"),
+        (["curriculum=staged", "curriculum.target=0.6"], "curriculum.target"),
+        (["curriculum.medium_from=5"], "curriculum.medium_from"),
+        (["reward=turns", "reward.mix=0.5"], "reward.mix"),
+        (["trainer.engine=transformers", "trainer.gpu_memory_share=0.5"], "trainer.gpu_memory"),
+        (["algorithm.clip_low=0.1"], "algorithm.clip_low"),
+    ],
+)
+def test_a_word_that_changes_no_run_is_refused(words: list[str], key: str) -> None:
+    assert refusal(*words).startswith(key)
+    assert ": has no effect with " in refusal(*words)
+
+
+def test_a_key_that_one_kind_of_the_sweep_uses_is_taken() -> None:
+    served = ["simulator=scripted,served", "simulator.model=mine"]
+    models = [point.config.simulator.model for point in planner.plan(served).points]
+    assert models == ["mine", "mine"]
+    assert len(planner.plan(["policy=tabular,tiny", "policy.max_turn_tokens=16"]).points) == 2
+
+
+def test_runs_that_differ_in_unused_keys_alone_are_the_same() -> None:
+    assert refusal("policy=tabular,tiny", "policy.max_turn_tokens=16,24") == (
+        "runs 0 and 1 of the sweep are the same: policy=tabular policy.max_turn_tokens=24; "
+        "policy.max_turn_tokens has no effect with policy.kind=tabular; it belongs to "
+        "policy.kind=tiny or hf"
+    )
+
+
+def test_an_option_may_state_keys_for_policies_that_this_sweep_does_not_have() -> None:
+    Path("conf/algorithm").mkdir(parents=True)
+    text = "defaults: [grpo, _self_]\nname: mine\nadam_beta1: 0.5\n"
+    Path("conf/algorithm/mine.yaml").write_text(text, encoding="utf-8")
+    (point,) = planner.plan(["policy=tabular", "algorithm=mine"]).points
+    assert point.config.algorithm.adam_beta1 == 0.5

@@ -1,0 +1,105 @@
+"""The reference of config keys: the command, the page, and the source that both come from."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.compose import planner, search_path
+from harness.config import keys, reference
+from harness.config.run import LevelsConfig, RunConfig
+from harness.utils import installation
+from tests.commands import here
+
+PAGE = Path(__file__).parents[2] / "docs" / "config.md"
+ENTRIES = [entry for group in reference.groups() for entry in group.keys]
+
+
+def test_the_page_is_what_the_fields_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == reference.markdown(), (
+        "python -m harness.config.reference > docs/config.md"
+    )
+
+
+def test_it_has_every_key_once_each_with_a_sentence() -> None:
+    assert [entry.key for entry in ENTRIES] == list(keys.keys())
+    assert [entry.key for entry in ENTRIES if not re.search(r"^\S.*\.$", entry.meaning)] == []
+    assert [entry.key for entry in ENTRIES if "  " in entry.meaning] == []
+
+
+def test_the_defaults_are_those_of_a_run_without_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (point,) = planner.plan([]).points
+    for entry in ENTRIES:
+        assert keys.value_at(point.config, entry.key) == entry.default, entry.key
+
+
+def test_the_options_are_those_that_the_command_line_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for group in reference.groups()[1:]:
+        assert list(group.options) == search_path.options(group.name) != []
+
+
+def test_the_command_prints_all_keys_in_80_columns(tmp_path: Path) -> None:
+    done = here("config", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    shown = re.findall(r"^  ([a-z0-9_.]+)=", done.stdout, re.M)
+    assert shown == list(keys.keys())
+
+
+def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path: Path) -> None:
+    done = here("config", "curriculum", cwd=tmp_path)
+    assert "\n  curriculum.hard_from=null\n      whole number or null (step): 1 to 10000000\n" in (
+        done.stdout
+    )
+    assert "      Only with curriculum.kind=staged.\n" in done.stdout
+    assert "      Set by curriculum=NAME alone.\n" in done.stdout
+    assert "options: adaptive, mixed, none, reverse, staged\n" in done.stdout
+    assert "trainer." not in done.stdout
+
+
+def test_json_says_the_same(tmp_path: Path) -> None:
+    groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
+    assert [key["key"] for group in groups for key in group["keys"]] == list(keys.keys())
+    (trainer,) = json.loads(here("config", "trainer", "--json", cwd=tmp_path).stdout)["groups"]
+    assert trainer in groups
+    assert next(key for key in trainer["keys"] if key["key"] == "trainer.grace_s") == {
+        "key": "trainer.grace_s",
+        "type": "number",
+        "range": "0.1 to 86400",
+        "default": 30.0,
+        "unit": "seconds",
+        "used_with": [],
+        "set_by_option": False,
+        "meaning": "Time that a run has to save a checkpoint after a stop request before it is "
+        "killed.",
+    }
+
+
+def test_a_group_that_does_not_exist_ends_2_naming_the_nearest(tmp_path: Path) -> None:
+    done = here("config", "trainr", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith("trainer, got 'trainr'; nearest: trainer\n")
+    assert "harness: GROUP must be one of run, difficulty, policy" in done.stderr
+
+
+def test_every_seconds_key_has_its_unit() -> None:
+    assert [
+        entry.key for entry in ENTRIES if entry.key.endswith("_s") != (entry.unit == "seconds")
+    ] == []
+
+
+def test_levels_are_no_group_since_nobody_may_set_them() -> None:
+    names = [group.name for group in reference.groups()]
+    assert names[0] == reference.RUN
+    assert set(names[1:]) == keys.parts(RunConfig).keys() - {"levels"}
+    assert keys.parts(RunConfig)["levels"] is LevelsConfig
+    assert (installation.shipped() / "conf" / "levels").exists() is False

@@ -24,7 +24,10 @@ class Interval:
 
 
 def mean(values: ArrayLike) -> Interval | None:
-    """Of the mean of independent `values`, by Student's t; None for fewer than two."""
+    """Return the mean of independent `values` with its interval by Student's t.
+
+    None for fewer than two.
+    """
     found = np.asarray(values, float)
     if found.size < 2:
         return None
@@ -34,7 +37,9 @@ def mean(values: ArrayLike) -> Interval | None:
 
 
 def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
-    """Of the mean of `values` that depend on each other within a cluster; None below two clusters.
+    """Return the mean of `values` that depend on each other within a cluster.
+
+    None below two clusters.
 
     The standard error is the cluster-robust one of a mean; NaN values are left out.
     """
@@ -52,7 +57,7 @@ def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
 
 
 def share(hits: ArrayLike) -> Interval | None:
-    """Of the share of true `hits`, by Wilson's score, which has width at 0 and at 1 as well."""
+    """Return the share of true `hits` with Wilson's interval, which has width at 0 and 1 too."""
     found = np.asarray(hits, bool)
     n = found.size
     if n == 0:
@@ -64,7 +69,10 @@ def share(hits: ArrayLike) -> Interval | None:
 
 
 def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
-    """Pearson's, pooled over clusters of pairs; its interval resamples whole clusters."""
+    """Return Pearson's correlation, pooled over clusters of pairs.
+
+    Its interval resamples whole clusters.
+    """
     if len(pairs) < 2:
         return None
     sums = np.array([_moments(x, y) for x, y in pairs])

@@ -4,28 +4,28 @@ from collections import Counter
 
 import pytest
 
-from harness.calibration import acceptance, contexts, replies
+from harness.calibration import contexts, reply_measures
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
 from tests.calibration.levels import LEVELS
 
 
 def test_the_fixed_set_has_twelve_replies_for_each_strategy_and_half_of_them_held_out():
-    counts = Counter((r.strategy, r.held_out) for r in replies.fixed())
+    counts = Counter((r.strategy, r.held_out) for r in contexts.fixed_replies())
     assert counts == {(s, held): 6 for s in STRATEGIES for held in (True, False)}
-    assert len({r.text for r in replies.fixed()}) == 96
+    assert len({r.text for r in contexts.fixed_replies()}) == 96
 
 
 def test_the_free_set_has_a_reply_of_each_strategy_to_36_personas_and_half_are_held_out():
-    per_person = Counter(r.person for r in replies.free())
+    per_person = Counter(r.persona_index for r in contexts.free_replies())
     assert set(per_person.values()) == {8}
-    assert Counter(r.held_out for r in replies.free()) == {True: 144, False: 144}
-    assert Counter(r.strategy for r in replies.free()) == dict.fromkeys(STRATEGIES, 36)
+    assert Counter(r.held_out for r in contexts.free_replies()) == {True: 144, False: 144}
+    assert Counter(r.strategy for r in contexts.free_replies()) == dict.fromkeys(STRATEGIES, 36)
 
 
 def test_a_fixed_reply_speaks_of_what_this_user_told_last():
-    (turn, *_) = contexts.contexts(LEVELS["medium"]).turns
-    fact = turn.state.user.persona.facts[turn.state.told.facts - 1]
-    about = [r for r in replies.fixed() if "{fact}" in r.text]
+    (turn, *_) = contexts.collect_contexts(LEVELS["medium"]).turns
+    fact = turn.state.user.persona.facts[turn.state.disclosed.facts - 1]
+    about = [r for r in contexts.fixed_replies() if "{fact}" in r.text]
     assert len(about) == 64
     said = about[0].to(turn.state)
     assert "{" not in said
@@ -33,11 +33,11 @@ def test_a_fixed_reply_speaks_of_what_this_user_told_last():
 
 
 def test_a_free_reply_is_tried_on_users_of_every_kind():
-    users = contexts.users_of(replies.free()[0])
+    users = contexts.users_of(contexts.free_replies()[0])
     kinds = {(state.user.intention, state.user.temperament) for state in users}
     assert kinds == {(i, t) for i in INTENTIONS for t in TEMPERAMENTS}
 
 
 @pytest.mark.parametrize("held_out", [True, False])
 def test_the_strategy_of_free_wording_is_recognised(held_out):
-    assert acceptance.agreement(held_out).low > 0.75
+    assert reply_measures.strategy_agreement(held_out).low > 0.75

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.errors import DataError
-from harness.simulator.served.answerer import Answerer
+from harness.simulator.served.model_identity import ModelIdentity
 from tests.simulator.endpoint import completion, play, serving
 from tests.train.made import few_held_out_users, go_on, status
 from tests.train.test_served_run import a_run, rows
@@ -63,17 +63,17 @@ def test_a_model_that_changes_on_the_way_leaves_no_row_of_both(tmp_path: Path) -
 def test_an_endpoint_that_says_nothing_of_itself_is_let_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answerer = Answerer("http://here/v1")
+    answerer = ModelIdentity("http://here/v1")
     answerer.keep_in(tmp_path)
-    answerer.heard(None, None)
+    answerer.observe(None, None)
     assert list(tmp_path.iterdir()) == []
-    answerer.heard("A", None)
-    answerer.heard(None, None)
-    answerer.heard("A", "b1")
+    answerer.observe("A", None)
+    answerer.observe(None, None)
+    answerer.observe("A", "b1")
     assert capsys.readouterr().err == ""
     (tmp_path / "answerer.json").write_text("[]")
     with pytest.raises(DataError, match=r"answerer.json: must say model and builds"):
-        Answerer("http://here/v1").keep_in(tmp_path)
+        ModelIdentity("http://here/v1").keep_in(tmp_path)
 
 
 def written_bytes() -> int:
@@ -85,12 +85,12 @@ def written_bytes() -> int:
 def heard(folder: Path, answers: int, a_step: int) -> int:
     """Bytes written for so many answers, each of another build, flushed one by one."""
     folder.mkdir()
-    answerer, before = Answerer("http://here/v1"), written_bytes()
+    answerer, before = ModelIdentity("http://here/v1"), written_bytes()
     answerer.keep_in(folder)
     for number in range(answers):
         if number % a_step == 0:
             answerer.at_step()
-        answerer.heard("A", f"fp_{number:012}")
+        answerer.observe("A", f"fp_{number:012}")
         answerer.flush()
     answerer.at_step()
     return written_bytes() - before
@@ -114,9 +114,9 @@ def test_a_build_that_changes_at_every_answer(
         4950,
     )
     assert capsys.readouterr().err.count("another build") == 1
-    again = Answerer("http://here/v1")
+    again = ModelIdentity("http://here/v1")
     again.keep_in(tmp_path / "5000")
-    again.heard("A", "fp_another")
+    again.observe("A", "fp_another")
     again.at_step()
     assert json.loads(path.read_text())["others"] == 4951
     record_property("seen", f"{written:,} bytes for 5,000, a file of {path.stat().st_size:,}")

@@ -8,8 +8,8 @@ import pytest
 
 from harness.config.run import STRATEGIES
 from harness.policy import grammar
-from harness.simulator.scripted import surface
-from harness.simulator.scripted.recognise import dismisses, recognise
+from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.recognition import dismisses, recognise
 
 ORDINARY = (
     ("How are you holding up today?", "question"),
@@ -51,7 +51,7 @@ def test_fragments_and_plain_statements_carry_none(text: str) -> None:
 def test_the_policys_grammar_is_understood(strategy: str) -> None:
     draw = random.Random(3).random
     said = [grammar.speak(strategy, HEARD, draw) for _ in range(200)]
-    understood = [recognise(s) == (strategy,) and surface.fault(s) is None for s in said]
+    understood = [recognise(s) == (strategy,) and language_guard.fault(s) is None for s in said]
     assert sum(understood) >= 0.9 * len(said)
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
-from harness.simulator import reference
+from harness.simulator import listening, reference
 from harness.simulator.factory import make
-from harness.simulator.people import DOMAINS, EVERYONE, PEOPLE
+from harness.simulator.personas import DOMAINS, EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.appraisal import FRESH_FACT
 from harness.simulator.scripted.user import ScriptedSimulator
@@ -32,7 +32,7 @@ def level(name: str) -> DifficultyConfig:
 def finals(level_name: str, name: str, count: int = 80) -> float:
     difficulty = level(level_name)
     keys = [key(group=n, seed=11) for n in range(count)]
-    talks = reference.talk(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)
+    talks = reference.converse(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)
     return float(np.mean([talk[-1].emotion for talk in talks]))
 
 
@@ -85,10 +85,10 @@ def test_a_harder_level_helps_no_policy() -> None:
 
 
 def test_personas_are_split_in_every_domain() -> None:
-    names = {split: {p.name for p in PEOPLE[split]} for split in (TRAIN, HELD_OUT)}
+    names = {split: {p.name for p in PERSONAS[split]} for split in (TRAIN, HELD_OUT)}
     assert not names[TRAIN] & names[HELD_OUT]
     assert len(names[TRAIN]) + len(names[HELD_OUT]) == len(EVERYONE) >= 48
-    assert all(len(domain.TRAIN) == 2 * len(domain.HELD_OUT) > 0 for domain in DOMAINS)
+    assert all(len(domain.train) == 2 * len(domain.held_out) > 0 for domain in DOMAINS)
     assert all(len(p.facts) >= 5 and len(set(p.feelings)) == 3 for p in EVERYONE)
 
 
@@ -97,7 +97,7 @@ def test_each_split_meets_its_own_personas_and_every_intention() -> None:
     for split in (TRAIN, HELD_OUT):
         keys = [ConversationKey(1, 1, group, 0, split) for group in range(1500)]
         users = [turn.state.user for turn in simulator.open(keys)]
-        assert {user.persona for user in users} == set(PEOPLE[split])
+        assert {user.persona for user in users} == set(PERSONAS[split])
         assert {(u.intention, u.temperament) for u in users} == {
             (i, t) for i in INTENTIONS for t in TEMPERAMENTS
         }
@@ -175,8 +175,8 @@ def _heard(difficulty: DifficultyConfig) -> str:
 
 def test_taking_up_a_fact_helps_and_another_users_matter_confuses() -> None:
     (opening,) = ScriptedSimulator(MEDIUM).open([key()])
-    fact = reference.turned(opening.state.user.persona.facts[0])
-    other = next(p for p in PEOPLE[TRAIN] if p is not opening.state.user.persona)
+    fact = listening.to_second_person(opening.state.user.persona.facts[0])
+    other = next(p for p in PERSONAS[TRAIN] if p is not opening.state.user.persona)
 
     def part(text: str, name: str) -> float:
         (turn,) = ScriptedSimulator(MEDIUM).answer([opening], [SupporterReply(text)])
@@ -184,7 +184,7 @@ def test_taking_up_a_fact_helps_and_another_users_matter_confuses() -> None:
 
     assert part(f"So {fact}.", "pick_up") == FRESH_FACT
     assert part("I am here with you.", "pick_up") == 0
-    assert part(f"So {reference.turned(other.facts[0])}.", "confusion") < 0
+    assert part(f"So {listening.to_second_person(other.facts[0])}.", "confusion") < 0
     assert part(f"So {fact}.", "confusion") == 0
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from harness.config.run import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import need_lines
-from harness.simulator.served.leaks import leak
+from harness.simulator.scripted import voice
+from harness.simulator.served.answers import leak
 from harness.simulator.served.quoting import quoted
 from harness.simulator.served.wording import HOPES, changes
 from tests.simulator.contract import HOSTILE, REPLIES, SimulatorContract, hold, key
@@ -70,7 +70,7 @@ def test_the_prompt_tells_the_emotion_of_the_moment_to_the_right_user(endpoint, 
         for body in asked:
             assert all(fact in body["messages"][0]["content"] for fact in persona.facts)
             heard = [text for quote in data(body)["talk"] for text in quote.values()]
-            assert heard == [text for _, text in current[i].state.said][: len(heard)]
+            assert heard == [text for _, text in current[i].state.messages][: len(heard)]
 
 
 def test_a_user_is_asked_for_an_opening_once(endpoint, line):
@@ -143,11 +143,11 @@ def test_a_user_leaves_below_the_stop_and_ends_at_zero(line):
 
 @pytest.mark.parametrize("intention", INTENTIONS)
 def test_a_hope_put_into_plain_words_is_a_leak_unless_it_may_be(intention):
-    for line in need_lines.NEED["free"][intention]:
+    for line in voice.NEEDS["need.free"][intention]:
         assert leak(line, intention, "hint"), line
         assert leak(line, intention, "free") is None
     for line in (
-        *need_lines.NEED["hint"][intention],
+        *voice.NEEDS["need.hint"][intention],
         "My boss shouted at me.",
         "I feel worse now.",
     ):

@@ -8,10 +8,10 @@ import itertools
 import numpy as np
 import pytest
 
-from harness.calibration import blind, optimum
+from harness.calibration import optimum, schedules
 from harness.calibration.strategy_game import Game
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
-from harness.simulator.reference import spoken_schedule, talk
+from harness.simulator.reference import converse, spoken_schedule
 from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.contract import key
 from tests.simulator.test_scripted import level
@@ -40,32 +40,32 @@ def test_spread_is_the_adjoint_of_expect() -> None:
 
 def test_the_best_schedule_is_the_best_of_all() -> None:
     game = Game(SHORT)
-    found = blind.best_schedule(game)
-    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    found = schedules.best_schedule(game)
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
     assert found.value == pytest.approx(max(values), abs=1e-5)
-    assert blind.value(game, found.strategies) == pytest.approx(found.value, abs=1e-5)
+    assert schedules.value(game, found.strategies) == pytest.approx(found.value, abs=1e-5)
 
 
 def test_chance_is_the_mean_over_all_schedules() -> None:
     game = Game(SHORT)
-    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
     assert optimum.uniform(game) == pytest.approx(np.mean(values), abs=1e-5)
 
 
 def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
     alone = [
-        blind.best_schedule(Game(dataclasses.replace(SHORT, intentions=[i]))).value
+        schedules.best_schedule(Game(dataclasses.replace(SHORT, intentions=[i]))).value
         for i in SHORT.intentions
     ]
-    together = blind.best_schedule(Game(SHORT)).value
+    together = schedules.best_schedule(Game(SHORT)).value
     assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
 
 
 @pytest.mark.slow
 def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
     game = Game(dataclasses.replace(SHORT, turn_cap=4))
-    values = [blind.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]
-    assert blind.best_schedule(game, beam=16).value == pytest.approx(max(values), abs=1e-5)
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]
+    assert schedules.best_schedule(game, beam=16).value == pytest.approx(max(values), abs=1e-5)
 
 
 SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
@@ -77,9 +77,9 @@ SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
 def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
     game = Game(level(name))
     played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))
-    predicted = blind.value(game, played)
+    predicted = schedules.value(game, played)
     keys = [key(group=n, seed=31) for n in range(500)]
-    talks = talk(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
+    talks = converse(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
     finals = np.array([t[-1].emotion for t in talks]) / 100
     error = 2.6 * finals.std() / len(finals) ** 0.5
     assert abs(predicted - finals.mean()) < PREDICTION_ERROR + error
@@ -90,5 +90,5 @@ def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str,
 def test_listening_pays_where_it_should(name: str) -> None:
     game = Game(level(name))
     chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
-    assert blind.best_schedule(game).value - chance < 0.6 * (ceiling - chance)
-    assert blind.best_cycle(game, 1).value < chance + 0.1
+    assert schedules.best_schedule(game).value - chance < 0.6 * (ceiling - chance)
+    assert schedules.best_cycle(game, 1).value < chance + 0.1

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.simulator.draws import uniforms
-from harness.simulator.reference import Reference, attentive, random_supporter, talk
-from harness.simulator.scripted import surface
+from harness.simulator.reference import Reference, attentive, converse, random_supporter
+from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
@@ -24,7 +24,7 @@ HIT_RATE = {
 
 
 def test_fluent_replies_pass() -> None:
-    wrong = {text: surface.fault(text) for text in FLUENT if surface.fault(text)}
+    wrong = {text: language_guard.fault(text) for text in FLUENT if language_guard.fault(text)}
     assert len(FLUENT) >= 50
     assert len(wrong) <= 0.02 * len(FLUENT), wrong
 
@@ -33,7 +33,7 @@ def test_fluent_replies_pass() -> None:
 def test_salad_is_found_at_least_this_often(name: str) -> None:
     r = random.Random(1)
     said = [ATTACKS[name](reply, r) for reply in FLUENT for _ in range(20)]
-    assert np.mean([surface.fault(text) is not None for text in said]) >= HIT_RATE[name]
+    assert np.mean([language_guard.fault(text) is not None for text in said]) >= HIT_RATE[name]
 
 
 SLOW = pytest.mark.slow
@@ -50,7 +50,7 @@ def test_salad_of_the_best_replies_is_worth_less_than_random_ones(name: str) -> 
 
 def _mean_final(name: str, policy: Reference) -> float:
     keys = [key(group=n, seed=21) for n in range(60)]
-    talks = talk(ScriptedSimulator(level(name)), policy, keys)
+    talks = converse(ScriptedSimulator(level(name)), policy, keys)
     return float(np.mean([turns[-1].emotion for turns in talks]))
 
 
@@ -83,9 +83,9 @@ def _spoilt(attack: Attack) -> Reference:
     ],
 )
 def test_what_is_wrong_is_said(text: str, why: str) -> None:
-    assert surface.fault(text) == why
+    assert language_guard.fault(text) == why
 
 
 def test_known_salad_is_found() -> None:
-    assert surface.fault("So you are it sounds like you feel sad your dog died brave what?")
-    assert surface.fault(SLOT_JUNK[-1])
+    assert language_guard.fault("So you are it sounds like you feel sad your dog died brave what?")
+    assert language_guard.fault(SLOT_JUNK[-1])

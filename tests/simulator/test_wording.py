@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.simulator.scripted import wording
+from harness.simulator.scripted import recognition
 
 
 @pytest.mark.slow
@@ -20,10 +20,10 @@ def test_the_weights_are_those_that_are_learnt():
 
 
 def test_probabilities_are_a_distribution_over_the_kinds():
-    found = wording.probabilities("No wonder you are worn out.")
-    assert set(found) == set(wording.KINDS)
+    found = recognition.probabilities("No wonder you are worn out.")
+    assert set(found) == set(recognition.KINDS)
     assert sum(found.values()) == pytest.approx(1)
 
 
 def test_words_nobody_used_carry_no_strategy():
-    assert wording.guess("Zyx qwv plugh.") is None
+    assert recognition.likeliest("Zyx qwv plugh.") is None

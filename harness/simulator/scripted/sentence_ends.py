@@ -1,4 +1,4 @@
-"""Does a sentence reach its end? By its last words; one broken off in the middle has not.
+"""Whether a sentence reaches its end, by its last words; one broken off in the middle does not.
 
 Closed lists say which words need more after them, and after what they do not: `in spite of` would
 against `taken care of`. Most of what is broken off stands on a word that sentences do end on
@@ -60,7 +60,7 @@ _VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
 
 
 def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
-    """Whether a sentence, as the words of its clauses, stops before its end.
+    """Return whether a sentence, as the words of its clauses, stops before its end.
 
     `stopped` by a full stop: without one `what hurts most` may be a question.
     """
@@ -132,5 +132,5 @@ def _lacks_main_clause(clause: list[str]) -> bool:
 
 
 def may_be_verb(word: str) -> bool:
-    """By its stem or its ending."""
+    """Return whether a word may be a verb, by its stem or its ending."""
     return word.endswith(("ed", "ing")) or stem(word) in _VERB_STEMS

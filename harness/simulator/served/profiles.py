@@ -37,15 +37,17 @@ class Profile:
     """One user."""
 
     id: str
-    """Found once in a file."""
+    """Unique in a file."""
     persona: str
-    """Who they are. All profiles of one persona are on the same side of the split."""
+    """Name of who they are. All profiles of one persona are on the same side of the split."""
     facts: tuple[str, ...]
-    """What happened, in the order in which it is told."""
+    """The events, in the order in which they are told."""
     about: str = ""
     """Age, work, habits, how they speak."""
     moved_by: str = ""
-    """What helps them and what does not: for the one who appraises, never for the one who speaks"""
+    """Things that help them and that do not: for the model that appraises, never for the one that
+    speaks.
+    """
     intention: str | None = None
     """One of INTENTIONS; None leaves it to the level."""
     temperament: str | None = None
@@ -55,15 +57,15 @@ class Profile:
 
 
 @functools.cache
-def known(path: str) -> tuple[Profile, ...]:
-    """`read` and `check`, once a process. Raises ConfigError."""
+def load(path: str) -> tuple[Profile, ...]:
+    """Return the checked profiles of a file, read once a process. Raises ConfigError."""
     profiles = read(Path(path))
     check(profiles, path)
     return profiles
 
 
 def read(path: Path) -> tuple[Profile, ...]:
-    """The users in `path`. Raises ConfigError: file, line, rule, what was given."""
+    """Return the users in `path`. Raises ConfigError: file, line, rule, what was given."""
     profiles: dict[str, Profile] = {}
     for number, line in lines(path):
         profile = _profile(f"{path}:{number}", line)
@@ -74,24 +76,27 @@ def read(path: Path) -> tuple[Profile, ...]:
 
 
 def lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Number and object of each line that is not blank. Raises ConfigError."""
+    """Return number and object of each line that is not blank. Raises ConfigError."""
     try:
         texts = plain_file.text(path).removeprefix("\ufeff").split("\n")
     except DataError as error:
         raise ConfigError(str(error)) from error
-    found = [(n, _object(f"{path}:{n}", t)) for n, t in enumerate(texts, start=1) if t.strip()]
-    if not found:
+    rows = [(n, _object(f"{path}:{n}", t)) for n, t in enumerate(texts, start=1) if t.strip()]
+    if not rows:
         raise ConfigError(f"{path}: must hold a user a line, got none")
-    return found
+    return rows
 
 
 def row(profile: Profile) -> str:
-    """As a line of a file."""
+    """Return a profile as a line of a file."""
     return json.dumps(dataclasses.asdict(profile), ensure_ascii=False)
 
 
 def checked(where: str, profile: Profile) -> Profile:
-    """The same, as a file that holds it is read. Raises ConfigError if it would not be taken."""
+    """Return the profile as a file that holds it is read.
+
+    Raises ConfigError if it would not be taken.
+    """
     return _profile(where, _object(where, row(profile)))
 
 
@@ -111,7 +116,7 @@ ADVICE = "leave `split` out, and whole personas are dealt to the two sides"
 
 
 def overlap(profiles: Sequence[Profile]) -> list[str]:
-    """Personas that are on both sides, in order."""
+    """Return the personas that are on both sides, sorted."""
     sides = {s: {p.persona for p in profiles if p.split == s} for s in (TRAIN, HELD_OUT)}
     return sorted(sides[TRAIN] & sides[HELD_OUT])
 
@@ -127,13 +132,13 @@ def overlap_line(profiles: Sequence[Profile]) -> str:
     )
 
 
-def dealt(persona: str) -> str:
-    """The side of a persona that was given none: the same in every file, whoever else is in it."""
+def side_of(persona: str) -> str:
+    """Return the side of a persona that was given none: the same in every file."""
     return HELD_OUT if uniforms("split", persona)[0] < HELD_OUT_SHARE else TRAIN
 
 
 def cleaned(where: str, field: str, text: Any) -> str:
-    """One line of plain text. Raises ConfigError for what is no text, or too long."""
+    """Return one line of plain text. Raises ConfigError for what is no text, or too long."""
     if not isinstance(text, str):
         raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
     if len(text) > LONGEST[field]:
@@ -172,7 +177,7 @@ def _profile(where: str, values: Mapping[str, Any]) -> Profile:
         moved_by=cleaned(where, "moved_by", values.get("moved_by", "")),
         intention=_choice(where, "intention", values, INTENTIONS),
         temperament=_choice(where, "temperament", values, TEMPERAMENTS),
-        split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or dealt(persona),
+        split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or side_of(persona),
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.config.ranges import one_of
 from harness.errors import ConfigError
-from harness.simulator.served.profiles import Profile, checked, cleaned, dealt, lines
+from harness.simulator.served.profiles import Profile, checked, cleaned, lines, side_of
 
 INTENTION_OF = {
     "你认为自己在事件中没有任何责任和错误，你想要对方也认同你没有错": "not_at_fault",
@@ -68,7 +68,7 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
         moved_by=cleaned(where, "moved_by", "\n".join(reactions)),
         intention=INTENTION_OF[values["task"]],
         temperament=TEMPERAMENT_OF[values["main_cha"]],
-        split=split or dealt(persona),
+        split=split or side_of(persona),
     )
 
 

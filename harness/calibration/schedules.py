@@ -1,4 +1,4 @@
-"""What a supporter reaches who never listens: the best fixed schedules of the strategy game."""
+"""Values of supporters who never listen: the best fixed schedules of the strategy game."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Schedule:
 
 
 def value(game: Game, strategies: Sequence[str]) -> float:
-    """Mean final emotion / 100 of one schedule, a strategy for every turn."""
+    """Return the mean final emotion / 100 of one schedule, a strategy for every turn."""
     return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
 
 
 def best_cycle(game: Game, length: int) -> Schedule:
-    """The best repetition of `length` strategies; length 1 is the best constant."""
+    """Return the best repetition of `length` strategies; length 1 is the best constant."""
     cycles = list(itertools.product(range(COUNT), repeat=length))
     turns = game.difficulty.turn_cap
     played = [[c[t % length] for t in range(turns)] for c in cycles]
@@ -41,7 +41,10 @@ def best_cycle(game: Game, length: int) -> Schedule:
 
 
 def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
-    """The best schedule that a beam search finds; schedules are ranked by their best next turn."""
+    """Return the best schedule that a beam search finds.
+
+    Schedules are ranked by their best next turn.
+    """
     crowd = _opening(game)
     for _ in range(game.difficulty.turn_cap - 1):
         crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)

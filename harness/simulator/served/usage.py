@@ -1,22 +1,28 @@
-"""How much may be asked of the endpoint: calls at once, calls a minute, tokens a minute."""
+"""Rate limits of the endpoint, and counts of what was asked of it, for events.jsonl.
+
+Limits: calls at once, calls a minute, tokens a minute. Counts vary between two runs of one config.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Any
 
 from harness.config.simulator import SimulatorConfig
-from harness.simulator.served.requests import Request
+from harness.simulator.served.completions import Request
 
 CHARACTERS_A_TOKEN = 4
-"""Of English, roughly; corrected by what the endpoint says was used."""
+"""For English, roughly; corrected by what the endpoint says was used."""
 MOST_TOKENS_A_CHARACTER = 4
 """A byte each: a false count must not make a run wait for ever."""
 
 
 def tokens_of(request: Request, max_tokens: int) -> tuple[float, int]:
-    """What a call is expected to use, and the most that it can with its answer."""
+    """Return the tokens a call is expected to use, and the most that it can with its answer."""
     characters = sum(len(message["content"]) for message in request.messages())
     return characters / CHARACTERS_A_TOKEN, characters * MOST_TOKENS_A_CHARACTER + max_tokens
 
@@ -60,8 +66,52 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def call(self, tokens: float) -> AsyncIterator[None]:
-        """Meanwhile one call may be under way, of about so many tokens."""
+        """Admit one call of about so many tokens while the context is open."""
         await self._requests.take(1)
         await self.tokens.take(tokens)
         async with self._places:
             yield
+
+
+@dataclass(slots=True)
+class Usage:
+    """Counts since they were last taken."""
+
+    calls: int = 0
+    """Tries, the first and further ones."""
+    remembered: int = 0
+    """Requests without a call of their own: the journal had the answer, or one like it was under
+    way.
+    """
+    tokens: int = 0
+    """As the endpoint counts them."""
+    retries: Counter[str] = field(default_factory=Counter)
+    """By the fault that made it necessary."""
+    given_up: Counter[str] = field(default_factory=Counter)
+    """Requests whose tries were spent, by the last fault."""
+    latencies_s: list[float] = field(default_factory=list)
+    """Seconds of each call that succeeded."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the values of one event."""
+        return {
+            "calls": self.calls,
+            "remembered": self.remembered,
+            "tokens": self.tokens,
+            "retries": dict(sorted(self.retries.items())),
+            "given_up": dict(sorted(self.given_up.items())),
+            "latency_s": spread(self.latencies_s),
+        }
+
+
+def spread(latencies_s: list[float]) -> dict[str, float] | None:
+    """Return median, 95th percentile and maximum, by nearest rank; None without any."""
+    if not latencies_s:
+        return None
+    ordered = sorted(latencies_s)
+    last = len(ordered) - 1
+    return {
+        "median": round(ordered[round(0.5 * last)], 4),
+        "p95": round(ordered[round(0.95 * last)], 4),
+        "max": round(ordered[-1], 4),
+    }

@@ -1,7 +1,7 @@
-"""Which model answers, by what its answers say: one for a whole run, whatever is behind the URL.
+"""Identity of the model that answers, by its own word: one for a whole run, whatever the URL.
 
 Kept in simulator/answerer.json: the model, and the builds of it (`system_fingerprint`) that were
-heard. Some endpoints name another build at every answer: at most one new one is kept a step, and
+seen. Some endpoints name another build at every answer: at most one new one is kept a step, and
 MOST_BUILDS in all; answers of builds that are not kept are counted.
 """
 
@@ -18,8 +18,8 @@ FILE = "answerer.json"
 MOST_BUILDS = 50
 
 
-class Answerer:
-    """The model and the builds of it that were heard; in a run, since its first step."""
+class ModelIdentity:
+    """The model and the builds of it that were seen; in a run, since its first step."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -27,19 +27,22 @@ class Answerer:
         self._model: str | None = None
         self._builds: list[str] = []
         self._others = self._others_kept = 0
-        self._may_keep, self._has_said, self._unwritten = True, False, False
+        self._may_keep, self._has_reported, self._unwritten = True, False, False
 
     def keep_in(self, folder: Path) -> None:
-        """Raises DataError for a damaged file."""
+        """Keep the identity in `folder`, going on from there.
+
+        Raises DataError for a damaged file.
+        """
         self._path = folder / FILE
         if self._path.exists():
             self._model, self._builds, self._others = _read(self._path)
             self._others_kept = self._others
 
-    def heard(self, model: str | None, build: str | None) -> None:
-        """An answer came, with what it says of its origin; None where it says nothing.
+    def observe(self, model: str | None, build: str | None) -> None:
+        """Note what an answer says of its origin; None where it says nothing.
 
-        Raises EndpointError for another model than before. Another build is said, once.
+        Raises EndpointError for another model than before. Another build is reported once.
         """
         if model is not None and self._model not in (None, model):
             raise EndpointError(
@@ -50,10 +53,10 @@ class Answerer:
         if self._model != model is not None:
             self._model, self._unwritten = model, True
         if build is not None and build not in self._builds:
-            self._another(build)
+            self._add_build(build)
 
     def at_step(self) -> None:
-        """A step begins: another new build may be kept. Raises StorageError."""
+        """Begin a step: another new build may be kept. Raises StorageError."""
         self._unwritten |= self._others > self._others_kept
         self.flush()
         self._may_keep = True
@@ -67,14 +70,14 @@ class Answerer:
             self._others_kept = self._others
         self._unwritten = False
 
-    def _another(self, build: str) -> None:
-        if self._builds and not self._has_said:
+    def _add_build(self, build: str) -> None:
+        if self._builds and not self._has_reported:
             messages.say(
                 f"simulator.base_url: {self._url} answers from another build of {self._model!r}, "
                 f"{build!r} (system_fingerprint); its users may differ from here on. Further ones "
                 f"are noted in {FILE}"
             )
-            self._has_said = True
+            self._has_reported = True
         if self._may_keep and len(self._builds) < MOST_BUILDS:
             self._builds.append(build)
             self._may_keep, self._unwritten = False, True

@@ -1,4 +1,4 @@
-"""Is a reply language at all? Checks on the surface of the text, without any grammar of replies.
+"""Checks whether a reply is language at all, on its surface, without any grammar of replies.
 
 They hold on every rung, and where no start policy gives a likelihood. A reply that fails one
 puzzles the user. Each check is a rule that ordinary English keeps, whoever types it: small letters,
@@ -13,9 +13,7 @@ import re
 from collections import Counter
 from functools import lru_cache
 
-from harness.simulator.scripted.neighbours import english
-from harness.simulator.scripted.pairs import wrong_pair
-from harness.simulator.scripted.recognise import stock_kinds
+from harness.simulator.scripted.recognition import stock_kinds
 from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
 from harness.simulator.scripted.word_classes import (
     FINITE,
@@ -25,6 +23,7 @@ from harness.simulator.scripted.word_classes import (
     QUESTIONS,
     SUBJECTS,
 )
+from harness.simulator.scripted.word_pairs import english_bigrams, wrong_pair
 from harness.simulator.scripted.words import (
     FUNCTION_WORDS,
     begins_as_question,
@@ -75,19 +74,19 @@ _MAY_DOUBLE = frozenset(["had", "that", "very", "too", "so", "night", "bye", "no
 
 @lru_cache(maxsize=65536)
 def fault(text: str) -> str | None:
-    """What is wrong with `text` as language; None for a reply that reads like one."""
+    """Return why `text` is not language, for a person; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
         return "endless"
     parts = sentences(text)
-    found = [word for part in parts for word in words(part)]
-    if not found:
+    text_words = [word for part in parts for word in words(part)]
+    if not text_words:
         return "empty"
-    checks = itertools.chain([_shape(text), _repetition(parts, found)], map(_sentence, parts))
+    checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(_sentence, parts))
     return next((wrong for wrong in checks if wrong), None)
 
 
 def _shape(text: str) -> str | None:
-    """Signs that are not those of somebody who talks."""
+    """Return a sign that is not of somebody who talks."""
     text = text.strip()
     if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
         return wrong
@@ -101,7 +100,7 @@ def _shape(text: str) -> str | None:
 
 
 def _signs(text: str) -> str | None:
-    """Of letters, blanks and common stops alone there is nothing to be said here."""
+    """Return what letters, blanks and common stops alone cannot have."""
     if _foreign(text) or _MIXED.search(text):
         return "another script"
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
@@ -140,8 +139,8 @@ def _sentence(sentence: str) -> str | None:
 
 
 def _neighbours(parts: list[list[str]], asked: bool) -> str | None:
-    """Pairs that English does not have, unless all the rest goes together well."""
-    coherence = english().coherence(parts)
+    """Return a pair that English does not have, unless all the rest goes together well."""
+    coherence = english_bigrams().coherence(parts)
     if coherence < COHERENT:
         wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
         if wrong is not None:
@@ -165,7 +164,7 @@ def _stuffed(clause: list[str]) -> bool:
 
 
 def _vocabulary(found: list[str], single: int) -> str | None:
-    count, known = len(found), english().words
+    count, known = len(found), english_bigrams().words
     if 6 * sum(map(_odd, found)) > count:
         return "not a word"
     if count > 3 and sum([w in known for w in found]) < KNOWN_SHARE * count:

@@ -26,14 +26,14 @@ class BestPolicies:
     """Mean final emotion of the best policy of each class in the strategy game, 0-100."""
 
     optimum: float
-    """Of a policy that knows the user and sees their state."""
+    """Value of a policy that knows the user and sees their state."""
     blind_schedule: float
-    """Of a strategy for each turn, whatever the user says."""
+    """Value of a schedule: a strategy for each turn, whatever the user says."""
     cycle3: float
     cycle2: float
     constant: float
     start: float
-    """Of strategies at random, as an untrained tabular policy plays them."""
+    """Value of strategies at random, as an untrained tabular policy plays them."""
 
     def share(self, value: float) -> float:
         """Return the share of the gain from start to optimum that `value` has."""
@@ -89,6 +89,7 @@ class LevelCard:
     population_final_emotion: Interval | None
 
     def to_json(self) -> dict[str, object]:
+        """Return the card as it is kept."""
         return asdict(self)
 
 
@@ -107,7 +108,7 @@ def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> Mea
     shown = reply_measures.measure_need_expression(level, contexts)
     members = population.population(level, USERS)
     std = population.group_std(level, group_size, GROUPS)
-    finals = np.concatenate([talks.finals for talks in members.values()])
+    finals = np.concatenate([member.finals for member in members.values()])
     return MeasuredLevel(
         _card(level, accepted, shown, members, std),
         {"acceptance": accepted.by_context, "need_expression": shown, "final_emotion": finals},
@@ -141,18 +142,21 @@ def _card(
     )
 
 
-def _score(talks: Conversations) -> PolicyScore:
-    success, failure = share(talks.ended("success")), share(talks.ended("left"))
-    return PolicyScore(mean(talks.finals), success, failure)
+def _score(conversations: Conversations) -> PolicyScore:
+    success, failure = share(conversations.ended("success")), share(conversations.ended("left"))
+    return PolicyScore(mean(conversations.finals), success, failure)
 
 
 def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]]:
     return {
-        f"skill {skill:g}, final emotion {talks.finals.mean():.0f}": population.by_decade([talks])
-        for skill, talks in members.items()
+        f"skill {skill:g}, final emotion {member.finals.mean():.0f}": population.by_decade([member])
+        for skill, member in members.items()
     }
 
 
 def _pooled(members: Sequence[Conversations]) -> Interval | None:
-    """Mean over the population; its members meet the same users, so users are what is sampled."""
-    return mean(np.mean([talks.finals for talks in members], axis=0))
+    """Return the mean over the population.
+
+    Its members meet the same users, so users are what is sampled.
+    """
+    return mean(np.mean([member.finals for member in members], axis=0))

@@ -42,6 +42,7 @@ class OrderTest:
 
     @property
     def holds(self) -> bool:
+        """Whether the order is significant."""
         return self.p_holm < SIGNIFICANCE
 
 
@@ -53,11 +54,11 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     pairs = [
         (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
     ]
-    found = [_paired(levels[easier][m] - levels[harder][m]) for m, easier, harder in pairs]
-    adjusted = _holm([p for _, p in found])
+    results = [_paired(levels[easier][m] - levels[harder][m]) for m, easier, harder in pairs]
+    adjusted = _holm([p for _, p in results])
     return [
         OrderTest(*pair, difference, p)
-        for pair, (difference, _), p in zip(pairs, found, adjusted, strict=True)
+        for pair, (difference, _), p in zip(pairs, results, adjusted, strict=True)
     ]
 
 
@@ -108,16 +109,16 @@ class PublishedMatch:
 
 def published_matches(level: str, card: LevelCard) -> list[PublishedMatch]:
     """Return each figure with a published counterpart; only medium has published dynamics."""
-    found = [
+    matches = [
         PublishedMatch(level, name, value.value, target, abs(value.value - target) <= WITHIN)
         for name, target in ANCHORS.get(level, {}).items()
         if (value := getattr(card, name)) is not None
     ]
-    return found + (_dynamics(level, card) if level == "medium" else [])
+    return matches + (_dynamics(level, card) if level == "medium" else [])
 
 
 def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
-    found = [
+    matches = [
         PublishedMatch(level, f"P(rise) in the {decade.emotion}s", p.value, published,
               abs(p.value - published) <= WITHIN_DECADE)
         for decade, published in zip(card.by_decade, PUBLISHED_RISE, strict=True)
@@ -125,11 +126,11 @@ def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
     ]  # fmt: skip
     if card.lag1 is not None:
         near = card.lag1.low <= PUBLISHED_LAG1 <= card.lag1.high
-        found.append(
+        matches.append(
             PublishedMatch(level, "lag-1 correlation", card.lag1.value, PUBLISHED_LAG1, near)
         )
     rank = _rank(card)
-    return [*found, PublishedMatch(level, "rank of intentions", rank, 1.0, rank >= LEAST_RANK)]
+    return [*matches, PublishedMatch(level, "rank of intentions", rank, 1.0, rank >= LEAST_RANK)]
 
 
 def _rank(card: LevelCard) -> float:
@@ -157,6 +158,7 @@ class Calibration:
         return all(test.holds for test in self.order) if self.order else None
 
     def to_json(self) -> dict[str, object]:
+        """Return calibration.json, but for the knobs."""
         return {
             "schema": SCHEMA,
             "levels": {name: card.to_json() for name, card in self.levels.items()},

@@ -61,7 +61,7 @@ def _classes(heard: Recency) -> list[tuple[int, int]]:
 
 
 def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
-    """Mean value once the strategy heard last has lowered the emotion, and what a rise adds."""
+    """Return the mean value once the strategy heard last has lowered the emotion, and what a rise adds."""
     after[:, :, game.over] = game.final[game.over, None]
     up = game.expect(after[UP], heard[0], rises=True)
     down = game.expect(after[DOWN], heard[0], rises=False)
@@ -85,6 +85,6 @@ def _layers(turns: int) -> list[list[Recency]]:
     """Return what may have been heard after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
-        found = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
-        layers.append(sorted(found, key=lambda r: (r[0], r[1], sorted(r[2]))))
+        reached = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
+        layers.append(sorted(reached, key=lambda r: (r[0], r[1], sorted(r[2]))))
     return layers

@@ -127,13 +127,13 @@ def measure_need_expression(level: DifficultyConfig, contexts: Contexts) -> Floa
     """Return the share of the items that show, by context: shape (contexts,)."""
     simulator = ScriptedSimulator(level)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
-    found = []
+    shares = []
     for number, turn in enumerate(contexts.turns):
         replies = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
         answers = simulator.answer([turn] * len(replies), replies)
         items = [_items(turn, answer) for answer in answers if answer.ended is None]
-        found.append(np.nanmean(items) if items else np.nan)
-    return np.array(found)
+        shares.append(np.nanmean(items) if items else np.nan)
+    return np.array(shares)
 
 
 def _items(before: UserTurn, after: UserTurn) -> tuple[float, float, float]:

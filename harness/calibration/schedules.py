@@ -50,20 +50,20 @@ def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
         crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
         crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
     values = _last_turn(crowd, game)
-    schedules = [(*said, s) for said in crowd.said for s in range(COUNT)]
+    schedules = [(*played, s) for played in crowd.played for s in range(COUNT)]
     return _best(values.ravel(), schedules)
 
 
 @dataclass(frozen=True)
 class _Crowd:
-    """Where the users stand after each of N schedules so far."""
+    """State of the users after each of N schedules so far."""
 
     mass: NDArray[np.float32]
     """Shape (N, users, emotions, trusts, momenta): share of users still in the talk."""
     earned: Floats
     """Shape (N,): final emotion / 100 of those who have ended."""
     heard: list[Recency]
-    said: list[tuple[int, ...]]
+    played: list[tuple[int, ...]]
 
 
 def _opening(game: Game) -> _Crowd:
@@ -79,8 +79,8 @@ def _each(crowd: _Crowd) -> _Crowd:
 
 
 def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
-    heard, said = [crowd.heard[n] for n in rows], [crowd.said[n] for n in rows]
-    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, said)
+    heard, played = [crowd.heard[n] for n in rows], [crowd.played[n] for n in rows]
+    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
 
 
 def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
@@ -97,8 +97,8 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
     ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
     mass[:, :, game.over] = 0
     heard = [hear(h, s) for h, s in zip(crowd.heard, strategies, strict=True)]
-    said = [(*before, s) for before, s in zip(crowd.said, strategies, strict=True)]
-    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, said)
+    played = [(*before, s) for before, s in zip(crowd.played, strategies, strict=True)]
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
 
 
 def _total(crowd: _Crowd, game: Game) -> Floats:

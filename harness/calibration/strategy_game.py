@@ -130,7 +130,7 @@ class Game:
         return np.asarray(down + self.rise * (up - down))
 
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
-        """Mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
+        """Return the mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
         gain = np.float32(self.trust_gain[strategy])
         grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
         mixed = (1 - gain) * after + gain * grown
@@ -146,11 +146,14 @@ class Game:
 
     @cached_property
     def _landings(self) -> list[list[NDArray[np.int64]]]:
-        """Of rises, then of falls: where a small and a large change lead."""
+        """Cells that a small and a large change lead to, for rises, then for falls."""
         return [[_landing(sign * jump) for jump in self.jumps] for sign in (1, -1)]
 
     def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
-        """Where `mass` (schedules, users, emotions, trusts) goes: the adjoint of `expect`."""
+        """Return where `mass` (schedules, users, emotions, trusts) goes.
+
+        The adjoint of `expect`.
+        """
         kernel = self._kernels[0 if rises else 1][strategy]
         cells = mass.reshape(*mass.shape[:2], -1).transpose(1, 0, 2) @ kernel
         return np.asarray(cells.transpose(1, 0, 2).reshape(mass.shape))
@@ -169,7 +172,7 @@ class Game:
 
 
 def _landing(jump: int) -> NDArray[np.int64]:
-    """Where each cell of the emotion lattice goes by a jump."""
+    """Return where each cell of the emotion lattice goes by a jump."""
     return np.clip(np.arange(len(EMOTIONS)) + jump, 0, len(EMOTIONS) - 1)
 
 

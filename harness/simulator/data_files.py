@@ -49,8 +49,8 @@ class Table:
 
 
 def rows(path: Path) -> list[Row]:
-    """The rows of a file. Raises ConfigError for one that is malformed."""
-    found, first_at = list[Row](), dict[tuple[str, ...], int]()
+    """Return the rows of a file. Raises ConfigError for a malformed one."""
+    read_rows, first_at = list[Row](), dict[tuple[str, ...], int]()
     has_header = False
     for number, line in enumerate(_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -67,44 +67,44 @@ def rows(path: Path) -> list[Row]:
         if any(not cell or cell != cell.strip() for cell in cells):
             _refuse(where, "a cell must have text and no blanks around it", line)
         if cells in first_at:
-            _refuse(where, f"a row must be found once, and is in line {first_at[cells]}", line)
+            _refuse(where, f"a row must be there once, and is in line {first_at[cells]}", line)
         first_at[cells] = number
-        found.append(Row(where, *cells))
-    return found
+        read_rows.append(Row(where, *cells))
+    return read_rows
 
 
 def tables(path: Path, rules: Mapping[str, Table]) -> dict[str, Texts]:
-    """The texts of a file by table and key, as `rules` has them. Raises ConfigError."""
-    found: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in rules}
+    """Return the texts of a file by table and key, as `rules` has them. Raises ConfigError."""
+    texts: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in rules}
     for row in rows(path):
         require_one_of(row.where, "table", row.table, rules)
         rule = rules[row.table]
         require_one_of(row.where, f"key of {row.table}", row.key, rule.keys)
         _check_placeholders(row, rule.placeholders)
-        if rule.single and row.key in found[row.table]:
+        if rule.single and row.key in texts[row.table]:
             _refuse(row.where, f"{row.table} must have one text for {row.key}", row.text)
-        found[row.table][row.key] = (*found[row.table].get(row.key, ()), row.text)
+        texts[row.table][row.key] = (*texts[row.table].get(row.key, ()), row.text)
     for name, rule in rules.items():
         for key in rule.keys:
-            if key not in found[name]:
+            if key not in texts[name]:
                 _refuse(str(path), f"{name} must have a text for {key}", "none")
-    return dict(found)
+    return dict(texts)
 
 
 def require_one_of(where: str, what: str, value: str, allowed: Collection[str]) -> None:
-    """Raises ConfigError for a `value` that is not one of `allowed`."""
+    """Raise ConfigError for a `value` that is not one of `allowed`."""
     if value not in allowed:
         _refuse(where, f"{what} must be one of {', '.join(allowed)}", value)
 
 
 def require(where: str, rule: str, holds: bool, value: object) -> None:
-    """Raises ConfigError with `rule` and `value` unless it `holds`."""
+    """Raise ConfigError with `rule` and `value` unless it `holds`."""
     if not holds:
         _refuse(where, rule, value)
 
 
 def tree(path: Path) -> yaml.Node:
-    """The YAML in a file, every value with its line. Raises ConfigError if it is none."""
+    """Return the YAML in a file, every value with its line. Raises ConfigError if it is none."""
     try:
         node = yaml.compose(_text(path), _LOADER)
     except yaml.MarkedYAMLError as error:
@@ -130,34 +130,34 @@ class Value:
         return f"{self.path}:{self.node.start_mark.line + 1}"
 
     def mapping(self) -> dict[str, Value]:
-        """The values by key. Raises ConfigError if it is no mapping, or has a key twice."""
+        """Return the values by key. Raises ConfigError if it is no mapping, or has a key twice."""
         if not isinstance(self.node, yaml.MappingNode):
             _refuse(self.where, "must be a mapping", self.node.value)
-        found: dict[str, Value] = {}
+        values: dict[str, Value] = {}
         for key, value in self.node.value:
-            if key.value in found:
+            if key.value in values:
                 where = f"{self.path}:{key.start_mark.line + 1}"
-                _refuse(where, "a key must be found once", key.value)
-            found[key.value] = Value(self.path, value)
-        return found
+                _refuse(where, "a key must be there once", key.value)
+            values[key.value] = Value(self.path, value)
+        return values
 
     def record(self, keys: Collection[str]) -> dict[str, Value]:
-        """A mapping that must have exactly `keys`. Raises ConfigError."""
-        found = self.mapping()
-        for key, value in found.items():
+        """Return the values of a mapping that must have exactly `keys`. Raises ConfigError."""
+        values = self.mapping()
+        for key, value in values.items():
             require_one_of(value.where, "key", key, keys)
         for key in keys:
-            require(self.where, f"must have {key}", key in found, ", ".join(found))
-        return found
+            require(self.where, f"must have {key}", key in values, ", ".join(values))
+        return values
 
     def items(self) -> list[Value]:
-        """The items of a list. Raises ConfigError if it is none."""
+        """Return the items of a list. Raises ConfigError if it is none."""
         if not isinstance(self.node, yaml.SequenceNode):
             _refuse(self.where, "must be a list", self.node.value)
         return [Value(self.path, node) for node in self.node.value]
 
     def text(self) -> str:
-        """A text. Raises ConfigError if it is none, or empty."""
+        """Return a text. Raises ConfigError if it is none, or empty."""
         if not isinstance(self.node, yaml.ScalarNode) or not self.node.value.strip():
             _refuse(self.where, "must be text", self.node.value)
         return str(self.node.value)

@@ -1,4 +1,4 @@
-"""How a reference policy hears a user: from the words alone, by keywords of its own."""
+"""Reading of a user by a reference policy: from the words alone, by keywords of its own."""
 
 from __future__ import annotations
 

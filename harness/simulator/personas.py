@@ -11,7 +11,7 @@ from harness.simulator.protocol import HELD_OUT, TRAIN
 FILE = Path(__file__).with_name("personas.yaml")
 VOICES = ("plain", "short", "careful")
 FACTS, FEELINGS = 5, 3
-"""How many of each a persona has."""
+"""Numbers of facts and feelings of a persona."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Persona:
     name: str
     """Found once in all domains."""
     topic: str
-    """What the conversation is about, as the user names it: `my exam`."""
+    """Matter of the conversation, as the user names it: `my exam`."""
     facts: tuple[str, ...]
     """Disclosed one by one, in this order, as trust grows."""
     feelings: tuple[str, ...]
@@ -41,7 +41,7 @@ class Domain:
 
 
 def read(path: Path) -> tuple[Domain, ...]:
-    """The domains in a file, in its order. Raises ConfigError for a malformed one."""
+    """Return the domains in a file, in its order. Raises ConfigError for a malformed one."""
     domains = []
     names: set[str] = set()
     for domain, sides in Value(path, tree(path)).mapping().items():

@@ -1,4 +1,4 @@
-"""Who the user is, what is remembered of a conversation, and the rules that all simulators share.
+"""The user of a conversation, their memory of it, and the rules that all simulators share.
 
 The rules: who comes, how a change is reported, when a conversation ends, and with which emotion.
 """
@@ -28,6 +28,7 @@ class User:
 
     @property
     def persona(self) -> Persona:
+        """Name, matter, facts, feelings and voice."""
         return EVERYONE[self.persona_index]
 
 
@@ -36,7 +37,7 @@ class Disclosed:
     """The parts of their matter that the user has told."""
 
     facts: int = 0
-    """How many facts have been told, in the order of the persona."""
+    """Number of facts told, in the order of the persona."""
     feelings: frozenset[str] = frozenset()
     fresh_fact: bool = False
     """The last turn told a new fact."""

@@ -51,7 +51,7 @@ SINGLE_WORDS = 3
 """Most clauses of one word in a sentence: `Cry, ramble, shout, anything you need.`"""
 SYMBOLS = 4
 _PLAIN = re.compile(r"[A-Za-z ,.;?!'-]+")
-"""What most replies are made of, and none of what `_signs` looks for."""
+"""Characters of most replies; `_signs` looks for others."""
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
@@ -112,24 +112,24 @@ def _foreign(text: str) -> bool:
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 
 
-def _repetition(parts: list[str], found: list[str]) -> str | None:
+def _repetition(parts: list[str], all_words: list[str]) -> str | None:
     openings = Counter([tuple(words(part)[:3]) for part in parts] if len(parts) > 1 else ())
     if any(n > 1 and len(o) == 3 and not FUNCTION_WORDS.issuperset(o) for o, n in openings.items()):
         return "sentences that begin alike"
-    if len(found) - len(set(found)) < 3:  # no word more than three times
+    if len(all_words) - len(set(all_words)) < 3:  # no word more than three times
         return None
-    counts = Counter(w for w in found if w not in FUNCTION_WORDS)
+    counts = Counter(w for w in all_words if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
-    return "one word again and again" if most > max(3, len(found) / 12) else None
+    return "one word again and again" if most > max(3, len(all_words) / 12) else None
 
 
 @lru_cache(maxsize=65536)
 def _sentence(sentence: str) -> str | None:
     parts = [c for c in map(words, clauses(sentence)) if c]
-    found = [w for clause in parts for w in clause]
-    asked = sentence.endswith("?") or begins_as_question(found)
+    all_words = [w for clause in parts for w in clause]
+    asked = sentence.endswith("?") or begins_as_question(all_words)
     return (
-        _vocabulary(found, sum(len(part) == 1 for part in parts))
+        _vocabulary(all_words, sum(len(part) == 1 for part in parts))
         or _verbless(parts)
         or _ending(parts, sentence)
         or next((w for c in parts if (w := _doubled(c))), None)
@@ -163,19 +163,19 @@ def _stuffed(clause: list[str]) -> bool:
     return stock_kinds(clause) > min(STOCK_KINDS, 1 + joints)
 
 
-def _vocabulary(found: list[str], single: int) -> str | None:
-    count, known = len(found), english_bigrams().words
-    if 6 * sum(map(_odd, found)) > count:
+def _vocabulary(all_words: list[str], single: int) -> str | None:
+    count, known_words = len(all_words), english_bigrams().words
+    if 6 * sum(map(_odd, all_words)) > count:
         return "not a word"
-    if count > 3 and sum([w in known for w in found]) < KNOWN_SHARE * count:
+    if count > 3 and sum([w in known_words for w in all_words]) < KNOWN_SHARE * count:
         return "another language"
-    if count > 6 and sum([w in FUNCTION_WORDS for w in found]) < FUNCTION_SHARE * count:
+    if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
         return "a list of words"
     if single > SINGLE_WORDS:
         return "a list of words"
-    if found[0] in NEED_SUBJECT:
+    if all_words[0] in NEED_SUBJECT:
         return "no subject"
-    often = Counter(found) if count - len(set(found)) > 2 else {}
+    often = Counter(all_words) if count - len(set(all_words)) > 2 else {}
     if any(n > 3 for w, n in often.items() if w not in FUNCTION_WORDS):
         return "one word again and again"
     return None
@@ -192,13 +192,18 @@ def _verbless(parts: list[list[str]]) -> str | None:
 
 
 def _ending(parts: list[list[str]], sentence: str) -> str | None:
-    found = [w for part in parts for w in part]
-    if sentence[-1] in ".!" and len(found) > 2 and found[0] not in INVERTED and _asks(found):
+    all_words = [w for part in parts for w in part]
+    if (
+        sentence[-1] in ".!"
+        and len(all_words) > 2
+        and all_words[0] not in INVERTED
+        and _asks(all_words)
+    ):
         return "a question without its mark"
     return "a sentence without its end" if unfinished(parts, sentence[-1] in ".!") else None
 
 
-def _asks(found: list[str]) -> bool:
-    """`Do you ...`, `When did they ...`: only a question begins so."""
-    verb = 1 if found[0] in QUESTIONS else 0
-    return found[verb] in FINITE | {"do"} and found[verb + 1] in SUBJECTS | {"you", "it"}
+def _asks(sentence: list[str]) -> bool:
+    """Return whether words begin as only a question does: `Do you ...`, `When did they ...`."""
+    verb = 1 if sentence[0] in QUESTIONS else 0
+    return sentence[verb] in FINITE | {"do"} and sentence[verb + 1] in SUBJECTS | {"you", "it"}

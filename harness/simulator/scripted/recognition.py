@@ -104,15 +104,17 @@ def strategy_of(sentence: str) -> str | None:
 
     None for a fragment or where none is recognised.
     """
-    found = words(sentence)
-    if len(found) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(found) or dismisses(sentence):
+    sentence_words = words(sentence)
+    if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
+        return None
+    if dismisses(sentence):
         return None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
-    plain = " ".join(found)
+    plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
     if by_rule is None and not asks(sentence):
         by_rule = next((name for _, _, name in _phrases(plain)), None)
-    return by_rule or (likeliest(sentence) if len(found) > MIN_WORDS else None)
+    return by_rule or (likeliest(sentence) if len(sentence_words) > MIN_WORDS else None)
 
 
 def recognise(text: str) -> tuple[str, ...]:
@@ -156,10 +158,11 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 def features(sentence: str) -> tuple[str, ...]:
     """Return the features of one sentence, each once."""
-    found = words(sentence)
-    pairs = [f"{a} {b}" for a, b in pairwise(("^", *found, "?" if asks(sentence) else "."))]
-    openings = [f"^ {' '.join(found[:n])}" for n in (2, 3) if len(found) >= n]
-    return tuple(sorted({"", *found, *pairs, *openings}))
+    sentence_words = words(sentence)
+    stop = "?" if asks(sentence) else "."
+    pairs = [f"{a} {b}" for a, b in pairwise(("^", *sentence_words, stop))]
+    openings = [f"^ {' '.join(sentence_words[:n])}" for n in (2, 3) if len(sentence_words) >= n]
+    return tuple(sorted({"", *sentence_words, *pairs, *openings}))
 
 
 def probabilities(sentence: str) -> Mapping[str, float]:

@@ -178,10 +178,10 @@ def puzzled_line(u: float) -> str:
     return pick(LINES["puzzled"]["any"], u)
 
 
-def feeling_line(feeling: str, told: bool, emotion: int, u: float) -> str:
-    """Return a line on a feeling already told or a new one, which only who is not lighter has."""
-    band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not told else 2]
-    return pick(LINES["told_feeling" if told else "new_feeling"][band], u).format(e=feeling)
+def feeling_line(feeling: str, was_told: bool, emotion: int, u: float) -> str:
+    """Return a line on a feeling that was told before or on a new one."""
+    band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
+    return pick(LINES["told_feeling" if was_told else "new_feeling"][band], u).format(e=feeling)
 
 
 def need_line(shown: str, intention: str, emotion: int, earlier: Sequence[str], u: float) -> str:

@@ -152,14 +152,20 @@ def wrong_pair(clause: list[str], asked: bool) -> str | None:
 
 
 def _is_inverted(clause: list[str], place: int, asked: bool) -> bool:
-    """`Are you`, `how could they`: verb before subject, as questions have it."""
+    """Return whether a verb stands before its subject as in questions.
+
+    `Are you`, `how could they`.
+    """
     if clause[place] not in _TURNS:
         return False
     return asked or place == 0 or clause[place - 1] in _OPENS_QUESTION
 
 
 def _apart(clause: list[str], place: int) -> bool:
-    """Neighbours that belong to different parts: `all you had | was`, `part of you | feels`."""
+    """Return whether two words belong to different parts.
+
+    `all you had | was`, `part of you | feels`.
+    """
     before, (first, second) = clause[:place], clause[place : place + 2]
     if second in ("is", "was") and ("what" in before or "all" in before):
         return True
@@ -169,7 +175,7 @@ def _apart(clause: list[str], place: int) -> bool:
 
 
 def _jammed(clause: list[str]) -> str | None:
-    """A second sentence that begins inside the first: `you feel sad you are brave`."""
+    """Return a second sentence that begins inside the first: `you feel sad you are brave`."""
     for before, subject, verb in zip(clause, clause[1:], clause[2:], strict=False):
         if before in INFINITIVE_TAKERS and subject == "to" and verb in ARTICLES:
             return f"'{before} to {verb}'"
@@ -190,5 +196,5 @@ def _jammed(clause: list[str]) -> str | None:
 
 
 def _follows_degree(clause: list[str], word: str) -> bool:
-    """`how hard it is`, `as lost as you feel`."""
+    """Return whether a word follows one of degree: `how hard it is`, `as lost as you feel`."""
     return clause[max(0, clause.index(word) - 1)] in ("how", "so", "as", "more", "too")

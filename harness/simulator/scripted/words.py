@@ -22,12 +22,13 @@ _SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
 @lru_cache(maxsize=65536)
 def mended(word: str) -> str:
     """Return the commonest known word a slip away from `word`; `word` itself if there is none."""
-    known = _word_counts()
-    if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in known:
+    counts = _word_counts()
+    if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
     nearby = _shortened(word, doubled=True) | _swaps(word)
-    found = {near for near in nearby if near in known} | _one_letter_short().get(word, frozenset())
-    return max(found, key=lambda near: (known[near], near), default=word)
+    longer = _one_letter_short().get(word, frozenset())
+    candidates = {near for near in nearby if near in counts} | longer
+    return max(candidates, key=lambda near: (counts[near], near), default=word)
 
 
 def _shortened(word: str, doubled: bool) -> set[str]:
@@ -54,12 +55,12 @@ def _one_letter_short() -> dict[str, frozenset[str]]:
 
     `cheer` is not a slip of `cheers`.
     """
-    found: dict[str, frozenset[str]] = {}
+    shortened: dict[str, frozenset[str]] = {}
     for word in _word_counts():
         if len(word) > SHORTEST_MENDED:
             for short in _shortened(word, doubled=False) - {word[:-1]}:
-                found[short] = found.get(short, frozenset()) | {word}
-    return found
+                shortened[short] = shortened.get(short, frozenset()) | {word}
+    return shortened
 
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
@@ -136,11 +137,11 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
-    found: list[str] = []
+    plain_words: list[str] = []
     for word in _WORD.findall(text.lower().replace("\u2019", "'")):
         expanded = _CONTRACTED.get(word)
-        found.extend(expanded.split() if expanded else (mended(word),))
-    return tuple(found)
+        plain_words.extend(expanded.split() if expanded else (mended(word),))
+    return tuple(plain_words)
 
 
 def clauses(sentence: str) -> list[str]:
@@ -183,6 +184,8 @@ def stem(word: str) -> str:
 @lru_cache(maxsize=4096)
 def content(text: str) -> frozenset[str]:
     """Return the stems of content words; of nearly all words where there are fewer than two."""
-    found = words(text)
-    stems = frozenset(stem(w) for w in found if w not in FUNCTION_WORDS)
-    return stems if len(stems) > 1 else frozenset(stem(w) for w in found if w not in _NAMES_NOTHING)
+    text_words = words(text)
+    stems = frozenset(stem(w) for w in text_words if w not in FUNCTION_WORDS)
+    if len(stems) > 1:
+        return stems
+    return frozenset(stem(w) for w in text_words if w not in _NAMES_NOTHING)

@@ -1,4 +1,9 @@
-"""What the model answered, read strictly: a value of the asked shape, or a Fault."""
+"""Reader of the model's answers, strict: a value of the asked shape, or a Fault.
+
+A user's message must not give away what the policy must find out for itself: the machinery (scores,
+prompts, the name of an intention), whatever the level; and, unless difficulty.disclosure is free,
+the hope put into plain words.
+"""
 
 from __future__ import annotations
 
@@ -43,20 +48,20 @@ _PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _ALOU
 
 def leak(text: str, intention: str, disclosure: str) -> str | None:
     """Return the words that give the hope away, or the machinery; None where nothing does."""
-    found = _MACHINERY.search(text)
-    if found is None and disclosure != "free":
-        found = _PATTERNS[intention].search(text)
-    if found is not None:
-        return found[0][:60]
+    match = _MACHINERY.search(text)
+    if match is None and disclosure != "free":
+        match = _PATTERNS[intention].search(text)
+    if match is not None:
+        return match[0][:60]
     return None if disclosure == "free" else _copied(text, HOPES[intention])
 
 
 def _copied(text: str, hope: str) -> str | None:
     """Return a run of RUN words of `hope` in `text`, whoever it is said of."""
-    said = f" {' '.join(_words(text))} "
+    spoken_words = f" {' '.join(_words(text))} "
     words = _words(hope)
     runs = (" ".join(words[n : n + RUN]) for n in range(len(words) - RUN + 1))
-    return next((run for run in runs if f" {run} " in said), None)
+    return next((run for run in runs if f" {run} " in spoken_words), None)
 
 
 def _words(text: str) -> list[str]:
@@ -101,9 +106,9 @@ def message(content: str, intention: str, disclosure: str) -> str:
     text = spoken(say)
     if not any(c.isalnum() for c in text):
         raise Fault("empty", "nothing said")
-    found = leak(text, intention, disclosure)
-    if found:
-        raise Fault("leaked", found)
+    leaked = leak(text, intention, disclosure)
+    if leaked:
+        raise Fault("leaked", leaked)
     return text
 
 
@@ -113,9 +118,9 @@ def _object(content: str) -> dict[str, Any]:
     if not content.strip():
         raise Fault("empty", "no content")
     try:
-        found = json.loads(fenced[1] if fenced else content)
+        value = json.loads(fenced[1] if fenced else content)
     except (ValueError, RecursionError) as error:
         raise Fault("malformed", f"must be JSON, got {content!r:.60}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Fault("malformed", f"must be a JSON object, got {content!r:.60}")
-    return found
+    return value

@@ -20,7 +20,7 @@ from harness.simulator.served.profiles import Profile
 from harness.simulator.state import User, draw_user
 
 USER, SUPPORTER = "user", "supporter"
-"""Who says a message."""
+"""Speakers of a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfi
 
 
 def check(difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
-    """Raises ConfigError if the profiles are not sound, or none of a side fits the level."""
+    """Raise ConfigError if the profiles are not sound, or none of a side fits the level."""
     for split in (TRAIN, HELD_OUT) if simulator.profiles else ():
         if not _allowed(split, difficulty, simulator.profiles):
             raise ConfigError(

@@ -68,7 +68,7 @@ class EndpointClient:
         self._on_outage: Callable[[Outage], None] = lambda outage: None
 
     def wait_out_outages(self, probe: Request, on_outage: Callable[[Outage], None]) -> None:
-        """From here on wait for an endpoint that is away, for simulator.outage_s at most.
+        """Wait from here on for an endpoint that is away, for simulator.outage_s at most.
 
         `probe` is what it is asked meanwhile. `on_outage` is called with each outage, in the thread
         that waits for answers.
@@ -158,9 +158,7 @@ class EndpointClient:
         self.model_identity.keep_in(folder)
 
     def at_step(self, step: int, binding: bool) -> None:
-        """From here on it is step `step`; `binding`: its row is on disk. Raises DataError,
-        StorageError.
-        """
+        """Begin step `step`; `binding`: its row is on disk. Raises DataError, StorageError."""
         self.journal.at_step(step, binding)
         self.model_identity.at_step()
 

@@ -20,7 +20,7 @@ from harness.simulator.served.faults import Fault, fault_of_status
 SHORTEST_KEY = 8
 """A shorter key is a word that stands for none (`EMPTY`), and would be found in words."""
 _BETWEEN = r"(?:[^!-\[\]-~]|(?<=\\)(?:[bfnrt]|u(?!00[2-7])[0-9a-fA-F]{4}))*"
-"""What may stand between two characters of the key: nothing that is seen, nor its JSON escape."""
+"""Whatever may stand between two characters of the key: nothing visible, nor its JSON escape."""
 Redact = Callable[[str], str]
 
 
@@ -135,10 +135,10 @@ def retry_after_s(headers: Any) -> float | None:
 def completion(data: bytes, redact: Redact) -> Completion:
     """Return the completion in a body. Raises Fault: malformed (also if cut) or empty."""
     try:
-        found = json.loads(redact(data.decode("utf-8-sig")))
-        choice = found["choices"][0]
+        body = json.loads(redact(data.decode("utf-8-sig")))
+        choice = body["choices"][0]
         content = choice["message"]["content"]
-        tokens = (found.get("usage") or {}).get("total_tokens")
+        tokens = (body.get("usage") or {}).get("total_tokens")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         start = redact(data.decode(errors="replace"))[:60]
         raise Fault("malformed", f"no chat completion: {start!r}") from error
@@ -148,12 +148,12 @@ def completion(data: bytes, redact: Redact) -> Completion:
         raise Fault("empty", "no content")
     if not isinstance(content, str):
         raise Fault("malformed", f"content must be text, got {content!r:.40}")
-    origin = (_name(found, "model", redact), _name(found, "system_fingerprint", redact))
+    origin = (_name(body, "model", redact), _name(body, "system_fingerprint", redact))
     counted = type(tokens) is int and 0 <= tokens <= MOST_TOKENS
     return Completion(redact(content), tokens if counted else None, *origin)
 
 
-def _name(found: Any, field: str, redact: Redact) -> str | None:
+def _name(body: Any, field: str, redact: Redact) -> str | None:
     """Return a name; None where there is none: not every endpoint says it."""
-    value = found.get(field)
+    value = body.get(field)
     return redact(value)[:200] if isinstance(value, str) and value else None

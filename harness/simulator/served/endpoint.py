@@ -173,18 +173,18 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
                 yield piece
 
     async def check_head(response: Any) -> None:
-        """Raises Fault before the body is read, through the client."""
+        """Raise Fault before the body is read, through the client."""
         fault = await refused(response, redact)
         if fault is not None:
             raise fault
         response.stream = Bounded(response.stream)
 
     async def send(request: Any) -> None:
-        """With our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
+        """Send our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
         and OPENAI_PROJECT_ID hold, which may be credentials of another service.
         """
-        given = {**HEADERS, "Authorization": f"Bearer {key}"}
-        plain = type(request)(request.method, request.url, headers=given, content=request.content)
+        headers = {**HEADERS, "Authorization": f"Bearer {key}"}
+        plain = type(request)(request.method, request.url, headers=headers, content=request.content)
         request.headers = plain.headers
 
     return openai.AsyncOpenAI(

@@ -98,7 +98,7 @@ class Outages:
         return await asyncio.shield(self._probing)
 
     def answered(self) -> None:
-        """A call went well: the next outage may last as long as any."""
+        """Note that a call went well: the next outage may last as long as any."""
         self._spent_s = 0.0
 
     async def _probe_until_back(self) -> bool:

@@ -51,9 +51,9 @@ class Journal:
         self._step, self._step_name = {}, f"step-{step:05d}.jsonl"
         if self._folder is not None:
             path = self._folder / self._step_name
-            found = dict(_read(path))
-            self._step = {k: e for k, e in found.items() if binding or "fault" not in e}
-            if len(self._step) < len(found):
+            entries = dict(_read(path))
+            self._step = {k: e for k, e in entries.items() if binding or "fault" not in e}
+            if len(self._step) < len(entries):
                 atomic.write_bytes(path, _lines(self._step.values()))
 
     def find(self, digest: str) -> Entry | None:
@@ -65,8 +65,8 @@ class Journal:
 
         `content` of a good answer, or else the kind of the last fault.
         """
-        said = {"content": content} if fault is None else {"fault": fault}
-        entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **said}
+        outcome = {"content": content} if fault is None else {"fault": fault}
+        entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **outcome}
         lasting = request.purpose == "open" and fault is None
         (self._openings if lasting else self._step)[digest] = entry
         if self._folder is not None:
@@ -133,7 +133,7 @@ def check(path: Path) -> int:
 
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
-    """Raises DataError, naming the line, for what is no entry."""
+    """Return the entry of a line. Raises DataError, naming the line, for what is none."""
     try:
         entry = json.loads(line)
         sound = isinstance(entry, dict) and _is_sound(entry)
@@ -148,6 +148,6 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
 def _is_sound(entry: Entry) -> bool:
     """Return whether an entry has an id, and either a content or a fault of ours."""
     content, fault = entry.get("content"), entry.get("fault")
-    said = isinstance(content, str) and "fault" not in entry
-    lost = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry
-    return isinstance(entry.get("id"), str) and (said or lost)
+    is_answer = isinstance(content, str) and "fault" not in entry
+    is_fault = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry
+    return isinstance(entry.get("id"), str) and (is_answer or is_fault)

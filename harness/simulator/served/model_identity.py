@@ -88,8 +88,8 @@ class ModelIdentity:
 def _read(path: Path) -> tuple[str | None, list[str], int]:
     rule = "must say model and builds, as a run wrote them"
     try:
-        found = json.loads(plain_file.text(path))
-        model, builds, others = found["model"], found["builds"], found.get("others", 0)
+        content = json.loads(plain_file.text(path))
+        model, builds, others = content["model"], content["builds"], content.get("others", 0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: {rule}; got {plain_file.one_line(error)}") from error
     named = isinstance(builds, list) and all(isinstance(build, str) for build in builds)

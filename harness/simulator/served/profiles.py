@@ -25,7 +25,7 @@ from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served.quoting import plain
 
 HELD_OUT_SHARE = 0.25
-"""Of the personas whose side the file leaves open."""
+"""Share held out of the personas whose side the file leaves open."""
 LONGEST_LINE_BYTES = 100_000
 LONGEST = {"id": 80, "persona": 80, "about": 4000, "moved_by": 4000, "facts": 1000}
 """Characters of a field; of facts, of each."""
@@ -101,7 +101,7 @@ def checked(where: str, profile: Profile) -> Profile:
 
 
 def check(profiles: Sequence[Profile], where: str) -> None:
-    """Raises ConfigError if a persona is on both sides, or a side is empty."""
+    """Raise ConfigError if a persona is on both sides, or a side is empty."""
     both = overlap(profiles)
     if both:
         raise ConfigError(f"{where}: {overlap_line(profiles)}; {ADVICE}")
@@ -122,7 +122,7 @@ def overlap(profiles: Sequence[Profile]) -> list[str]:
 
 
 def overlap_line(profiles: Sequence[Profile]) -> str:
-    """`54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
+    """Return `54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
     both, held_out = overlap(profiles), [p for p in profiles if p.split == HELD_OUT]
     reused = sum(profile.persona in set(both) for profile in held_out)
     named = f", such as {', '.join(both[:3])}" if both else ""
@@ -153,12 +153,12 @@ def _object(where: str, line: str) -> dict[str, Any]:
         rule = f"a line must be at most {LONGEST_LINE_BYTES:,} bytes"
         raise ConfigError(f"{where}: {rule}, got {size:,}")
     try:
-        found = json.loads(line)
+        values = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: must be JSON, got {line[:40]!r}") from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise ConfigError(f"{where}: must be a JSON object, got {line[:40]!r}")
-    return found
+    return values
 
 
 def _profile(where: str, values: Mapping[str, Any]) -> Profile:
@@ -182,20 +182,20 @@ def _profile(where: str, values: Mapping[str, Any]) -> Profile:
 
 
 def _words(where: str, field: str, text: Any) -> str:
-    found = cleaned(where, field, text)
-    if not any(character.isalnum() for character in found):
+    line = cleaned(where, field, text)
+    if not any(character.isalnum() for character in line):
         raise ConfigError(f"{where}: {field} must have words, got {text!r:.40}")
-    return found
+    return line
 
 
 def _choice(
     where: str, field: str, values: Mapping[str, Any], allowed: Sequence[str]
 ) -> str | None:
-    given = values.get(field)
-    if given is None:
+    value = values.get(field)
+    if value is None:
         return None
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         rule = f"{field} must be one of {', '.join(allowed)}"
-        raise ConfigError(f"{where}: {rule}, got {given!r:.40}")
-    one_of(f"{where}: {field}", given, allowed)
-    return given
+        raise ConfigError(f"{where}: {rule}, got {value!r:.40}")
+    one_of(f"{where}: {field}", value, allowed)
+    return value

@@ -126,7 +126,7 @@ _PROFILE_VOICE = "the voice and the language of that description"
 
 
 def _person(user: User | ProfiledUser) -> str:
-    """Who they are, without what they came for; of a guest, where that is found."""
+    """Return who they are, without what they came for; of a profile, where that is found."""
     temperament = wording.TEMPERAMENTS[user.temperament]
     if isinstance(user, ProfiledUser):
         return _PROFILE.format(temperament=temperament)
@@ -139,7 +139,7 @@ def _person(user: User | ProfiledUser) -> str:
 
 
 def _quoted(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any]:
-    """What a profile says of a guest; what moves them only where they are `appraised`."""
+    """Return what a profile says of a user; what moves them only where they are `appraised`."""
     if not isinstance(user, ProfiledUser):
         return {}
     profile = user.profile
@@ -147,9 +147,9 @@ def _quoted(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any
     return {"person": {"about": profile.about, "facts": list(profile.facts), **moved}}
 
 
-def _lines(said: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+def _lines(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     names = {USER: "person", SUPPORTER: "supporter"}
-    return [{names[speaker]: text} for speaker, text in said]
+    return [{names[speaker]: text} for speaker, text in messages]
 
 
 def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
@@ -157,7 +157,10 @@ def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
 
 
 def object_of(properties: dict[str, Any]) -> dict[str, Any]:
-    """In the form that strict structured output asks for: all required, nothing else."""
+    """Return the schema of an object as strict structured output asks for.
+
+    All required, no more.
+    """
     return {
         "type": "object",
         "properties": properties,
@@ -167,7 +170,7 @@ def object_of(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
-    """The reason first: the change is then drawn with it in view."""
+    """Return the schema, the reason first: the change is then drawn with it in view."""
     return object_of(
         {
             "reason": {"type": "string"},

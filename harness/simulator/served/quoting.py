@@ -19,7 +19,7 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _BARS = re.compile(r"<\||\|>|<\uff5c|\uff5c>")
-"""What is left of a marker inside a marker; a blank in its place makes no other."""
+"""Rest of a marker inside a marker; a blank in its place makes no other."""
 _ROLE = re.compile(
     r"(?m)^(?:#+\s?|\*\*\s?)?(system|assistant|user|developer|human|tool)\s?(?:\*\*)?\s?:", re.I
 )

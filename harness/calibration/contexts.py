@@ -13,20 +13,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from harness.calibration.population import SKILLS, converse_with, skilled
-from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
+from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS, DifficultyConfig
+from harness.errors import ConfigError
+from harness.simulator.data_files import Value, require_one_of, tree
 from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.state import Disclosed, State, User
 
-_HERE = Path(__file__).parent
+FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
+FREE_WORDING = Path(__file__).with_name("free_wording.jsonl")
+_FREE_KEYS = ("persona", "told", "feelings", "strategy", "text")
 _HELD_OUT_NAMES = frozenset(persona.name for persona in PERSONAS[HELD_OUT])
 _INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
 
@@ -65,25 +67,42 @@ class FreeReply:
 @cache
 def fixed_replies() -> tuple[FixedReply, ...]:
     """Return twelve replies for each strategy, in the order of the file."""
-    halves = yaml.safe_load((_HERE / "fixed_replies.yaml").read_text(encoding="utf-8"))
+    return read_fixed_replies(FIXED_REPLIES)
+
+
+def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
+    """Return the replies of a file, in its order. Raises ConfigError for a malformed one."""
+    halves = Value(path, tree(path)).record(("tuning", "held_out"))
     return tuple(
-        FixedReply(strategy, text, half == "held_out")
+        FixedReply(strategy, text.text(), half == "held_out")
         for half, strategies in halves.items()
-        for strategy, texts in strategies.items()
-        for text in texts
+        for strategy, texts in strategies.record(STRATEGIES).items()
+        for text in texts.items()
     )
 
 
 @cache
 def free_replies() -> tuple[FreeReply, ...]:
     """Return 288 replies: eight to each of 36 personas."""
-    lines = (_HERE / "free_wording.jsonl").read_text(encoding="utf-8").splitlines()
-    return tuple(_free_reply(json.loads(line)) for line in lines)
+    return read_free_replies(FREE_WORDING)
 
 
-def _free_reply(row: dict[str, Any]) -> FreeReply:
-    disclosed = Disclosed(row["told"], frozenset(row["feelings"]), True)
-    return FreeReply(_INDEX[row["persona"]], disclosed, row["strategy"], row["text"])
+def read_free_replies(path: Path) -> tuple[FreeReply, ...]:
+    """Return the replies of a file, one a line. Raises ConfigError for a malformed one."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(_free_reply(f"{path}:{n}", line) for n, line in enumerate(lines, start=1))
+
+
+def _free_reply(where: str, line: str) -> FreeReply:
+    try:
+        row = json.loads(line)
+        persona, told, feelings, strategy, text = (row[key] for key in _FREE_KEYS)
+    except (ValueError, LookupError, TypeError) as error:
+        rule = f"must be a JSON object with {', '.join(_FREE_KEYS)}"
+        raise ConfigError(f"{where}: {rule}, got {line[:60]!r}") from error
+    require_one_of(where, "persona", persona, _INDEX)
+    require_one_of(where, "strategy", strategy, STRATEGIES)
+    return FreeReply(_INDEX[persona], Disclosed(told, frozenset(feelings), True), strategy, text)
 
 
 CONVERSATIONS = 120

@@ -61,7 +61,7 @@ def _classes(heard: Recency) -> list[tuple[int, int]]:
 
 
 def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
-    """Return the mean value once the strategy heard last has lowered the emotion, and what a rise adds."""
+    """Return the mean value once the latest strategy lowered the emotion, and what a rise adds."""
     after[:, :, game.over] = game.final[game.over, None]
     up = game.expect(after[UP], heard[0], rises=True)
     down = game.expect(after[DOWN], heard[0], rises=False)

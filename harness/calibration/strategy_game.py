@@ -130,7 +130,7 @@ class Game:
         return np.asarray(down + self.rise * (up - down))
 
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
-        """Return the mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
+        """Return the mean of `after` (..., users, emotions, trusts) over change and trust."""
         gain = np.float32(self.trust_gain[strategy])
         grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
         mixed = (1 - gain) * after + gain * grown

@@ -21,7 +21,7 @@ class Persona:
     """
 
     name: str
-    """Found once in all domains."""
+    """Unique in all domains."""
     topic: str
     """Matter of the conversation, as the user names it: `my exam`."""
     facts: tuple[str, ...]
@@ -60,7 +60,7 @@ def _persona(value: Value, names: set[str]) -> Persona:
     """One persona, whose name is added to `names`."""
     record = value.record(("name", "topic", "voice", "feelings", "facts"))
     name, voice = record["name"].text(), record["voice"].text()
-    require(record["name"].where, "a name must be found once", name not in names, name)
+    require(record["name"].where, "a name must be there once", name not in names, name)
     require_one_of(record["voice"].where, "voice", voice, VOICES)
     names.add(name)
     feelings = _texts(record["feelings"], "feelings", FEELINGS)

@@ -6,6 +6,7 @@ import pytest
 
 from harness.calibration import contexts, reply_measures
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
+from harness.errors import ConfigError
 from tests.calibration.levels import LEVELS
 
 
@@ -41,3 +42,32 @@ def test_a_free_reply_is_tried_on_users_of_every_kind():
 @pytest.mark.parametrize("held_out", [True, False])
 def test_the_strategy_of_free_wording_is_recognised(held_out):
     assert reply_measures.strategy_agreement(held_out).low > 0.75
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tuning: {}\n", ":1: must have held_out, got 'tuning'"),
+        ("tuning: {praise: [Well done.]}\nheld_out: {}\n", ":1: key must be one of question, "),
+    ],
+)
+def test_fixed_replies_that_break_a_rule_are_refused(tmp_path, text, message):
+    (tmp_path / "replies.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        contexts.read_fixed_replies(tmp_path / "replies.yaml")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"told": 1, ', "", ":2: must be a JSON object with persona, told, feelings, strategy, "),
+        ("}", "", ":2: must be a JSON object with "),
+        ("exam", "nobody", ":2: persona must be one of .* got 'nobody'"),
+        ("inform", "praise", ":2: strategy must be one of question, .* got 'praise'"),
+    ],
+)
+def test_free_wording_that_breaks_a_rule_is_refused(tmp_path, old, new, message):
+    row = '{"persona": "exam", "told": 1, "feelings": ["sad"], "strategy": "inform", "text": "Hm."}'
+    (tmp_path / "replies.jsonl").write_text(f"{row}\n{row.replace(old, new)}\n")
+    with pytest.raises(ConfigError, match=message):
+        contexts.read_free_replies(tmp_path / "replies.jsonl")

@@ -30,7 +30,7 @@ from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.completions import Request
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.journal import Journal
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import (
     HANG,
     Body,
@@ -299,7 +299,7 @@ def test_the_fault_of_a_step_broken_off_is_gone_for_good(
         with connected(endpoint.url) as line:
             line.journal.keep_in(tmp_path)
             line.journal.at_step(1, binding)
-            return list(hold(users(line), key()))
+            return list(converse(users(line), key()))
 
     with serving() as endpoint:
         down = response("", "503 Service Unavailable")

@@ -12,7 +12,7 @@ from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.served.client import EndpointClient, client_for
 from harness.simulator.served.simulator import ServedSimulator
 from harness.trust import permission
-from tests.simulator.contract import hold
+from tests.simulator.contract import converse
 from tests.simulator.endpoint import Script, serving
 
 BRIEF = DifficultyConfig(turn_cap=3)
@@ -46,5 +46,5 @@ def users(line: EndpointClient, level: DifficultyConfig = BRIEF) -> ServedSimula
 def talk_with(script: Script, level: DifficultyConfig = BRIEF, **values: Any) -> Any:
     """The turns of one conversation with an endpoint of that script, and what it cost."""
     with serving(script) as endpoint, connected(endpoint.url, **values) as line:
-        turns: list[UserTurn] = hold(users(line, level), ConversationKey(1, 1, 0, 0))
+        turns: list[UserTurn] = converse(users(line, level), ConversationKey(1, 1, 0, 0))
         return turns, line.take_usage(), endpoint

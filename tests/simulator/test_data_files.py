@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -131,7 +133,6 @@ def test_a_domain_needs_personas_of_both_sides(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ("opening\tquestion\t(tell me\n", ":2: must be a regular expression (missing ), "),
         ("opening\tquestion\ttell <who>\n", ":2: named part must be one of , got 'who'"),
         ("closing\tquestion\tbye\n", ":2: table must be one of let, opening, phrase, "),
         ("opening\tpraise\tbye\n", ":2: key of opening must be one of question, restate, "),
@@ -149,7 +150,22 @@ def test_a_named_part_stands_for_its_pattern(tmp_path: Path) -> None:
     path = tmp_path / "lexicon.tsv"
     text = recognition.LEXICON.read_text(encoding="utf-8")
     path.write_text(text + "let\tfoes\tfoes|rivals\noff_topic\tany\tyour (<foes>)\n")
-    assert recognition.read_lexicon(path)["off_topic"]["any"][-1] == "your (foes|rivals)"
+    assert recognition.read_lexicon(path)["off_topic"]["any"][-1].pattern == "your (foes|rivals)"
+
+
+@pytest.mark.parametrize("compiled", [recognition.at_start, recognition.anywhere])
+def test_a_wording_must_be_a_regular_expression(compiled: Callable[..., re.Pattern[str]]) -> None:
+    wordings = [recognition.Wording("x.tsv:1", "tell me"), recognition.Wording("x.tsv:2", "(tell")]
+    assert compiled(wordings[:1]).search("tell me")
+    rule = r"x\.tsv:2: must be a regular expression \(missing \), .*, got '\(tell'"
+    with pytest.raises(ConfigError, match=rule):
+        compiled(wordings)
+
+
+def test_each_wording_of_the_lexicon_is_a_regular_expression_of_its_own() -> None:
+    for by_key in recognition.read_lexicon(recognition.LEXICON).values():
+        for wording in itertools.chain.from_iterable(by_key.values()):
+            recognition.anywhere([wording])
 
 
 @pytest.mark.parametrize(

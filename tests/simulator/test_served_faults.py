@@ -17,7 +17,7 @@ from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.completions import LARGEST_BYTES, Request, retry_after_s
 from harness.simulator.served.simulator import check_endpoint
-from tests.simulator.contract import REPLIES, hold, key
+from tests.simulator.contract import REPLIES, converse, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
@@ -129,7 +129,7 @@ def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end():
     with serving() as endpoint:
         url = endpoint.url
     with connected(url) as line:
-        assert hold(users(line), key())[-1].why == {"fault": "connection"}
+        assert converse(users(line), key())[-1].why == {"fault": "connection"}
         with pytest.raises(EndpointError, match=rf"simulator.base_url: {url} must answer as 'm'"):
             check_endpoint(line)
 

@@ -10,7 +10,7 @@ import pytest
 from harness.errors import DataError
 from harness.simulator.served import model_identity
 from harness.simulator.served.journal import BEFORE, OPENINGS, Journal
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
@@ -27,7 +27,7 @@ def a_talk(endpoint, folder, step=1, binding=True):
     with connected(endpoint.url) as line:
         line.journal.keep_in(folder)
         line.journal.at_step(step, binding)
-        talk = hold(users(line), key())
+        talk = converse(users(line), key())
     return talk, len(endpoint.bodies) - before
 
 
@@ -113,17 +113,17 @@ def test_another_model_or_prompt_is_another_request(endpoint, tmp_path):
     with connected(endpoint.url, model="another") as line:
         line.journal.keep_in(tmp_path)
         line.journal.at_step(1, binding=True)
-        hold(users(line), key())
+        converse(users(line), key())
         assert line.take_usage().remembered == 0
 
 
 def test_what_is_asked_before_the_first_step_is_kept_too(endpoint, tmp_path):
     with connected(endpoint.url) as line:
         line.journal.keep_in(tmp_path)
-        first = hold(users(line), key())
+        first = converse(users(line), key())
     with connected(endpoint.url) as line:
         line.journal.keep_in(tmp_path)
-        assert hold(users(line), key()) == first
+        assert converse(users(line), key()) == first
         assert line.take_usage().calls == 0
     assert (tmp_path / BEFORE).exists()
 

@@ -11,7 +11,7 @@ from harness.errors import EndpointError
 from harness.simulator.served.completions import redactor
 from harness.simulator.served.endpoint import is_local
 from harness.simulator.served.simulator import check_endpoint
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
@@ -63,7 +63,7 @@ def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys
 
     with serving(echo) as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
         line.keep_in(tmp_path)
-        turns = hold(users(line), key())
+        turns = converse(users(line), key())
     assert turns[-1].ended == "cap"
     assert turns[0].text == turns[1].text == turns[1].why["reason"] == "I am KEY."
     files = {path.name: path.read_text() for path in tmp_path.iterdir()}

@@ -15,7 +15,7 @@ from harness.simulator.factory import make
 from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.served import cast, profiles
-from tests.simulator.contract import hold
+from tests.simulator.contract import converse
 from tests.simulator.endpoint import data, purpose, serving
 from tests.simulator.served import BRIEF, connected, users
 
@@ -102,7 +102,7 @@ def a_file(tmp_path, **values):
 def test_a_profile_is_quoted_and_what_moves_a_user_is_told_to_the_appraiser_alone(tmp_path):
     path = a_file(tmp_path, about=HOSTILE, moved_by="MOVED" + HOSTILE)
     with serving() as endpoint, connected(endpoint.url, profiles=path) as line:
-        talk = hold(users(line), ConversationKey(1, 1, 0, 0))
+        talk = converse(users(line), ConversationKey(1, 1, 0, 0))
     assert talk[-1].ended == "cap"
     assert talk[0].text.startswith("Fact ")
     for body in endpoint.bodies:
@@ -153,4 +153,4 @@ def test_scripted_users_come_for_what_profiles_say_with_words_of_our_own(tmp_pat
         ("praise", "avoidant"),
     }  # fmt: skip
     assert {user.persona.name for user in came} <= {person.name for person in PERSONAS[TRAIN]}
-    assert hold(guests, keys[0])[-1].ended == "cap"
+    assert converse(guests, keys[0])[-1].ended == "cap"

@@ -20,7 +20,7 @@ from harness.simulator.scripted import voice
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.simulator.state import User
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 
 MANNERS = ("plain", "short")
 GLAD = tuple(voice.LINES[table] for table in ("rise", "rise_after", "rise_of"))
@@ -153,7 +153,9 @@ def test_a_need_weighs_less_once_the_user_feels_better():
 def test_a_question_is_answered_with_something_of_the_matter():
     for disclosure in ("free", "hint", "never"):
         level = replace(EAGER, disclosure=disclosure)
-        answers = [hold(ScriptedSimulator(level), key(group=n), (QUESTION,))[1] for n in range(40)]
+        answers = [
+            converse(ScriptedSimulator(level), key(group=n), (QUESTION,))[1] for n in range(40)
+        ]
         assert all(answer.state.disclosed.facts == 2 for answer in answers)
         assert not any(answer.text.startswith(("Yes", "That helps")) for answer in answers)
 
@@ -182,7 +184,7 @@ def test_temperament_and_manner_of_speaking_can_be_heard():
 def last_words(level: DifficultyConfig, said: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for n in range(60):
-        last = hold(ScriptedSimulator(level), key(group=n), (said,))[-1]
+        last = converse(ScriptedSimulator(level), key(group=n), (said,))[-1]
         found.setdefault(str(last.ended), set()).add(last.text)
     return found
 

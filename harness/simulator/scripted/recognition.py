@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -44,57 +45,81 @@ _TABLES = {
 _PART = re.compile(r"(?<!\?)<(\w+)>")
 
 
-def read_lexicon(path: Path) -> dict[str, dict[str, list[str]]]:
-    """Return the patterns of a lexicon by table and key, in the order of their first rows.
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One pattern of the lexicon."""
+
+    where: str
+    """file:line"""
+    pattern: str
+
+
+def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
+    """Return the wordings of a lexicon by table and key, in the order of their first rows.
 
     Raises ConfigError for a malformed file.
     """
     parts: dict[str, str] = {}
-    lexicon: dict[str, dict[str, list[str]]] = {table: {} for table in _TABLES}
+    lexicon: dict[str, dict[str, list[Wording]]] = {table: {} for table in _TABLES}
     for row in rows(path):
         pattern = row.text
         for name in _PART.findall(pattern):
             require_one_of(row.where, "named part", name, parts)
             pattern = pattern.replace(f"<{name}>", parts[name])
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            require(row.where, f"must be a regular expression ({error})", False, row.text)
         if row.table == "let":
             parts[row.key] = pattern
             continue
         require_one_of(row.where, "table", row.table, ("let", *_TABLES))
         require_one_of(row.where, f"key of {row.table}", row.key, _TABLES[row.table])
-        lexicon[row.table].setdefault(row.key, []).append(pattern)
-    for table, patterns in lexicon.items():
-        require(str(path), f"must have rows of {table}", bool(patterns), "none")
+        lexicon[row.table].setdefault(row.key, []).append(Wording(row.where, pattern))
+    for table, wordings in lexicon.items():
+        require(str(path), f"must have rows of {table}", bool(wordings), "none")
     return lexicon
 
 
-def _at_start(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"^{_FILLER}(?:{'|'.join(patterns)})(?:\b|(?<= ))")
+def at_start(wordings: Iterable[Wording]) -> re.Pattern[str]:
+    """Return a pattern for any of some wordings that begin a sentence. Raises ConfigError."""
+    return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
 
 
-def _anywhere(patterns: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(patterns)})\b")
+def anywhere(wordings: Iterable[Wording]) -> re.Pattern[str]:
+    """Return a pattern for any of some wordings in a sentence. Raises ConfigError."""
+    return _compiled(r"\b(?:%s)\b", list(wordings))
+
+
+def _compiled(frame: str, wordings: Sequence[Wording]) -> re.Pattern[str]:
+    """Compile all at once, which is faster than one by one, as is done to find an error."""
+    try:
+        return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
+    except re.error:
+        for wording in wordings:
+            try:
+                re.compile(wording.pattern)
+            except re.error as error:
+                rule = f"must be a regular expression ({error})"
+                require(wording.where, rule, False, wording.pattern)
+        raise
 
 
 _Rules = list[tuple[str, re.Pattern[str]]]
 _Stock = tuple[int, int, str]
 """End and start of a stock wording, and its strategy."""
 _LEXICON = read_lexicon(LEXICON)
-_OPENINGS: _Rules = [(name, _at_start(some)) for name, some in _LEXICON["opening"].items()]
-_OPENINGS_WITHIN: _Rules = [(name, _anywhere(some)) for name, some in _LEXICON["opening"].items()]
-_PHRASES: _Rules = [(name, _anywhere(some)) for name, some in _LEXICON["phrase"].items()]
+_OPENINGS: _Rules = [(name, at_start(some)) for name, some in _LEXICON["opening"].items()]
+_OPENINGS_WITHIN: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["opening"].items()]
+_PHRASES: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["phrase"].items()]
 _QUESTIONS: _Rules = [
-    ("suggest", _anywhere(_LEXICON["phrase"]["suggest"])),
-    ("restate", _at_start(_LEXICON["restating_question"]["any"])),
-    ("question", _at_start([f"(?:so )?(?:{'|'.join(_LEXICON['question']['any'])})"])),
-    ("question", _anywhere(["tell me more"])),
+    ("suggest", anywhere(_LEXICON["phrase"]["suggest"])),
+    ("restate", at_start(_LEXICON["restating_question"]["any"])),
+    (
+        "question",
+        at_start(Wording(w.where, f"(?:so )?(?:{w.pattern})") for w in _LEXICON["question"]["any"]),
+    ),
+    ("question", anywhere([Wording("", "tell me more")])),
 ]
-_FLATTERY = _anywhere(_LEXICON["flattery"]["any"])
-_UNWELCOME = _anywhere(
-    pattern for table in ("dismissive", "off_topic", "demand") for pattern in _LEXICON[table]["any"]
+_FLATTERY = anywhere(_LEXICON["flattery"]["any"])
+_UNWELCOME = anywhere(
+    wording for table in ("dismissive", "off_topic", "demand") for wording in _LEXICON[table]["any"]
 )
 
 

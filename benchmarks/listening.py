@@ -12,23 +12,23 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from harness.calibration import blind, optimum
+from harness.calibration import optimum, schedules
 from harness.calibration.strategy_game import Game
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.draws import uniforms
 from harness.simulator.listening import listen
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reference import (
+    FIXED,
     REFERENCES,
     Reference,
     attentive,
+    converse,
     fixed_cycle,
     phrase,
     random_supporter,
     spoken_schedule,
-    talk,
 )
-from harness.simulator.reference_phrases import FIXED
 from harness.simulator.scripted.user import ScriptedSimulator
 
 CONF = Path(__file__).parents[1] / "conf" / "difficulty"
@@ -61,7 +61,7 @@ def _contexts(difficulty: DifficultyConfig, count: int) -> list[Context]:
     asked: list[tuple[Sequence[str], Sequence[str]]] = []
     turns: list[UserTurn] = []
     for reference in (attentive, random_supporter):
-        talks = talk(ScriptedSimulator(difficulty), _noting(reference, asked), _keys(count))
+        talks = converse(ScriptedSimulator(difficulty), _noting(reference, asked), _keys(count))
         turns += [turn for t in talks for turn in t[:-1]]
     return [(turn, *words) for turn, words in zip(turns, asked, strict=True)]
 
@@ -97,8 +97,8 @@ def _game(difficulty: DifficultyConfig, count: int) -> None:
     game = Game(difficulty)
     chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
     print(f"  strategy game: optimum {100 * ceiling:.1f}, chance {100 * chance:.1f}")
-    found = {f"cycle of {n}": blind.best_cycle(game, n) for n in (1, 2, 3)}
-    found["best blind schedule"] = blind.best_schedule(game)
+    found = {f"cycle of {n}": schedules.best_cycle(game, n) for n in (1, 2, 3)}
+    found["best blind schedule"] = schedules.best_schedule(game)
     for name, schedule in found.items():
         share = (schedule.value - chance) / (ceiling - chance)
         said = ", ".join(schedule.strategies)
@@ -107,7 +107,7 @@ def _game(difficulty: DifficultyConfig, count: int) -> None:
 
 
 def _row(difficulty: DifficultyConfig, name: str, reference: Reference, count: int) -> None:
-    talks = talk(ScriptedSimulator(difficulty), reference, _keys(count))
+    talks = converse(ScriptedSimulator(difficulty), reference, _keys(count))
     finals = np.array([t[-1].emotion for t in talks], float)
     answers = [turn for t in talks for turn in t[1:]]
     half = 1.96 * finals.reshape(-1, GROUP).mean(axis=1).std(ddof=1) / (count / GROUP) ** 0.5
@@ -121,7 +121,7 @@ def _row(difficulty: DifficultyConfig, name: str, reference: Reference, count: i
 
 
 def _finals(difficulty: DifficultyConfig, reference: Reference, count: int) -> list[int]:
-    return [t[-1].emotion for t in talk(ScriptedSimulator(difficulty), reference, _keys(count))]
+    return [t[-1].emotion for t in converse(ScriptedSimulator(difficulty), reference, _keys(count))]
 
 
 def _keys(count: int) -> list[ConversationKey]:

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.simulator.served.line import line_to
+from harness.simulator.served.client import client_for
 from harness.train.rollout.conversation import InWaves, hold
 from tests.simulator.contract import REPLIES
 
@@ -53,7 +53,7 @@ def main() -> None:
                 "served", "served", url, model="m", concurrency=max(64, int(count))
             )
             _measure(simulator, int(count), int(turns), delay_s, speech_s)
-            line_to(simulator).close()
+            client_for(simulator).close()
         finally:
             server.kill()
 
@@ -71,14 +71,15 @@ def _measure(
     ):  # fmt: skip
         keys = [ConversationKey(1, number, n, waves + int(100 * speech)) for n in range(number)]
         spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        line_to(simulator).take_tally()
+        client = client_for(simulator)
+        client.take_usage()
         began = time.monotonic()
         hold(users, InWaves([InTurn(speech / count) for _ in range(waves)]), keys)
         seconds = time.monotonic() - began
         spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime - spent
         print(
             f"{number} conversations in {waves} waves, {speech:g} s to speak, "
-            f"{line_to(simulator).take_tally().calls} calls: {seconds:.2f} s, {spent:.2f} s of CPU "
+            f"{client.take_usage().calls} calls: {seconds:.2f} s, {spent:.2f} s of CPU "
             f"here; {seconds / of_12_calls_s:.2f} times {2 * turns} calls of {delay_s:g} s",
             flush=True,
         )

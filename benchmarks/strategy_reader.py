@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from harness.simulator.scripted.wording import KINDS, WEIGHTS, features
+from harness.simulator.scripted.recognition import KINDS, WEIGHTS, features
 
 SENTENCES = WEIGHTS.with_name("strategy_sentences.tsv")
 LEAST_COUNT = 2

@@ -1,4 +1,4 @@
-"""How demanding users are, measured: a level goes in, its difficulty card comes out."""
+"""Measures how demanding a level's users are: a level goes in, its difficulty card comes out."""
 
 VERSION = 1
-"""Of what a difficulty card measures: one more where the same user gets another card."""
+"""Version of what a difficulty card measures: one more where the same user gets another card."""

@@ -7,23 +7,54 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from harness.calibration import acceptance, best, decades, expression, population
-from harness.calibration.acceptance import Accepted
-from harness.calibration.best import Best
+from harness.calibration import optimum, population, reply_measures, schedules
 from harness.calibration.contexts import Contexts
-from harness.calibration.decades import Decade
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
-from harness.calibration.population import Conversations
+from harness.calibration.population import Conversations, Decade
+from harness.calibration.reply_measures import AcceptanceResult
+from harness.calibration.strategy_game import Game
 from harness.config.run import DifficultyConfig
 
 USERS = 200
 """Held-out users each reference policy meets."""
 GROUPS = 100
+"""Groups of random supporters."""
+
+
+@dataclass(frozen=True)
+class BestPolicies:
+    """Mean final emotion of the best policy of each class in the strategy game, 0-100."""
+
+    optimum: float
+    """Value of a policy that knows the user and sees their state."""
+    blind_schedule: float
+    """Value of a schedule: a strategy for each turn, whatever the user says."""
+    cycle3: float
+    cycle2: float
+    constant: float
+    start: float
+    """Value of strategies at random, as an untrained tabular policy plays them."""
+
+    def share(self, value: float) -> float:
+        """Return the share of the gain from start to optimum that `value` has."""
+        return (value - self.start) / (self.optimum - self.start)
+
+
+def best_policies(level: DifficultyConfig) -> BestPolicies:
+    """Solve the strategy game of `level`."""
+    game = Game(level)
+    values = (
+        optimum.knowing_user(game),
+        schedules.best_schedule(game).value,
+        *(schedules.best_cycle(game, length).value for length in (3, 2, 1)),
+        optimum.uniform(game),
+    )
+    return BestPolicies(*(100 * value for value in values))
 
 
 @dataclass(frozen=True)
 class PolicyScore:
-    """How one reference policy fares."""
+    """Results of one reference policy."""
 
     final_emotion: Interval | None
     success: Interval | None
@@ -51,33 +82,34 @@ class LevelCard:
     strategy_agreement: Interval | None
     """Share of held-out free-wording replies whose strategy is recognised; of every level alike."""
     acceptance_by_intention: dict[str, Interval | None]
-    best: Best
+    best: BestPolicies
     by_decade: list[Decade]
     by_decade_of_policy: dict[str, list[Decade]]
     """By member of the population, its mean final emotion in its name."""
     population_final_emotion: Interval | None
 
     def to_json(self) -> dict[str, object]:
+        """Return the card as it is kept."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredLevel:
     """A level's card, and the paired values by which levels are put in order."""
 
     card: LevelCard
     paired: dict[str, Floats]
-    """By measure, of order.MEASURES: the same contexts, the same users at every level."""
+    """By measure, of levels.MEASURES: the same contexts, the same users at every level."""
 
 
-def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> Measured:
+def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> MeasuredLevel:
     """Measure `level`; `contexts` are those of the medium level, `group_size` that of GRPO."""
-    accepted = acceptance.measure(level, contexts)
-    shown = expression.measure(level, contexts)
+    accepted = reply_measures.measure_acceptance(level, contexts)
+    shown = reply_measures.measure_need_expression(level, contexts)
     members = population.population(level, USERS)
     std = population.group_std(level, group_size, GROUPS)
-    finals = np.concatenate([talks.finals for talks in members.values()])
-    return Measured(
+    finals = np.concatenate([member.finals for member in members.values()])
+    return MeasuredLevel(
         _card(level, accepted, shown, members, std),
         {"acceptance": accepted.by_context, "need_expression": shown, "final_emotion": finals},
     )
@@ -85,7 +117,7 @@ def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> Mea
 
 def _card(
     level: DifficultyConfig,
-    accepted: Accepted,
+    accepted: AcceptanceResult,
     shown: Floats,
     members: Mapping[float, Conversations],
     std: Floats,
@@ -97,31 +129,34 @@ def _card(
         policies={n: _score(population.named(level, n, USERS)) for n in population.NAMED},
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),
-        lag1=decades.lag1(pooled),
+        lag1=population.lag1(pooled),
         acceptance_held_out=accepted.held_out(),
         acceptance_free_wording=accepted.free_wording(),
         acceptance_free_wording_held_out=accepted.free_wording_held_out(),
-        strategy_agreement=acceptance.agreement(held_out=True),
+        strategy_agreement=reply_measures.strategy_agreement(held_out=True),
         acceptance_by_intention=accepted.by_intention(),
-        best=best.measure(level),
-        by_decade=decades.by_decade(pooled),
+        best=best_policies(level),
+        by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
     )
 
 
-def _score(talks: Conversations) -> PolicyScore:
-    success, failure = share(talks.ended("success")), share(talks.ended("left"))
-    return PolicyScore(mean(talks.finals), success, failure)
+def _score(conversations: Conversations) -> PolicyScore:
+    success, failure = share(conversations.ended("success")), share(conversations.ended("left"))
+    return PolicyScore(mean(conversations.finals), success, failure)
 
 
 def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]]:
     return {
-        f"skill {skill:g}, final emotion {talks.finals.mean():.0f}": decades.by_decade([talks])
-        for skill, talks in members.items()
+        f"skill {skill:g}, final emotion {member.finals.mean():.0f}": population.by_decade([member])
+        for skill, member in members.items()
     }
 
 
 def _pooled(members: Sequence[Conversations]) -> Interval | None:
-    """Mean over the population; its members meet the same users, so users are what is sampled."""
-    return mean(np.mean([talks.finals for talks in members], axis=0))
+    """Return the mean over the population.
+
+    Its members meet the same users, so users are what is sampled.
+    """
+    return mean(np.mean([member.finals for member in members], axis=0))

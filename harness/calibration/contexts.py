@@ -1,25 +1,113 @@
-"""Where the replies are tried: states that talks at medium pass through, the same for all levels.
+"""Replies that acceptance is measured on, and the contexts in which they are tried.
 
-The supporters are of graded skill, so that users are neither all well nor all badly off.
+One set of replies is fixed, the other in free wording. Both were written from the strategies'
+definitions, without sight of the simulator's lexicon, and are not edited. Half of each is held out:
+nothing is tuned on it. Contexts are states that conversations at medium pass through, the same for
+all levels, with supporters of graded skill, so that users are neither all well nor all badly off.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.calibration.population import SKILLS, hold, skilled
-from harness.calibration.replies import FixedReply, FreeReply
-from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
-from harness.simulator.protocol import ConversationKey, UserTurn
-from harness.simulator.state import State, User
+from harness.calibration.population import SKILLS, converse_with, skilled
+from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS, DifficultyConfig
+from harness.errors import ConfigError
+from harness.simulator.data_files import Value, require_one_of, tree
+from harness.simulator.listening import to_second_person
+from harness.simulator.personas import EVERYONE, PERSONAS
+from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
+from harness.simulator.state import Disclosed, State, User
+
+FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
+FREE_WORDING = Path(__file__).with_name("free_wording.jsonl")
+_FREE_KEYS = ("persona", "told", "feelings", "strategy", "text")
+_HELD_OUT_NAMES = frozenset(persona.name for persona in PERSONAS[HELD_OUT])
+_INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
+
+
+@dataclass(frozen=True, slots=True)
+class FixedReply:
+    """A reply for anyone: {fact} is the newest thing told, {feeling} one that was named."""
+
+    strategy: str
+    text: str
+    held_out: bool
+
+    def to(self, state: State) -> str:
+        """Return the reply as said to the user of `state`."""
+        disclosed, persona = state.disclosed, state.user.persona
+        fact = to_second_person(persona.facts[disclosed.facts - 1])
+        return self.text.format(fact=fact, feeling=min(disclosed.feelings))
+
+
+@dataclass(frozen=True, slots=True)
+class FreeReply:
+    """A reply to one persona at one point of their story, in its writer's own words."""
+
+    persona_index: int
+    """Index into EVERYONE."""
+    disclosed: Disclosed
+    strategy: str
+    text: str
+
+    @property
+    def held_out(self) -> bool:
+        """Whether its persona is held out."""
+        return EVERYONE[self.persona_index].name in _HELD_OUT_NAMES
+
+
+@cache
+def fixed_replies() -> tuple[FixedReply, ...]:
+    """Return twelve replies for each strategy, in the order of the file."""
+    return read_fixed_replies(FIXED_REPLIES)
+
+
+def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
+    """Return the replies of a file, in its order. Raises ConfigError for a malformed one."""
+    halves = Value(path, tree(path)).record(("tuning", "held_out"))
+    return tuple(
+        FixedReply(strategy, text.text(), half == "held_out")
+        for half, strategies in halves.items()
+        for strategy, texts in strategies.record(STRATEGIES).items()
+        for text in texts.items()
+    )
+
+
+@cache
+def free_replies() -> tuple[FreeReply, ...]:
+    """Return 288 replies: eight to each of 36 personas."""
+    return read_free_replies(FREE_WORDING)
+
+
+def read_free_replies(path: Path) -> tuple[FreeReply, ...]:
+    """Return the replies of a file, one a line. Raises ConfigError for a malformed one."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(_free_reply(f"{path}:{n}", line) for n, line in enumerate(lines, start=1))
+
+
+def _free_reply(where: str, line: str) -> FreeReply:
+    try:
+        row = json.loads(line)
+        persona, told, feelings, strategy, text = (row[key] for key in _FREE_KEYS)
+    except (ValueError, LookupError, TypeError) as error:
+        rule = f"must be a JSON object with {', '.join(_FREE_KEYS)}"
+        raise ConfigError(f"{where}: {rule}, got {line[:60]!r}") from error
+    require_one_of(where, "persona", persona, _INDEX)
+    require_one_of(where, "strategy", strategy, STRATEGIES)
+    return FreeReply(_INDEX[persona], Disclosed(told, frozenset(feelings), True), strategy, text)
+
 
 CONVERSATIONS = 120
 EMOTION = 40
-"""At which free-wording replies are tried."""
+"""Emotion at which free-wording replies are tried."""
 
 
 @dataclass(frozen=True)
@@ -28,31 +116,34 @@ class Contexts:
 
     turns: tuple[UserTurn, ...]
     conversations: NDArray[np.int64]
-    """The conversation of each."""
+    """Number of the conversation of each."""
 
 
-def contexts(medium: DifficultyConfig) -> Contexts:
-    """Every turn of CONVERSATIONS talks at `medium`, supporters of each skill in turn."""
+def collect_contexts(medium: DifficultyConfig) -> Contexts:
+    """Return every turn of CONVERSATIONS conversations at `medium`, supporters of each skill."""
     each = CONVERSATIONS // len(SKILLS)
-    talks = [
-        talk
-        for number, skill in enumerate(SKILLS)
-        for talk in hold(medium, skilled(skill), range(number * each, (number + 1) * each)).turns
+    conversations = [
+        turns
+        for n, skill in enumerate(SKILLS)
+        for turns in converse_with(range(n * each, (n + 1) * each), medium, skilled(skill)).turns
     ]
-    found = [(turn, number) for number, talk in enumerate(talks) for turn in talk[:-1]]
-    return Contexts(tuple(t for t, _ in found), np.array([n for _, n in found]))
+    pairs = [(turn, n) for n, turns in enumerate(conversations) for turn in turns[:-1]]
+    return Contexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))
 
 
 def users_of(reply: FreeReply) -> Sequence[State]:
-    """The users a free-wording reply may have been said to: of every intention and temperament."""
-    turn = reply.told.facts - 1
+    """Return the users a free-wording reply may have been said to.
+
+    Of every intention and temperament.
+    """
+    turn = reply.disclosed.facts - 1
     return [
         State(
             key=ConversationKey(0, 0, 0, 0),
-            user=User(reply.person, intention, temperament),
+            user=User(reply.persona_index, intention, temperament),
             emotion=EMOTION,
             reported=float(EMOTION),
-            told=reply.told,
+            disclosed=reply.disclosed,
             turn=turn,
             trust=turn,
         )
@@ -62,5 +153,5 @@ def users_of(reply: FreeReply) -> Sequence[State]:
 
 
 def rotated(replies: Sequence[FixedReply], number: int) -> FixedReply:
-    """A reply for context `number`, so that all are used equally often."""
+    """Return a reply for context `number`, so that all are used equally often."""
     return replies[number % len(replies)]

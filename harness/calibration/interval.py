@@ -24,47 +24,55 @@ class Interval:
 
 
 def mean(values: ArrayLike) -> Interval | None:
-    """Of the mean of independent `values`, by Student's t; None for fewer than two."""
-    found = np.asarray(values, float)
-    if found.size < 2:
+    """Return the mean of independent `values` with its interval by Student's t.
+
+    None for fewer than two.
+    """
+    array = np.asarray(values, float)
+    if array.size < 2:
         return None
-    half = float(stdtrit(found.size - 1, 0.975) * found.std(ddof=1) / np.sqrt(found.size))
-    value = float(found.mean())
+    half = float(stdtrit(array.size - 1, 0.975) * array.std(ddof=1) / np.sqrt(array.size))
+    value = float(array.mean())
     return Interval(value, value - half, value + half)
 
 
 def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
-    """Of the mean of `values` that depend on each other within a cluster; None below two clusters.
+    """Return the mean of `values` that depend on each other within a cluster.
+
+    None below two clusters.
 
     The standard error is the cluster-robust one of a mean; NaN values are left out.
     """
-    found, of = np.asarray(values, float), np.asarray(clusters)
-    found, of = found[np.isfinite(found)], of[np.isfinite(found)]
+    array, of = np.asarray(values, float), np.asarray(clusters)
+    array, of = array[np.isfinite(array)], of[np.isfinite(array)]
     _, place = np.unique(of, return_inverse=True)
     count = int(place.max(initial=-1)) + 1
     if count < 2:
         return None
-    value = float(found.mean())
-    sums = np.bincount(place, found - value)
-    error = np.sqrt(count / (count - 1) * (sums**2).sum()) / found.size
+    value = float(array.mean())
+    sums = np.bincount(place, array - value)
+    error = np.sqrt(count / (count - 1) * (sums**2).sum()) / array.size
     half = float(stdtrit(count - 1, 0.975) * error)
     return Interval(value, value - half, value + half)
 
 
 def share(hits: ArrayLike) -> Interval | None:
-    """Of the share of true `hits`, by Wilson's score, which has width at 0 and at 1 as well."""
-    found = np.asarray(hits, bool)
-    n = found.size
+    """Return the share of true `hits` with Wilson's interval, which has width at 0 and 1 too."""
+    array = np.asarray(hits, bool)
+    n = array.size
     if n == 0:
         return None
-    p = float(found.mean())
+    p = float(array.mean())
     centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
     return Interval(p, min(p, float(centre - half)), max(p, float(centre + half)))
 
 
 def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
-    """Pearson's, pooled over clusters of pairs; its interval resamples whole clusters."""
+    """Return Pearson's correlation, pooled over clusters of pairs.
+
+    Its interval resamples whole clusters.
+    """
     if len(pairs) < 2:
         return None
     sums = np.array([_moments(x, y) for x, y in pairs])

@@ -1,42 +1,169 @@
-"""All levels at once: their cards, and whether they are in order."""
+"""All levels at once: their cards, their order, and the published figures beside them.
+
+Order: one-sided paired tests, held over all pairs by Holm's method. Published: RLVER, arXiv
+2507.03112, Table 3: strategy acceptance 52.4% and 33.1%, emotion and need expression 78.6% and
+63.6% of its Vanilla and Challenging simulators. Nothing easier was published; easy is set as far
+above medium as hard is below it. A match is one of level: it proves no realism.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import pairwise
 
-from harness.calibration import card, order, published
-from harness.calibration.card import LevelCard, Measured
-from harness.calibration.contexts import Contexts, contexts
-from harness.calibration.order import Step
-from harness.calibration.published import Match
-from harness.config.run import DifficultyConfig
+import numpy as np
+from scipy.special import stdtr
+from scipy.stats import spearmanr
+
+from harness.calibration import card
+from harness.calibration.card import LevelCard, MeasuredLevel
+from harness.calibration.contexts import Contexts, collect_contexts
+from harness.calibration.interval import Floats
+from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
+from harness.config.run import INTENTIONS, DifficultyConfig
 from harness.utils import process_pool
+
+SIGNIFICANCE = 0.05
+"""Chance of an error at which an order holds, over all tests together."""
+MEASURES = ("acceptance", "need_expression", "final_emotion")
+
+
+@dataclass(frozen=True)
+class OrderTest:
+    """Test whether one level is easier than the next by one measure."""
+
+    measure: str
+    easier: str
+    harder: str
+    difference: float
+    p_holm: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether the order is significant."""
+        return self.p_holm < SIGNIFICANCE
+
+
+def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
+    """Test each consecutive pair of `levels`, easiest first, by each measure.
+
+    Values are paired: the same contexts, the same users. A pair with a missing value is left out.
+    """
+    pairs = [
+        (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
+    ]
+    results = [_paired(levels[easier][m] - levels[harder][m]) for m, easier, harder in pairs]
+    adjusted = _holm([p for _, p in results])
+    return [
+        OrderTest(*pair, difference, p)
+        for pair, (difference, _), p in zip(pairs, results, adjusted, strict=True)
+    ]
+
+
+def _paired(differences: Floats) -> tuple[float, float]:
+    """Return the mean difference, and the chance of one as large if there were none."""
+    d = differences[np.isfinite(differences)]
+    mean, spread = float(d.mean()), float(d.std(ddof=1))
+    if spread == 0:
+        return mean, 0.0 if mean > 0 else 1.0
+    return mean, float(stdtr(d.size - 1, -mean / (spread / np.sqrt(d.size))))
+
+
+def _holm(p: Sequence[float]) -> list[float]:
+    """Return Holm's adjusted p-values, in the given order."""
+    adjusted, least = [1.0] * len(p), 0.0
+    for rank, at in enumerate(np.argsort(p)):
+        least = max(least, min(1.0, (len(p) - rank) * p[at]))
+        adjusted[at] = least
+    return adjusted
+
+
+ANCHORS = {
+    "easy": {"acceptance": 0.717, "need_expression": 0.936},
+    "medium": {"acceptance": 0.524, "need_expression": 0.786},
+    "hard": {"acceptance": 0.331, "need_expression": 0.636},
+}
+WITHIN, WITHIN_DECADE = 0.03, 0.07
+"""Largest difference at which a share, and P(rise) in a decade of emotion, matches."""
+LEAST_RANK = 0.7
+"""Least rank correlation at which the order of the intentions matches."""
+INTENTION_ACCEPTANCE = {
+    "praise": 0.632, "dialectic": 0.582, "not_at_fault": 0.555, "advice": 0.544,
+    "venting": 0.539, "growth": 0.501, "deep_empathy": 0.489, "motives": 0.363,
+}  # fmt: skip
+"""P(rise) by hidden intention, computed from the logs that population.PUBLISHED_RISE comes from."""
+
+
+@dataclass(frozen=True)
+class PublishedMatch:
+    """A measured figure beside the published one."""
+
+    level: str
+    figure: str
+    measured: float
+    published: float
+    matched: bool
+
+
+def published_matches(level: str, card: LevelCard) -> list[PublishedMatch]:
+    """Return each figure with a published counterpart; only medium has published dynamics."""
+    matches = [
+        PublishedMatch(level, name, value.value, target, abs(value.value - target) <= WITHIN)
+        for name, target in ANCHORS.get(level, {}).items()
+        if (value := getattr(card, name)) is not None
+    ]
+    return matches + (_dynamics(level, card) if level == "medium" else [])
+
+
+def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
+    matches = [
+        PublishedMatch(level, f"P(rise) in the {decade.emotion}s", p.value, published,
+              abs(p.value - published) <= WITHIN_DECADE)
+        for decade, published in zip(card.by_decade, PUBLISHED_RISE, strict=True)
+        if (p := decade.p_rise) is not None
+    ]  # fmt: skip
+    if card.lag1 is not None:
+        near = card.lag1.low <= PUBLISHED_LAG1 <= card.lag1.high
+        matches.append(
+            PublishedMatch(level, "lag-1 correlation", card.lag1.value, PUBLISHED_LAG1, near)
+        )
+    rank = _rank(card)
+    return [*matches, PublishedMatch(level, "rank of intentions", rank, 1.0, rank >= LEAST_RANK)]
+
+
+def _rank(card: LevelCard) -> float:
+    """Return Spearman's correlation of our acceptance by intention with the published one."""
+    ours = [getattr(card.acceptance_by_intention[i], "value", float("nan")) for i in INTENTIONS]
+    theirs = [INTENTION_ACCEPTANCE[i] for i in INTENTIONS]
+    return float(spearmanr(ours, theirs).statistic)
+
 
 SCHEMA = 1
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What calibrate found."""
+    """Results of `calibrate`."""
 
     levels: dict[str, LevelCard]
-    order: list[Step]
+    order: list[OrderTest]
     """Empty below three levels."""
-    matches: list[Match]
+    matches: list[PublishedMatch]
 
     @property
     def order_holds(self) -> bool | None:
         """Whether each level is easier than the next by every measure; None below three levels."""
-        return all(step.holds for step in self.order) if self.order else None
+        return all(test.holds for test in self.order) if self.order else None
 
     def to_json(self) -> dict[str, object]:
+        """Return calibration.json, but for the knobs."""
         return {
             "schema": SCHEMA,
-            "levels": {name: found.to_json() for name, found in self.levels.items()},
+            "levels": {name: card.to_json() for name, card in self.levels.items()},
             "order_holds": self.order_holds,
-            "order": [asdict(step) for step in self.order],
+            "order": [asdict(test) for test in self.order],
             "published": [asdict(match) for match in self.matches],
         }
 
@@ -48,18 +175,18 @@ def calibrate(
     processes: int,
 ) -> Calibration:
     """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in."""
-    where = contexts(medium)
-    measured = _measured(list(levels.values()), where, group_size, processes)
-    found = dict(zip(levels, measured, strict=True))
-    cards = {name: measured.card for name, measured in found.items()}
-    steps = order.steps({n: m.paired for n, m in found.items()}) if len(found) > 2 else []
-    matches = [match for name, c in cards.items() for match in published.matches(name, c)]
-    return Calibration(cards, steps, matches)
+    contexts = collect_contexts(medium)
+    results = _measure(list(levels.values()), contexts, group_size, processes)
+    measured = dict(zip(levels, results, strict=True))
+    cards = {name: m.card for name, m in measured.items()}
+    tests = order_tests({n: m.paired for n, m in measured.items()}) if len(measured) > 2 else []
+    matches = [match for name, c in cards.items() for match in published_matches(name, c)]
+    return Calibration(cards, tests, matches)
 
 
-def _measured(
-    levels: Sequence[DifficultyConfig], where: Contexts, group_size: int, processes: int
-) -> list[Measured]:
-    measure = partial(card.measure, contexts=where, group_size=group_size)
+def _measure(
+    levels: Sequence[DifficultyConfig], contexts: Contexts, group_size: int, processes: int
+) -> list[MeasuredLevel]:
+    measure = partial(card.measure, contexts=contexts, group_size=group_size)
     with process_pool.others(min(processes, len(levels))) as pool:
         return process_pool.begin(pool, measure, levels).results()

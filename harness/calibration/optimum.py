@@ -14,7 +14,7 @@ DOWN, NONE, UP = range(len(MOMENTA))
 
 
 def fatigue_class(heard: Recency, strategy: int) -> int:
-    """Index into FATIGUE."""
+    """Return the index into FATIGUE of a strategy."""
     last, previous, earlier = heard
     if strategy == last:
         return 1
@@ -22,17 +22,18 @@ def fatigue_class(heard: Recency, strategy: int) -> int:
 
 
 def hear(heard: Recency, strategy: int) -> Recency:
+    """Return what has been heard once `strategy` is played."""
     last, previous, earlier = heard
     return strategy, last, earlier if previous == COUNT else earlier | {previous}
 
 
 def knowing_user(game: Game) -> float:
-    """Mean final emotion / 100 of the best policy that knows the user and sees their state."""
+    """Return the mean final emotion / 100 of the best policy that knows user and state."""
     return _backward(game, np.maximum)
 
 
 def uniform(game: Game) -> float:
-    """The same of a policy that picks among all strategies at random."""
+    """Return the same of a policy that picks among all strategies at random."""
     return _backward(game, np.add, COUNT)
 
 
@@ -60,7 +61,7 @@ def _classes(heard: Recency) -> list[tuple[int, int]]:
 
 
 def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
-    """Mean value once the strategy heard last has lowered the emotion, and what a rise adds."""
+    """Return the mean value once the latest strategy lowered the emotion, and what a rise adds."""
     after[:, :, game.over] = game.final[game.over, None]
     up = game.expect(after[UP], heard[0], rises=True)
     down = game.expect(after[DOWN], heard[0], rises=False)
@@ -81,9 +82,9 @@ def _best(
 
 
 def _layers(turns: int) -> list[list[Recency]]:
-    """What may have been heard after 0, 1, ... `turns` turns."""
+    """Return what may have been heard after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
-        found = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
-        layers.append(sorted(found, key=lambda r: (r[0], r[1], sorted(r[2]))))
+        reached = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
+        layers.append(sorted(reached, key=lambda r: (r[0], r[1], sorted(r[2]))))
     return layers

@@ -1,4 +1,4 @@
-"""Conversations of the reference policies at one level: what difficulty does to whom.
+"""Conversations of the reference policies at one level, and how emotion moves in them.
 
 Beside the named references, supporters of graded skill who attend to the user in a share of their
 replies and pick at random in the rest: their mean final emotions span the scale, as those of
@@ -13,20 +13,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.calibration.interval import Floats, Interval, correlation, share
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
-from harness.simulator.reference import REFERENCES, Reference, attentive, random_supporter, talk
+from harness.simulator.reference import REFERENCES, Reference, attentive, converse, random_supporter
 from harness.simulator.scripted.user import ScriptedSimulator
-
-Floats = NDArray[np.float64]
 
 NAMED = ("attentive", "neutral", "advice_only", "praising", "dismissive", "silent", "random")
 """The reference policies of a card."""
 SKILLS = (-0.2, 0.0, 0.2, 0.4, 0.6)
-"""Of the population's members: the share of attentive replies, or, below zero, of empty ones."""
+"""By member of the population: the share of attentive replies, or, below zero, of empty ones."""
 SEED = 1
 TINY_STD = 0.05
-"""Of final emotion / 100 within a group: below it, advantages are differences of a point or two."""
+"""Standard deviation of final emotion / 100 within a group.
+
+Below it, advantages are differences of a point or two.
+"""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Conversations:
         return np.array([t[-1].emotion for t in self.turns], float)
 
     def ended(self, how: str) -> NDArray[np.bool_]:
+        """Return which conversations ended so: success, left or cap."""
         return np.array([t[-1].ended == how for t in self.turns])
 
     @property
@@ -56,43 +59,86 @@ class Conversations:
 
 
 def skilled(skill: float) -> Reference:
-    """Attentive, or neutral if `skill` is negative, in so large a share of replies; else random."""
+    """Return a policy that is attentive in a share `skill` of its replies and random in the others.
+
+    Of a negative `skill`, that share is neutral.
+    """
     other = attentive if skill > 0 else REFERENCES["neutral"]
 
-    def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        return (other if u[-1] < abs(skill) else random_supporter)(heard, said, u)
+    def reply(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+        return (other if u[-1] < abs(skill) else random_supporter)(turns, replies, u)
 
     return reply
 
 
-def hold(level: DifficultyConfig, policy: Reference, users: range) -> Conversations:
-    """One conversation with each of the held-out `users`; a number is the same user everywhere."""
+def converse_with(users: range, level: DifficultyConfig, policy: Reference) -> Conversations:
+    """Simulate one conversation with each of the held-out `users`.
+
+    A number is the same user everywhere.
+    """
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in users]
-    return _talks(level, policy, keys)
+    return _converse(level, policy, keys)
 
 
 def named(level: DifficultyConfig, name: str, count: int) -> Conversations:
-    return hold(level, REFERENCES[name], range(count))
+    """Simulate the reference policy `name` with `count` users."""
+    return converse_with(range(count), level, REFERENCES[name])
 
 
 def population(level: DifficultyConfig, count: int) -> dict[float, Conversations]:
-    """By skill."""
-    return {skill: hold(level, skilled(skill), range(count)) for skill in SKILLS}
+    """Simulate each member of the population with the same `count` users, by skill."""
+    return {skill: converse_with(range(count), level, skilled(skill)) for skill in SKILLS}
 
 
 def group_std(level: DifficultyConfig, group_size: int, groups: int) -> Floats:
-    """Standard deviation of final emotion / 100 in each group of random supporters."""
+    """Return the standard deviation of final emotion / 100 in each group of random supporters."""
     keys = [
         ConversationKey(SEED, 1, group, sample, HELD_OUT)
         for group in range(groups)
         for sample in range(group_size)
     ]
-    finals = _talks(level, random_supporter, keys).finals / 100
+    finals = _converse(level, random_supporter, keys).finals / 100
     return np.asarray(finals.reshape(groups, group_size).std(axis=1))
 
 
-def _talks(
+def _converse(
     level: DifficultyConfig, policy: Reference, keys: list[ConversationKey]
 ) -> Conversations:
-    held = talk(ScriptedSimulator(level), policy, keys)
-    return Conversations(tuple(map(tuple, held)))
+    turns = converse(ScriptedSimulator(level), policy, keys)
+    return Conversations(tuple(map(tuple, turns)))
+
+
+DECADES = tuple(range(10, 100, 10))
+PUBLISHED_RISE = (0.044, 0.151, 0.327, 0.528, 0.670, 0.766, 0.904, 0.965, 0.990)
+"""P(rise) by decade of emotion, over 9,425 turns of twelve language models with one simulator:
+computed from the logs published with SAGE (arXiv 2505.02847), which RLVER's simulator extends."""
+PUBLISHED_LAG1 = 0.59
+
+
+@dataclass(frozen=True)
+class Decade:
+    """Statistics of replies that met the user at an emotion of `emotion` to `emotion` + 9."""
+
+    emotion: int
+    n: int
+    p_rise: Interval | None
+    mean_change: float | None
+
+
+def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
+    """Return the statistics of each decade of emotion, pooled over the policies of `groups`."""
+    pairs = [pair for group in groups for pair in group.changes]
+    before = np.concatenate([b for b, _ in pairs]) if pairs else np.array([])
+    change = np.concatenate([c for _, c in pairs]) if pairs else np.array([])
+    return [_decade(emotion, change[before // 10 * 10 == emotion]) for emotion in DECADES]
+
+
+def lag1(groups: Sequence[Conversations]) -> Interval | None:
+    """Return the correlation of each change with the next of the same conversation."""
+    changes = [change for group in groups for _, change in group.changes if len(change) > 1]
+    return correlation([(c[:-1], c[1:]) for c in changes])
+
+
+def _decade(emotion: int, change: Floats) -> Decade:
+    mean_change = float(change.mean()) if change.size else None
+    return Decade(emotion, int(change.size), share(change > 0), mean_change)

@@ -2,9 +2,8 @@
 
 State of one user: emotion (lattice of 5), trust, sign of the last change, and which strategies were
 heard last, before that, and earlier. Each turn the supporter plays one strategy, spoken in one
-fluent new sentence that takes up a told fact. The formulas are those of `dynamics`, `wants` and
-`trust`; what is left out is the text: wording, form, confusion, feelings taken up, and that a user
-runs out of facts.
+fluent new sentence that takes up a told fact. The formulas are those of `dynamics`; what is left
+out is the text: wording, form, confusion, feelings taken up, and that a user runs out of facts.
 """
 
 from __future__ import annotations
@@ -18,8 +17,12 @@ from numpy.typing import NDArray
 
 from harness.config.run import STRATEGIES, DifficultyConfig
 from harness.simulator.scripted import appraisal, dynamics
-from harness.simulator.scripted.trust import growth_probability
-from harness.simulator.scripted.wants import KINDNESS, MAX_TRUST, fits
+from harness.simulator.scripted.dynamics import (
+    KINDNESS,
+    MAX_TRUST,
+    strategy_fits,
+    trust_growth_probability,
+)
 
 Floats = NDArray[np.floating[Any]]
 
@@ -47,11 +50,11 @@ class Game:
     def worth(self) -> Floats:
         """Shape (users, trusts, strategies)."""
         rule = dynamics.ACCEPTANCES[self.difficulty.acceptance]
-        kind = [KINDNESS[s] for s in STRATEGIES]
+        kindness = [KINDNESS[s] for s in STRATEGIES]
 
         def row(intention: str, trust: int) -> list[float]:
-            wanted = fits(intention, trust)
-            return [dynamics.worth(f, k, rule) for f, k in zip(wanted, kind, strict=True)]
+            fits = strategy_fits(intention, trust)
+            return [dynamics.worth(f, k, rule) for f, k in zip(fits, kindness, strict=True)]
 
         return np.array([[row(i, t) for t in range(TRUSTS)] for i, _ in self.users])
 
@@ -72,7 +75,7 @@ class Game:
             + dynamics.FIT_WEIGHT * value
             - np.array(FATIGUE).reshape(-1, 1, 1, 1, 1, 1)
         )
-        fresh = self._shown.expression
+        fresh = self._disclosure.expression
         p = fresh * _sigmoid(x + appraisal.FRESH_FACT)
         p += (1 - fresh) * _sigmoid(x + appraisal.OLDER_FACT)
         return np.asarray((1 - dynamics.NOISE) * p + dynamics.NOISE / 2)
@@ -87,7 +90,8 @@ class Game:
 
     @cached_property
     def trust_gain(self) -> Floats:
-        return np.array([growth_probability(s, self._shown) for s in STRATEGIES])
+        """Chance that a strategy wins trust, shape (strategies,)."""
+        return np.array([trust_growth_probability(s, self._disclosure) for s in STRATEGIES])
 
     @cached_property
     def jumps(self) -> tuple[int, int]:
@@ -97,7 +101,7 @@ class Game:
 
     @cached_property
     def final(self) -> Floats:
-        """What a conversation that ends at each emotion is worth, 0 to 1."""
+        """Value of a conversation that ends at each emotion, 0 to 1."""
         return np.where(self.difficulty.stop_below > EMOTIONS, 0.0, EMOTIONS / 100)
 
     @cached_property
@@ -111,7 +115,7 @@ class Game:
         return self.difficulty.start_emotion // 5
 
     @property
-    def _shown(self) -> dynamics.Disclosure:
+    def _disclosure(self) -> dynamics.DisclosureRule:
         return dynamics.DISCLOSURES[self.difficulty.disclosure]
 
     @cached_property
@@ -126,7 +130,7 @@ class Game:
         return np.asarray(down + self.rise * (up - down))
 
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
-        """Mean of `after` (..., users, emotions, trusts) over size of the change and trust."""
+        """Return the mean of `after` (..., users, emotions, trusts) over change and trust."""
         gain = np.float32(self.trust_gain[strategy])
         grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
         mixed = (1 - gain) * after + gain * grown
@@ -142,11 +146,14 @@ class Game:
 
     @cached_property
     def _landings(self) -> list[list[NDArray[np.int64]]]:
-        """Of rises, then of falls: where a small and a large change lead."""
+        """Cells that a small and a large change lead to, for rises, then for falls."""
         return [[_landing(sign * jump) for jump in self.jumps] for sign in (1, -1)]
 
     def spread(self, mass: Floats, strategy: int, rises: bool) -> Floats:
-        """Where `mass` (schedules, users, emotions, trusts) goes: the adjoint of `expect`."""
+        """Return where `mass` (schedules, users, emotions, trusts) goes.
+
+        The adjoint of `expect`.
+        """
         kernel = self._kernels[0 if rises else 1][strategy]
         cells = mass.reshape(*mass.shape[:2], -1).transpose(1, 0, 2) @ kernel
         return np.asarray(cells.transpose(1, 0, 2).reshape(mass.shape))
@@ -165,7 +172,7 @@ class Game:
 
 
 def _landing(jump: int) -> NDArray[np.int64]:
-    """Where each cell of the emotion lattice goes by a jump."""
+    """Return where each cell of the emotion lattice goes by a jump."""
     return np.clip(np.arange(len(EMOTIONS)) + jump, 0, len(EMOTIONS) - 1)
 
 

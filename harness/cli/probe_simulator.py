@@ -12,9 +12,8 @@ from harness.execution import preflight
 from harness.simulator.draws import uniforms
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.reference import attentive
-from harness.simulator.served.check import enforces_schema, reach
-from harness.simulator.served.line import line_to
-from harness.simulator.served.simulator import ServedSimulator
+from harness.simulator.served.client import client_for
+from harness.simulator.served.simulator import ServedSimulator, check_endpoint, enforces_schema
 from harness.trust import permission
 from harness.utils import messages
 from harness.utils.escape import visible
@@ -39,20 +38,20 @@ def probe(overrides: Sequence[str]) -> int:
 
 
 def _probe(config: RunConfig) -> int:
-    line = line_to(config.simulator)
+    line = client_for(config.simulator)
     messages.say(
         f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most"
     )
     try:
-        reach(line)
+        check_endpoint(line)
         print(visible(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
         print(BOUND if enforces_schema(line) else UNBOUND)
-        line.take_tally()
+        line.take_usage()
         lost = False
         for text, turn in _talk(ServedSimulator(config.difficulty, line), config.seed):
             print(visible(text), flush=True)
             lost = turn.ended == "failed"
-        print(", ".join(f"{name} {value}" for name, value in line.take_tally().to_json().items()))
+        print(", ".join(f"{name} {value}" for name, value in line.take_usage().to_json().items()))
         return EndpointError.exit_code if lost else 0
     finally:
         line.close()

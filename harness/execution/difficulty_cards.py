@@ -156,7 +156,7 @@ def measure(config: RunConfig) -> Mapping[str, Any]:
     """The card of the run's level, measured."""
     from harness.calibration import card, contexts
 
-    where = contexts.contexts(config.levels.medium)
+    where = contexts.collect_contexts(config.levels.medium)
     return card.measure(config.difficulty, where, config.algorithm.group_size).card.to_json()
 
 

@@ -21,17 +21,17 @@ _TO_UNIT = (2.0**-32).__mul__
 
 
 def uniforms(*key: int | str) -> tuple[float, ...]:
-    """COUNT numbers in [0, 1), the same for the same key on every machine."""
+    """Return COUNT numbers in [0, 1), the same for the same key on every machine."""
     text = "\x1f".join(map(str, key))
     digest = blake2b(text.encode(), digest_size=4 * COUNT).digest()
     return tuple(map(_TO_UNIT, _UNPACK(digest)))
 
 
 def normal(u: float, v: float) -> float:
-    """A standard normal draw from two uniform ones (Box-Muller)."""
+    """Return a standard normal draw from two uniform ones (Box-Muller)."""
     return math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * v)
 
 
 def pick(items: tuple[T, ...], u: float) -> T:
-    """The item that the uniform draw `u` falls on."""
+    """Return the item that the uniform draw `u` falls on."""
     return items[int(u * len(items))]

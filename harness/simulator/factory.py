@@ -1,4 +1,4 @@
-"""From a run's config to its user simulator."""
+"""The simulator that a run's config asks for."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from harness.simulator.protocol import UserSimulator
 
 
 def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
-    """The simulator of `simulator.kind` at `difficulty`."""
+    """Return the simulator of `simulator.kind` at `difficulty`. Raises ConfigError."""
     if simulator.kind == "served":
-        from harness.simulator.served.line import line_to
+        from harness.simulator.served.client import client_for
         from harness.simulator.served.simulator import ServedSimulator
 
-        return ServedSimulator(difficulty, line_to(simulator))
+        return ServedSimulator(difficulty, client_for(simulator))
     if simulator.profiles:
-        from harness.simulator.served.cast import ScriptedGuests
+        from harness.simulator.served.cast import ProfiledSimulator
 
-        return ScriptedGuests(difficulty, simulator)
+        return ProfiledSimulator(difficulty, simulator)
     from harness.simulator.scripted.user import ScriptedSimulator
 
     return ScriptedSimulator(difficulty)

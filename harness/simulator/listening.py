@@ -1,4 +1,4 @@
-"""How a reference policy hears a user: from the words alone, by keywords of its own."""
+"""Reading of a user by a reference policy: from the words alone, by keywords of its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator.scripted.voice import opened
+from harness.simulator.scripted.voice import expanded
 from harness.simulator.scripted.words import sentences
 
 _FEELING = re.compile(
@@ -37,39 +37,41 @@ _SORRY = re.compile(r"\b(?:not|no|harder|hurts|had better|side)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a listener has made of the user's words so far."""
+class ListenerNotes:
+    """A listener's understanding of the user's words so far."""
 
     facts: tuple[str, ...]
     """In the order told."""
     feelings: tuple[str, ...]
-    felt: tuple[bool, ...]
+    spoke_of_feeling: tuple[bool, ...]
     """After each reply: whether the user spoke of a feeling."""
     need: str | None
-    """The intention last heard in a line, if any."""
+    """The intention that a line named last, if any."""
     kind: str | None
     """emotional or rational, where a line let only that be seen."""
     directions: tuple[int, ...]
     """After each reply: 1 if the user sounded helped, -1 if not, 0 if neither."""
 
 
-def listen(turns: Sequence[str]) -> Heard:
-    """What the user's turns, the opening first, say."""
+def listen(turns: Sequence[str]) -> ListenerNotes:
+    """Return what the user's turns, the opening first, say."""
     lines = [_lines(turn) for turn in turns]
-    told = {
+    by_kind = {
         kind: tuple(value for turn in lines for k, value in turn if k == kind)
         for kind in ("fact", "feeling", "need", "kind")
     }
-    felt = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
-    need, shown = (told[name][-1] if told[name] else None for name in ("need", "kind"))
-    ways = tuple(map(direction, turns[1:]))
-    return Heard(told["fact"], told["feeling"], felt, need, shown, ways)
+    spoke_of_feeling = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
+    need, shown = (by_kind[name][-1] if by_kind[name] else None for name in ("need", "kind"))
+    directions = tuple(map(direction, turns[1:]))
+    return ListenerNotes(
+        by_kind["fact"], by_kind["feeling"], spoke_of_feeling, need, shown, directions
+    )
 
 
 @lru_cache(maxsize=16384)
 def _lines(turn: str) -> tuple[tuple[str, str], ...]:
-    """(kind, value) of each line after the first, which is the topic or a reaction."""
-    return tuple(map(_line, sentences(opened(turn))[1:]))
+    """Return (kind, value) of each line after the first, which is the topic or a reaction."""
+    return tuple(map(_line, sentences(expanded(turn))[1:]))
 
 
 def _line(line: str) -> tuple[str, str]:
@@ -84,8 +86,8 @@ def _line(line: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1024)
 def direction(turn: str) -> int:
-    """How the user's first sentence takes the last reply: 1, 0 or -1."""
-    first = (sentences(opened(turn)) or [""])[0].lower()
+    """Return how the user's first sentence takes the last reply: 1 helped, -1 not, 0 neither."""
+    first = (sentences(expanded(turn)) or [""])[0].lower()
     if _SORRY.search(first):
         return -1
     return 1 if _GLAD.search(first) else 0
@@ -94,3 +96,17 @@ def direction(turn: str) -> int:
 def _named(line: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
     low = line.lower()
     return next((name for name, pattern in patterns if pattern.search(low)), None)
+
+
+_SECOND_PERSON = {
+    "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "am": "are",
+    "we": "you", "us": "you", "our": "your", "was": "was",
+}  # fmt: skip
+
+
+def to_second_person(fact: str) -> str:
+    """Return a first-person sentence as a clause said to the one who said it."""
+    text = re.sub(r"\bI was\b", "you were", fact.rstrip("."))
+    text = re.sub(r"[A-Za-z]+", lambda m: _SECOND_PERSON.get(m.group().lower(), m.group()), text)
+    first, _, rest = text.partition(" ")
+    return f"{first.lower()} {rest}"

@@ -1,48 +1,51 @@
-"""What every user simulator is: a function from a conversation so far to the user's next turn.
+"""The protocol of every user simulator: from a conversation so far to the user's next turn.
 
 A simulator has no mutable state. What it must remember of a conversation travels in
 `UserTurn.state`, and every draw is keyed by (seed, split, step, group, sample, turn), so that
-a conversation is the same whichever others are held beside it, and after a resume.
+a conversation is the same whichever others are simulated beside it, and after a resume.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 TRAIN, HELD_OUT = "train", "held_out"
+"""The two sides of the split of personas."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationKey:
-    """Which conversation this is. Those of one group share the user and the opening."""
+    """Identity of a conversation. Those of one group share the user and the opening."""
 
     seed: int
     step: int
     group: int
     sample: int
     split: str = TRAIN
-    """Which personas: train or held_out."""
+    """Side of the personas: TRAIN or HELD_OUT."""
 
 
 @dataclass(frozen=True, slots=True)
 class SupporterReply:
-    """What the policy said, as the user gets it."""
+    """One reply of the policy, as the user gets it."""
 
     text: str
     cut: bool = False
     """Ended by the token limit, not by the policy."""
     start_nll: float | None = None
-    """Mean negative log-likelihood a token under the frozen start policy; None without one."""
+    """Mean negative log-likelihood a token, in nats, under the frozen start policy; None without
+    one.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class UserTurn:
-    """What the user said, and how it went for them."""
+    """One turn of the user: the text, and the emotion that it leaves them with."""
 
     text: str
-    """Once the conversation has ended: last words, which no policy hears, or nothing."""
+    """Once the conversation has ended: last words, which no policy reads, or nothing."""
     emotion: int
     """0-100, after this turn."""
     change: int | None
@@ -62,21 +65,48 @@ class UserTurn:
     """The simulator's own, immutable."""
 
     def with_state(self, state: Any) -> UserTurn:
+        """Return the same turn with another `state`."""
         return replace(self, state=state)
 
 
 class UserSimulator(Protocol):
-    """One difficulty's users."""
+    """The users of one difficulty level."""
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """The opening of each conversation."""
+        """Return the opening of each conversation."""
         ...
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
-        """The user's answer to each reply, given the turn it replies to.
+        """Return the user's answer to each reply, given the turn it replies to.
 
         Raises ValueError for a conversation that has ended.
         """
         ...
+
+
+PendingAnswers = Callable[[], list[UserTurn]]
+"""Waits for answers that were asked for, and returns them."""
+
+
+@runtime_checkable
+class ConcurrentSimulator(Protocol):
+    """A simulator whose answers take time, in which the caller may do other things."""
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+        """Begin to answer, and return at once. Raises as `answer` does, before anything begins."""
+        ...
+
+
+def ask(
+    simulator: UserSimulator, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+) -> PendingAnswers:
+    """Begin to answer each reply; a simulator that is not concurrent has answered on return.
+
+    Raises ValueError for a conversation that has ended.
+    """
+    if isinstance(simulator, ConcurrentSimulator):
+        return simulator.ask(turns, replies)
+    answers = simulator.answer(turns, replies)
+    return lambda: answers

@@ -8,18 +8,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
+from harness.simulator.data_files import Table, tables
 from harness.simulator.draws import pick, uniforms
-from harness.simulator.listening import Heard, listen
+from harness.simulator.listening import ListenerNotes, listen, to_second_person
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
-from harness.simulator.reference_phrases import DISMISSIVE, NEUTRAL, PHRASES, turned
 from harness.simulator.scripted import dynamics
-from harness.simulator.scripted.disclosure import feeling_chance
-from harness.simulator.scripted.wants import KINDNESS, LATE_TRUST, fits
+from harness.simulator.scripted.dynamics import KINDNESS, LATE_TRUST, strategy_fits
+from harness.simulator.scripted.voice import feeling_chance
 
 Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
-"""(what the user said, what was replied, uniform draws) -> the next reply."""
+"""(user's turns so far, replies so far, uniform draws) -> the next reply."""
+
+_TABLES = tables(
+    Path(__file__).with_name("reference_phrases.tsv"),
+    {
+        "phrase": Table(STRATEGIES, ("f", "e")),
+        "neutral": Table(),
+        "dismissive": Table(),
+        "fixed": Table(),
+    },
+)
+PHRASES = _TABLES["phrase"]
+"""By strategy; {f} is a told fact in the second person, {e} a told feeling."""
+NEUTRAL, DISMISSIVE, FIXED = (_TABLES[name]["any"] for name in ("neutral", "dismissive", "fixed"))
+"""Replies that answer nothing, that hurt, and kind ones that suit anyone."""
 
 OTHER_KIND = 4.0
 """Log-odds against the intentions of the kind that did not show."""
@@ -27,59 +42,63 @@ EARLY_TURNS = 3
 """Replies after which the attentive reference expects that there is trust."""
 
 
-def talk(
+def converse(
     simulator: UserSimulator, reference: Reference, keys: Sequence[ConversationKey]
 ) -> list[list[UserTurn]]:
-    """Hold one conversation per key; all its user turns, the opening first."""
-    return [_talk(simulator, reference, key, opening) for key, opening in zip(
+    """Simulate one conversation per key; return all its user turns, the opening first."""
+    return [_converse(simulator, reference, key, opening) for key, opening in zip(
         keys, simulator.open(keys), strict=True)]  # fmt: skip
 
 
-def _talk(
+def _converse(
     simulator: UserSimulator, reference: Reference, key: ConversationKey, opening: UserTurn
 ) -> list[UserTurn]:
-    turns, said = [opening], list[str]()
+    turns, replies = [opening], list[str]()
+    identity = (key.seed, key.split, key.step, key.group, key.sample)
     while turns[-1].ended is None:
-        u = uniforms("reference", key.seed, key.split, key.step, key.group, key.sample, len(said))
-        said.append(reference([t.text for t in turns], said, u))
-        turns += simulator.answer([turns[-1]], [SupporterReply(said[-1])])
+        u = uniforms("reference", *identity, len(replies))
+        replies.append(reference([t.text for t in turns], replies, u))
+        turns += simulator.answer([turns[-1]], [SupporterReply(replies[-1])])
     return turns
 
 
-def attentive(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-    """Listens: takes up the newest fact, and chooses by what the user seems to want."""
-    known = listen(heard)
-    done = [_strategy(reply, known) for reply in said]
-    belief = _belief(known, done)
-    scores = {s: _promise(s, belief, len(said)) - _tired(s, done) for s in STRATEGIES}
-    return phrase(max(scores, key=lambda s: scores[s]), known, said, u, newest=True)
+def attentive(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+    """Listen: take up the newest fact, and choose by what the user seems to want."""
+    notes = listen(turns)
+    past = [_strategy(reply) for reply in replies]
+    belief = _belief(notes, past)
+    scores = {s: _promise(s, belief, len(replies)) - _fatigue(s, past) for s in STRATEGIES}
+    return phrase(max(scores, key=lambda s: scores[s]), notes, replies, u, newest=True)
 
 
-def random_supporter(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-    """Fluent and friendly, with a strategy and a told fact at random."""
-    return phrase(pick(STRATEGIES, u[0]), listen(heard), (), u[1:], newest=False)
+def random_supporter(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+    """Reply fluently, with a strategy and a told fact at random."""
+    return phrase(pick(STRATEGIES, u[0]), listen(turns), (), u[1:], newest=False)
 
 
 def spoken_schedule(strategies: Sequence[str]) -> Reference:
-    """Plays a fixed schedule, taking up the newest fact: what the strategy game calls blind."""
+    """Return a policy that plays a fixed schedule, taking up the newest fact.
 
-    def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        strategy = strategies[len(said) % len(strategies)]
-        return phrase(strategy, listen(heard), said, u, newest=True)
+    The strategy game calls such a policy blind.
+    """
+
+    def reply(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+        strategy = strategies[len(replies) % len(strategies)]
+        return phrase(strategy, listen(turns), replies, u, newest=True)
 
     return reply
 
 
-def fixed_cycle(*replies: str) -> Reference:
-    """Says the same replies in turn, whatever it hears."""
-    return lambda heard, said, u: replies[len(said) % len(replies)]
+def fixed_cycle(*texts: str) -> Reference:
+    """Return a policy that says the same texts in turn, whatever the user says."""
+    return lambda turns, replies, u: texts[len(replies) % len(texts)]
 
 
-def keyword_salad(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-    """Strings together words that a lexicon likes."""
-    known = listen(heard)
-    fact, felt = turned(known.facts[-1]), (known.feelings or ("sad",))[-1]
-    return f"so you are it sounds like you feel {felt} {fact} brave what?"
+def keyword_salad(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+    """String together words that a lexicon likes."""
+    notes = listen(turns)
+    fact, feeling = to_second_person(notes.facts[-1]), (notes.feelings or ("sad",))[-1]
+    return f"so you are it sounds like you feel {feeling} {fact} brave what?"
 
 
 REFERENCES: Mapping[str, Reference] = {
@@ -101,64 +120,66 @@ REFERENCES: Mapping[str, Reference] = {
 
 
 def phrase(
-    strategy: str, known: Heard, said: Sequence[str], u: Sequence[float], newest: bool
+    strategy: str, notes: ListenerNotes, earlier: Sequence[str], u: Sequence[float], newest: bool
 ) -> str:
-    """A sentence of `strategy` not yet said, about the newest or any told fact."""
-    facts, feelings = known.facts or ("I am here.",), known.feelings or ("sad",)
-    fact = facts[-1] if newest else pick(facts, u[0])
-    felt = feelings[-1] if newest else pick(feelings, u[1])
-    options = [p.format(f=turned(fact), e=felt) for p in PHRASES[strategy]]
-    with_fact = [p for p in options if turned(fact) in p] if newest else []
+    """Return a sentence of `strategy` not among `earlier`, about the newest or any told fact."""
+    facts, feelings = notes.facts or ("I am here.",), notes.feelings or ("sad",)
+    fact = to_second_person(facts[-1] if newest else pick(facts, u[0]))
+    feeling = feelings[-1] if newest else pick(feelings, u[1])
+    options = [p.format(f=fact, e=feeling) for p in PHRASES[strategy]]
+    with_fact = [p for p in options if fact in p] if newest else []
     for group in (with_fact, options):
-        fresh = tuple(p for p in group if p not in said)
+        fresh = tuple(p for p in group if p not in earlier)
         if fresh:
             return pick(fresh, u[2])
     return pick(tuple(options), u[2])
 
 
-def _strategy(reply: str, known: Heard) -> str:
-    """Which strategy the reference itself meant by `reply`."""
+def _strategy(reply: str) -> str:
+    """Return the strategy that the reference itself meant by `reply`."""
     openings = {p.split("{")[0]: s for s, group in PHRASES.items() for p in group}
     best = max((o for o in openings if reply.startswith(o)), key=len, default="")
     return openings.get(best, "other")
 
 
-def _belief(known: Heard, done: Sequence[str]) -> dict[str, float]:
-    """What the user may want: what a line said, else what the reactions to each reply suggest."""
-    if known.need:
-        return {known.need: 1.0}
-    weight = {i: sum(_feeling_evidence(i, felt) for felt in known.felt) for i in INTENTIONS}
-    for turn, (strategy, way) in enumerate(zip(done, known.directions, strict=True)):
+def _belief(notes: ListenerNotes, past: Sequence[str]) -> dict[str, float]:
+    """Return P(intention): from what a line said, else from the reactions to `past` strategies."""
+    if notes.need:
+        return {notes.need: 1.0}
+    weight = {
+        i: sum(_feeling_evidence(i, spoke) for spoke in notes.spoke_of_feeling) for i in INTENTIONS
+    }
+    for turn, (strategy, sign) in enumerate(zip(past, notes.directions, strict=True)):
         for intention in INTENTIONS:
             value = dynamics.FIT_WEIGHT * _promise(strategy, {intention: 1.0}, turn)
-            weight[intention] -= abs(way) * math.log1p(math.exp(-way * value))
-    for intention in INTENTIONS if known.kind else ():
-        if (intention in EMOTIONAL_INTENTIONS) != (known.kind == "emotional"):
+            weight[intention] -= abs(sign) * math.log1p(math.exp(-sign * value))
+    for intention in INTENTIONS if notes.kind else ():
+        if (intention in EMOTIONAL_INTENTIONS) != (notes.kind == "emotional"):
             weight[intention] -= OTHER_KIND
     total = sum(map(math.exp, weight.values()))
     return {intention: math.exp(w) / total for intention, w in weight.items()}
 
 
-def _feeling_evidence(intention: str, felt: bool) -> float:
-    """Log-likelihood of speaking, or not speaking, of a feeling in one turn."""
+def _feeling_evidence(intention: str, spoke: bool) -> float:
+    """Return the log-likelihood of speaking, or not speaking, of a feeling in one turn."""
     chance = feeling_chance(intention)
-    return math.log(chance if felt else 1 - chance)
+    return math.log(chance if spoke else 1 - chance)
 
 
 def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
-    """What a strategy is worth to a demanding user who wants what is believed."""
+    """Return the worth of a strategy to a demanding user who wants what is believed."""
     trust = LATE_TRUST if turn >= EARLY_TURNS else 0
     rule, place = dynamics.ACCEPTANCES["goal_fit"], STRATEGIES.index(strategy)
     return sum(
-        p * dynamics.worth(fits(intention, trust)[place], KINDNESS[strategy], rule)
+        p * dynamics.worth(strategy_fits(intention, trust)[place], KINDNESS[strategy], rule)
         for intention, p in belief.items()
     )
 
 
-def _tired(strategy: str, done: Sequence[str]) -> float:
-    """Fatigue in units of fit."""
-    if strategy not in done:
+def _fatigue(strategy: str, past: Sequence[str]) -> float:
+    """Return the fatigue by a strategy's latest use, in units of fit."""
+    if strategy not in past:
         return 0.0
-    ago = len(done) - max(n for n, s in enumerate(done) if s == strategy)
+    ago = len(past) - max(n for n, s in enumerate(past) if s == strategy)
     lost = {1: dynamics.LAST, 2: dynamics.PREVIOUS}.get(ago, dynamics.EARLIER)
     return lost / dynamics.FIT_WEIGHT

@@ -1,33 +1,43 @@
-"""What a scripted user remembers of a conversation; travels in UserTurn.state, never changes."""
+"""The user of a conversation, their memory of it, and the rules that all simulators share.
+
+The rules: who comes, how a change is reported, when a conversation ends, and with which emotion.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from harness.simulator.people import EVERYONE, Persona
+from harness.config.run import DifficultyConfig
+from harness.simulator.draws import normal, pick, uniforms
+from harness.simulator.personas import EVERYONE, PERSONAS, Persona
 from harness.simulator.protocol import ConversationKey
+
+_INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who the user of a group is."""
+    """The user of a group."""
 
-    person: int
+    persona_index: int
     """Index into EVERYONE."""
     intention: str
     temperament: str
 
     @property
     def persona(self) -> Persona:
-        return EVERYONE[self.person]
+        """Name, matter, facts, feelings and voice."""
+        return EVERYONE[self.persona_index]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What the user has said of their matter."""
+class Disclosed:
+    """The parts of their matter that the user has told."""
 
     facts: int = 0
-    """The first so many facts have been told."""
+    """Number of facts told, in the order of the persona."""
     feelings: frozenset[str] = frozenset()
     fresh_fact: bool = False
     """The last turn told a new fact."""
@@ -37,22 +47,73 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One conversation so far."""
+    """A scripted user's memory of one conversation; travels in UserTurn.state, never changes."""
 
     key: ConversationKey
     user: User
     emotion: int
+    """0-100."""
     reported: float
     """Start plus reported changes, before clipping."""
-    told: Told
+    disclosed: Disclosed
     turn: int = 0
+    """Replies so far."""
     trust: int = 0
+    """0 to dynamics.MAX_TRUST."""
     momentum: int = 0
     """1 after a reply that helped, -1 after one that did not, 0 at the opening."""
-    heard: tuple[frozenset[str], ...] = ()
+    past_strategies: tuple[frozenset[str], ...] = ()
     """Strategies of each reply so far."""
     sentences: tuple[str, ...] = ()
     """Sentences the policy has said, in plain words, in order."""
 
-    def with_told(self, told: Told) -> State:
-        return replace(self, told=told)
+    def with_disclosed(self, disclosed: Disclosed) -> State:
+        """Return the same state with another `disclosed`."""
+        return replace(self, disclosed=disclosed)
+
+
+def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:
+    """Return the user whom the keys of one group share, and the uniform draws for the opening."""
+    u = _group_draws(key.seed, key.split, key.step, key.group)
+    user = User(
+        _INDEX[pick(PERSONAS[key.split], u[0]).name],
+        pick(tuple(difficulty.intentions), u[1]),
+        pick(tuple(difficulty.temperaments), u[2]),
+    )
+    return user, u[3:]
+
+
+@lru_cache(maxsize=1024)
+def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, ...]:
+    """Cached: each conversation of a group asks for them, and once more when it is recorded."""
+    return uniforms("user", seed, split, step, group)
+
+
+def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
+    """Return the uniform draws of one turn of a conversation."""
+    return uniforms(key.seed, key.split, key.step, key.group, key.sample, turn)
+
+
+def reported_change(change: int, difficulty: DifficultyConfig, u: Sequence[float]) -> float:
+    """Return the change as the trainer gets it; the user's own emotion is not affected.
+
+    `u`: the turn's draws, of which it takes numbers 2, 3 and 15.
+    """
+    reported: float = -change if u[2] < difficulty.reward_flips else change
+    if difficulty.reward_noise:
+        reported += difficulty.reward_noise * normal(u[3], u[15])
+    return reported
+
+
+def ending(emotion: int, turn: int, difficulty: DifficultyConfig) -> str | None:
+    """Return how the conversation ends after reply number `turn`; None if it goes on."""
+    if emotion >= 100:
+        return "success"
+    if emotion < difficulty.stop_below:
+        return "left"
+    return "cap" if turn >= difficulty.turn_cap else None
+
+
+def shown_emotions(emotion: int, reported: float, ended: str | None) -> tuple[int, float]:
+    """Return the emotion and the reported one, 0-100. Who leaves ends at 0 in both."""
+    return (0, 0.0) if ended == "left" else (emotion, min(100.0, max(0.0, reported)))

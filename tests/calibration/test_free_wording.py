@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 import yaml
 
-from harness.calibration import replies
-from harness.calibration.contexts import users_of
-from harness.calibration.replies import FreeReply
+from harness.calibration import contexts
+from harness.calibration.contexts import FreeReply, users_of
 from harness.config.run import STRATEGIES, DifficultyConfig
 from harness.policy.grammar import speak
-from harness.simulator.people import EVERYONE
+from harness.simulator.personas import EVERYONE
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted.dynamics import GOAL_LINE
+from harness.simulator.scripted.dynamics import GOAL_LINE, strategy_fits
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.simulator.scripted.wants import fits
 
 MEDIUM = Path(__file__).parents[2] / "conf" / "difficulty" / "medium.yaml"
 TWINS = 6
@@ -26,9 +24,9 @@ LEAST_SHARE = 0.8
 
 def twins(reply: FreeReply) -> list[str]:
     """The grammar's sentences of the same strategy, to the same user at the same point."""
-    persona = EVERYONE[reply.person]
-    felt = (f"I feel {feeling}." for feeling in sorted(reply.told.feelings))
-    told = [f"It is about {persona.topic}.", *persona.facts[: reply.told.facts], *felt]
+    persona = EVERYONE[reply.persona_index]
+    felt = (f"I feel {feeling}." for feeling in sorted(reply.disclosed.feelings))
+    told = [f"It is about {persona.topic}.", *persona.facts[: reply.disclosed.facts], *felt]
     draws = np.random.default_rng(3)
     return [speak(reply.strategy, [" ".join(told)], draws.random) for _ in range(TWINS)]
 
@@ -40,11 +38,11 @@ def raised(held_out: bool) -> tuple[float, float]:
     """
     simulator = ScriptedSimulator(DifficultyConfig(**yaml.safe_load(MEDIUM.read_text())))
     both = twin = 0.0
-    for reply in (r for r in replies.free() if r.held_out == held_out):
+    for reply in (r for r in contexts.free_replies() if r.held_out == held_out):
         said, grammars = SupporterReply(reply.text), list(map(SupporterReply, twins(reply)))
         place = STRATEGIES.index(reply.strategy)
         for state in users_of(reply):
-            if fits(state.user.intention, state.trust)[place] >= GOAL_LINE:
+            if strategy_fits(state.user.intention, state.trust)[place] >= GOAL_LINE:
                 free = simulator.rise_probability(state, said)
                 chances = [simulator.rise_probability(state, g) for g in grammars]
                 both += sum(min(free, chance) for chance in chances)

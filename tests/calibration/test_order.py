@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.calibration import order
+from harness.calibration.levels import MEASURES, order_tests
 
 
 def levels(gaps, seed=0, n=200):
@@ -10,39 +10,39 @@ def levels(gaps, seed=0, n=200):
     users = rng.normal(0, 1, n)
     base = np.cumsum([0, *gaps])
     return {
-        name: {m: users - drop + rng.normal(0, 0.2, n) for m in order.MEASURES}
+        name: {m: users - drop + rng.normal(0, 0.2, n) for m in MEASURES}
         for name, drop in zip(("easy", "medium", "hard"), base, strict=True)
     }
 
 
 def test_levels_apart_are_in_order_by_every_measure():
-    steps = order.steps(levels([0.3, 0.3]))
+    steps = order_tests(levels([0.3, 0.3]))
     assert [(s.measure, s.easier, s.harder) for s in steps[:3]] == [
-        (m, "easy", "medium") for m in order.MEASURES
+        (m, "easy", "medium") for m in MEASURES
     ]
     assert len(steps) == 6
     assert all(s.holds and s.difference > 0.2 for s in steps)
 
 
 def test_the_wrong_order_never_holds():
-    assert not any(s.holds for s in order.steps(levels([-0.3, -0.3])))
+    assert not any(s.holds for s in order_tests(levels([-0.3, -0.3])))
 
 
 def test_levels_alike_are_seldom_called_ordered():
-    called = [any(s.holds for s in order.steps(levels([0, 0], seed))) for seed in range(300)]
+    called = [any(s.holds for s in order_tests(levels([0, 0], seed))) for seed in range(300)]
     assert np.mean(called) < 0.09
 
 
 def test_a_missing_value_leaves_its_pair_out():
     found = levels([0.3, 0.3])
     found["easy"]["acceptance"][:150] = np.nan
-    step = order.steps(found)[0]
+    step = order_tests(found)[0]
     assert np.isfinite(step.difference)
     assert step.holds
 
 
 def test_differences_without_spread_are_decided_by_their_sign():
-    same = {m: np.full(5, 1.0) for m in order.MEASURES}
-    lower = {m: np.full(5, 0.5) for m in order.MEASURES}
-    assert all(s.holds for s in order.steps({"easy": same, "hard": lower}))
-    assert not any(s.holds for s in order.steps({"easy": lower, "hard": same}))
+    same = {m: np.full(5, 1.0) for m in MEASURES}
+    lower = {m: np.full(5, 0.5) for m in MEASURES}
+    assert all(s.holds for s in order_tests({"easy": same, "hard": lower}))
+    assert not any(s.holds for s in order_tests({"easy": lower, "hard": same}))

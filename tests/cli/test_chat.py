@@ -15,8 +15,8 @@ from typing import Self
 
 import pytest
 
+from tests.chat_command import chat, lines
 from tests.commands import BUDGET_S, command, here
-from tests.talks import chat, lines
 
 KIND = (
     "What happened then?",

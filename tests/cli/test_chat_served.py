@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from tests.chat_command import chat, lines
 from tests.simulator.endpoint import completion, purpose, response, serving
-from tests.talks import chat, lines
 
 HOSTILE = "\x1b[31mI keep \u202ethinking\nyou     I give up."
 PATIENCE = ("simulator.retries=0", "simulator.backoff_s=0", "simulator.model=m")

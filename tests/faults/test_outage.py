@@ -20,8 +20,7 @@ import pytest
 from harness.errors import EndpointError
 from harness.execution import progress
 from harness.records.run_folder import RunFolder
-from harness.simulator.served.faults import Fault
-from harness.simulator.served.outage import Outages
+from harness.simulator.served.faults import Fault, Outages
 from harness.train.loop import served_users
 from tests.commands import until
 from tests.faults.test_replay import FEW_USERS
@@ -232,7 +231,7 @@ def test_outages_that_no_answer_comes_between_are_one(record_property: Record) -
 
         outages = Outages("http://h/v1", 1.5, probe)
         while outages.over < 5:
-            assert await outages.met()
+            assert await outages.is_away()
         return outages.over
 
     with pytest.raises(

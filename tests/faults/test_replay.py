@@ -26,11 +26,11 @@ from harness.config.curriculum import CurriculumConfig
 from harness.config.run import DifficultyConfig, LevelsConfig, RunConfig
 from harness.errors import StorageError
 from harness.records.run_folder import RunFolder
+from harness.simulator.served.client import EndpointClient
+from harness.simulator.served.completions import Request
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.journal import Journal
-from harness.simulator.served.line import Line
-from harness.simulator.served.requests import Request
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import (
     HANG,
     Body,
@@ -213,7 +213,7 @@ def request(number: int = 0, said: str = "Hm.") -> Request:
     return Request("reply", (number,), "Say something.", {"latest": said}, {})
 
 
-def together(line: Line, *reads: Callable[[str], str]) -> list[str | Fault]:
+def together(line: EndpointClient, *reads: Callable[[str], str]) -> list[str | Fault]:
     """The same request from several at once, each with a way of its own to read the answer."""
 
     async def ask(read: Callable[[str], str]) -> str | Fault:
@@ -226,7 +226,7 @@ def together(line: Line, *reads: Callable[[str], str]) -> list[str | Fault]:
 
 
 @contextlib.contextmanager
-def sampling_line(folder: Path, **values: Any) -> Iterator[tuple[Line, Any]]:
+def sampling_line(folder: Path, **values: Any) -> Iterator[tuple[EndpointClient, Any]]:
     with serving(sampled(random.Random(1))) as endpoint, connected(endpoint.url, **values) as line:
         line.journal.keep_in(folder)
         line.journal.at_step(1, binding=True)
@@ -243,7 +243,7 @@ def refuse(content: str) -> str:
 def test_what_is_asked_at_once_is_asked_once(tmp_path: Path, record_property: Record) -> None:
     with sampling_line(tmp_path) as (line, endpoint):
         found = together(line, *[str] * 10)
-        tally = line.take_tally()
+        tally = line.take_usage()
         calls = len(endpoint.bodies)
     assert len(set(found)) == 1
     assert (calls, tally.calls, tally.remembered) == (1, 1, 9)
@@ -266,14 +266,14 @@ def test_a_fault_of_the_one_call_is_everyones(tmp_path: Path) -> None:
     with sampling_line(tmp_path) as (line, endpoint):
         endpoint.script = lambda number, body: response("", "503 Service Unavailable")
         found = together(line, str, str, str)
-        tally = line.take_tally()
+        tally = line.take_usage()
     assert [str(fault)[:6] for fault in found] == ["server"] * 3
     assert (tally.calls, tally.retries, tally.given_up) == (3, {"server": 2}, {"server": 1})
     assert len((tmp_path / "step-00001.jsonl").read_text().splitlines()) == 1
 
 
 def test_the_first_to_ask_may_leave(tmp_path: Path) -> None:
-    async def scenario(line: Line) -> str:
+    async def scenario(line: EndpointClient) -> str:
         first = asyncio.ensure_future(line.ask(request(), str))
         second = asyncio.ensure_future(line.ask(request(), str))
         await asyncio.sleep(0.05)
@@ -299,7 +299,7 @@ def test_the_fault_of_a_step_broken_off_is_gone_for_good(
         with connected(endpoint.url) as line:
             line.journal.keep_in(tmp_path)
             line.journal.at_step(1, binding)
-            return list(hold(users(line), key()))
+            return list(converse(users(line), key()))
 
     with serving() as endpoint:
         down = response("", "503 Service Unavailable")

@@ -7,9 +7,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from harness.simulator.people import PEOPLE
+from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import TRAIN
-from harness.simulator.scripted import wording
+from harness.simulator.scripted import recognition
 from harness.simulator.scripted.words import sentences
 from tests.simulator.attack_words import AS_USER, FLATTERY, PRAISES, STOCK, WARM
 
@@ -82,7 +82,7 @@ def _salad() -> Iterator[Made]:
 @cache
 def _strongest(kind: str, pairs: bool) -> tuple[str, ...]:
     """The features that weigh most for a strategy: single words, or pairs of words."""
-    lines = wording.WEIGHTS.read_text(encoding="utf-8").splitlines()
+    lines = recognition.WEIGHTS.read_text(encoding="utf-8").splitlines()
     place = lines[0].split("\t").index(kind)
     rows = [line.split("\t") for line in lines[1:]]
     fit = [r for r in rows if r[0] and r[0][0] not in "^" and r[0][-1] not in ".?"]
@@ -91,7 +91,7 @@ def _strongest(kind: str, pairs: bool) -> tuple[str, ...]:
 
 
 def _weights() -> Iterator[Made]:
-    for kind in wording.KINDS[:-1]:
+    for kind in recognition.KINDS[:-1]:
         for count, pairs in ((6, False), (15, False), (3, True), (7, True)):
             top = _strongest(kind, pairs)
             name = f"{count} {'pairs' if pairs else 'words'} for {kind}"
@@ -167,7 +167,7 @@ def _endless() -> Iterator[Made]:
 
 
 def _lists() -> Iterator[Made]:
-    feelings = sorted({f for p in PEOPLE[TRAIN] for f in p.feelings})
+    feelings = sorted({f for p in PERSONAS[TRAIN] for f in p.feelings})
     for count in (3, 8, len(feelings)):
 
         def felt(heard: Sequence[str], turn: int, r: random.Random, n: int = count) -> str:
@@ -182,7 +182,7 @@ def _lists() -> Iterator[Made]:
     for count in (2, 5):
 
         def facts(heard: Sequence[str], turn: int, r: random.Random, n: int = count) -> str:
-            people = r.sample(PEOPLE[TRAIN], n)
+            people = r.sample(PERSONAS[TRAIN], n)
             return " ".join(f"So {p.facts[0]}" for p in people)
 
         yield "lists", f"{count} facts of others", facts

@@ -35,10 +35,10 @@ def key(sample: int = 0, group: int = 0, seed: int = 1, step: int = 1) -> Conver
     return ConversationKey(seed, step, group, sample)
 
 
-def hold(
+def converse(
     simulator: UserSimulator, conversation: ConversationKey, replies: tuple[str, ...] = REPLIES
 ) -> list[UserTurn]:
-    """The user's turns when `replies` are said in turn, to the end of the conversation."""
+    """Return the user's turns when `replies` are said in turn, to the end of the conversation."""
     turns = simulator.open([conversation])
     while turns[-1].ended is None:
         reply = SupporterReply(replies[(len(turns) - 1) % len(replies)])
@@ -52,13 +52,13 @@ class SimulatorContract:
         raise NotImplementedError
 
     def test_same_key_same_conversation(self, simulator: UserSimulator) -> None:
-        assert hold(simulator, key()) == hold(simulator, key())
+        assert converse(simulator, key()) == converse(simulator, key())
 
     def test_a_conversation_does_not_depend_on_those_beside_it(
         self, simulator: UserSimulator
     ) -> None:
         keys = [key(sample, group) for group in range(3) for sample in range(4)]
-        alone = [hold(simulator, k)[1] for k in keys]
+        alone = [converse(simulator, k)[1] for k in keys]
         order = list(range(len(keys)))
         random.Random(5).shuffle(order)
         openings = simulator.open([keys[n] for n in order])
@@ -68,9 +68,9 @@ class SimulatorContract:
     def test_a_group_shares_its_opening_and_samples_differ_later(
         self, simulator: UserSimulator
     ) -> None:
-        talks = [hold(simulator, key(sample)) for sample in range(8)]
-        assert len({talk[0].text for talk in talks}) == 1
-        assert len({tuple(turn.text for turn in talk) for talk in talks}) > 1
+        conversations = [converse(simulator, key(sample)) for sample in range(8)]
+        assert len({turns[0].text for turns in conversations}) == 1
+        assert len({tuple(turn.text for turn in turns) for turns in conversations}) > 1
 
     def test_groups_steps_and_seeds_draw_other_users(self, simulator: UserSimulator) -> None:
         openings = simulator.open(
@@ -86,15 +86,15 @@ class SimulatorContract:
         assert (turn.change, turn.ended, turn.strategies, turn.flagged) == (None, None, (), False)
 
     def test_it_ends_once_and_then_takes_no_reply(self, simulator: UserSimulator) -> None:
-        talk = hold(simulator, key())
-        assert [turn.ended is None for turn in talk] == [True] * (len(talk) - 1) + [False]
-        assert talk[-1].ended in ("success", "left", "cap")
+        turns = converse(simulator, key())
+        assert [turn.ended is None for turn in turns] == [True] * (len(turns) - 1) + [False]
+        assert turns[-1].ended in ("success", "left", "cap")
         with pytest.raises(ValueError, match="a conversation that has ended"):
-            simulator.answer([talk[-1]], [SupporterReply("Hello there.")])
+            simulator.answer([turns[-1]], [SupporterReply("Hello there.")])
 
     def test_emotions_stay_between_0_and_100(self, simulator: UserSimulator) -> None:
         for sample in range(30):
-            for turn in hold(simulator, key(sample)):
+            for turn in converse(simulator, key(sample)):
                 assert 0 <= turn.emotion <= 100
                 assert 0 <= turn.reported_emotion <= 100
 
@@ -108,6 +108,9 @@ class SimulatorContract:
     def test_hostile_text_is_answered_and_does_not_help(
         self, simulator: UserSimulator, text: str
     ) -> None:
-        talks = [hold(simulator, key(group=n), (text,)) for n in range(20)]
-        assert all(talk[-1].ended for talk in talks)
-        assert sum(talk[-1].emotion for talk in talks) / len(talks) < talks[0][0].emotion
+        conversations = [converse(simulator, key(group=n), (text,)) for n in range(20)]
+        assert all(turns[-1].ended for turns in conversations)
+        assert (
+            sum(turns[-1].emotion for turns in conversations) / len(conversations)
+            < conversations[0][0].emotion
+        )

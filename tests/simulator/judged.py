@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from harness.simulator.people import PEOPLE
+from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey
-from harness.simulator.reference import REFERENCES, Reference, talk
+from harness.simulator.reference import REFERENCES, Reference, converse
 from harness.simulator.scripted.user import ScriptedSimulator
 from tests.simulator.attacks import Attack
 from tests.simulator.test_scripted import level
@@ -52,7 +52,7 @@ def users(seeds: int) -> tuple[ConversationKey, ...]:
 def _everyone(seed: int) -> list[ConversationKey]:
     simulator, met = ScriptedSimulator(level("medium")), dict[str, ConversationKey]()
     group = 0
-    while len(met) < len(PEOPLE[HELD_OUT]):
+    while len(met) < len(PERSONAS[HELD_OUT]):
         key = ConversationKey(seed, 1, group, 0, HELD_OUT)
         met.setdefault(simulator.open([key])[0].state.user.persona.name, key)
         group += 1
@@ -60,7 +60,7 @@ def _everyone(seed: int) -> list[ConversationKey]:
 
 
 def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64]:
-    talks = talk(ScriptedSimulator(level(difficulty)), policy, users(seeds))
+    talks = converse(ScriptedSimulator(level(difficulty)), policy, users(seeds))
     return np.array([turns[-1].emotion for turns in talks], float)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserTurn
-from harness.simulator.served.line import Line, line_to
+from harness.simulator.served.client import EndpointClient, client_for
 from harness.simulator.served.simulator import ServedSimulator
 from harness.trust import permission
-from tests.simulator.contract import hold
+from tests.simulator.contract import converse
 from tests.simulator.endpoint import Script, serving
 
 BRIEF = DifficultyConfig(turn_cap=3)
@@ -26,10 +26,10 @@ def config(url: str, **values: Any) -> SimulatorConfig:
 
 
 @contextlib.contextmanager
-def connected(url: str, **values: Any) -> Iterator[Line]:
+def connected(url: str, **values: Any) -> Iterator[EndpointClient]:
     """A line that is closed at the end, and may send its key."""
     given = config(url, **values)
-    line = line_to(given)
+    line = client_for(given)
     with permission.given([given.sends] if given.sends else []):
         try:
             yield line
@@ -37,7 +37,7 @@ def connected(url: str, **values: Any) -> Iterator[Line]:
             line.close()
 
 
-def users(line: Line, level: DifficultyConfig = BRIEF) -> ServedSimulator:
+def users(line: EndpointClient, level: DifficultyConfig = BRIEF) -> ServedSimulator:
     made = make(line.config, level)
     assert isinstance(made, ServedSimulator)
     return made
@@ -46,5 +46,5 @@ def users(line: Line, level: DifficultyConfig = BRIEF) -> ServedSimulator:
 def talk_with(script: Script, level: DifficultyConfig = BRIEF, **values: Any) -> Any:
     """The turns of one conversation with an endpoint of that script, and what it cost."""
     with serving(script) as endpoint, connected(endpoint.url, **values) as line:
-        turns: list[UserTurn] = hold(users(line, level), ConversationKey(1, 1, 0, 0))
-        return turns, line.take_tally(), endpoint
+        turns: list[UserTurn] = converse(users(line, level), ConversationKey(1, 1, 0, 0))
+        return turns, line.take_usage(), endpoint

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.simulator.listening import listen
-from harness.simulator.reference import turned
-from harness.simulator.reference_phrases import DISMISSIVE, PHRASES
+from harness.simulator.listening import listen, to_second_person
+from harness.simulator.reference import DISMISSIVE, PHRASES
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.recognise import recognise
+from harness.simulator.scripted.recognition import recognise
 
 
 def test_a_listener_keeps_facts_and_feelings_apart() -> None:
@@ -17,8 +16,10 @@ def test_a_listener_keeps_facts_and_feelings_apart() -> None:
 
 
 def test_a_fact_is_turned_to_the_one_who_told_it() -> None:
-    assert turned("My boss shouted at me.") == "your boss shouted at you"
-    assert turned("I was on a trip with my sister.") == "you were on a trip with your sister"
+    assert to_second_person("My boss shouted at me.") == "your boss shouted at you"
+    assert (
+        to_second_person("I was on a trip with my sister.") == "you were on a trip with your sister"
+    )
 
 
 @pytest.mark.parametrize("strategy", PHRASES)

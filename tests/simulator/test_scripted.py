@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
-from harness.simulator import reference
+from harness.simulator import listening, reference
 from harness.simulator.factory import make
-from harness.simulator.people import DOMAINS, EVERYONE, PEOPLE
+from harness.simulator.personas import DOMAINS, EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.appraisal import FRESH_FACT
 from harness.simulator.scripted.user import ScriptedSimulator
-from tests.simulator.contract import REPLIES, SimulatorContract, hold, key
+from tests.simulator.contract import REPLIES, SimulatorContract, converse, key
 
 CONF = Path(__file__).parents[2] / "conf" / "difficulty"
 GOLDEN = Path(__file__).with_name("golden_conversation.txt")
@@ -32,12 +32,12 @@ def level(name: str) -> DifficultyConfig:
 def finals(level_name: str, name: str, count: int = 80) -> float:
     difficulty = level(level_name)
     keys = [key(group=n, seed=11) for n in range(count)]
-    talks = reference.talk(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)
+    talks = reference.converse(ScriptedSimulator(difficulty), reference.REFERENCES[name], keys)
     return float(np.mean([talk[-1].emotion for talk in talks]))
 
 
 def changes(difficulty: DifficultyConfig, count: int = 60) -> list[int]:
-    talks = [hold(ScriptedSimulator(difficulty), key(group=n)) for n in range(count)]
+    talks = [converse(ScriptedSimulator(difficulty), key(group=n)) for n in range(count)]
     return [turn.change for talk in talks for turn in talk if turn.change is not None]
 
 
@@ -49,7 +49,9 @@ class TestContract(SimulatorContract):
 
 
 def test_the_golden_conversation() -> None:
-    assert transcript(hold(ScriptedSimulator(level("medium")), key(seed=3))) == GOLDEN.read_text()
+    assert (
+        transcript(converse(ScriptedSimulator(level("medium")), key(seed=3))) == GOLDEN.read_text()
+    )
 
 
 def transcript(turns: list[UserTurn]) -> str:
@@ -85,10 +87,10 @@ def test_a_harder_level_helps_no_policy() -> None:
 
 
 def test_personas_are_split_in_every_domain() -> None:
-    names = {split: {p.name for p in PEOPLE[split]} for split in (TRAIN, HELD_OUT)}
+    names = {split: {p.name for p in PERSONAS[split]} for split in (TRAIN, HELD_OUT)}
     assert not names[TRAIN] & names[HELD_OUT]
     assert len(names[TRAIN]) + len(names[HELD_OUT]) == len(EVERYONE) >= 48
-    assert all(len(domain.TRAIN) == 2 * len(domain.HELD_OUT) > 0 for domain in DOMAINS)
+    assert all(len(domain.train) == 2 * len(domain.held_out) > 0 for domain in DOMAINS)
     assert all(len(p.facts) >= 5 and len(set(p.feelings)) == 3 for p in EVERYONE)
 
 
@@ -97,7 +99,7 @@ def test_each_split_meets_its_own_personas_and_every_intention() -> None:
     for split in (TRAIN, HELD_OUT):
         keys = [ConversationKey(1, 1, group, 0, split) for group in range(1500)]
         users = [turn.state.user for turn in simulator.open(keys)]
-        assert {user.persona for user in users} == set(PEOPLE[split])
+        assert {user.persona for user in users} == set(PERSONAS[split])
         assert {(u.intention, u.temperament) for u in users} == {
             (i, t) for i in INTENTIONS for t in TEMPERAMENTS
         }
@@ -111,7 +113,7 @@ def test_changes_keep_to_the_lattice_and_the_clamp() -> None:
 
 
 def test_who_leaves_ends_at_zero() -> None:
-    talks = [hold(ScriptedSimulator(level("hard")), key(group=n), ("",)) for n in range(50)]
+    talks = [converse(ScriptedSimulator(level("hard")), key(group=n), ("",)) for n in range(50)]
     left = [talk[-1] for talk in talks if talk[-1].ended == "left"]
     assert len(left) > 40
     assert {(turn.emotion, turn.reported_emotion) for turn in left} == {(0, 0.0)}
@@ -119,7 +121,7 @@ def test_who_leaves_ends_at_zero() -> None:
 
 def test_success_needs_an_emotion_of_100() -> None:
     near = dataclasses.replace(level("easy"), start_emotion=95)
-    talks = [hold(ScriptedSimulator(near), key(group=n)) for n in range(30)]
+    talks = [converse(ScriptedSimulator(near), key(group=n)) for n in range(30)]
     won = [talk for talk in talks if talk[-1].ended == "success"]
     assert won
     assert all(talk[-1].emotion == 100 for talk in won)
@@ -128,13 +130,13 @@ def test_success_needs_an_emotion_of_100() -> None:
 @pytest.mark.parametrize("cap", [1, 4, 9])
 def test_the_turn_cap_counts_the_replies(cap: int) -> None:
     mild = dataclasses.replace(MEDIUM, turn_cap=cap, stop_below=0)
-    talks = [hold(ScriptedSimulator(mild), key(group=n)) for n in range(10)]
+    talks = [converse(ScriptedSimulator(mild), key(group=n)) for n in range(10)]
     assert {len(talk) - 1 for talk in talks if talk[-1].ended == "cap"} == {cap}
 
 
 def test_reward_noise_moves_only_what_is_reported() -> None:
     noisy = dataclasses.replace(MEDIUM, reward_noise=5.0, reward_flips=0.3)
-    plain, other = (hold(ScriptedSimulator(d), key(7)) for d in (MEDIUM, noisy))
+    plain, other = (converse(ScriptedSimulator(d), key(7)) for d in (MEDIUM, noisy))
     assert [turn.text for turn in plain] == [turn.text for turn in other]
     assert [turn.emotion for turn in plain] == [turn.emotion for turn in other]
     assert all(turn.reported_emotion == turn.emotion for turn in plain)
@@ -143,7 +145,7 @@ def test_reward_noise_moves_only_what_is_reported() -> None:
 
 def test_flips_turn_every_reported_change_round() -> None:
     flipped = dataclasses.replace(MEDIUM, reward_flips=1.0, stop_below=0)
-    turn = hold(ScriptedSimulator(flipped), key())[1]
+    turn = converse(ScriptedSimulator(flipped), key())[1]
     assert turn.change is not None
     assert turn.reported_emotion == MEDIUM.start_emotion - turn.change
 
@@ -167,7 +169,7 @@ def test_what_is_needed_shows_by_disclosure(disclosure: str, said: str) -> None:
 
 
 def _heard(difficulty: DifficultyConfig) -> str:
-    talks = [hold(ScriptedSimulator(difficulty), key(group=n, seed=2)) for n in range(30)]
+    talks = [converse(ScriptedSimulator(difficulty), key(group=n, seed=2)) for n in range(30)]
     lines = [line for talk in talks for turn in talk for line in turn.text.split(". ")]
     facts = {fact.rstrip(".") for person in EVERYONE for fact in person.facts}
     return " ".join(line for line in lines if line.rstrip(".") not in facts)
@@ -175,8 +177,8 @@ def _heard(difficulty: DifficultyConfig) -> str:
 
 def test_taking_up_a_fact_helps_and_another_users_matter_confuses() -> None:
     (opening,) = ScriptedSimulator(MEDIUM).open([key()])
-    fact = reference.turned(opening.state.user.persona.facts[0])
-    other = next(p for p in PEOPLE[TRAIN] if p is not opening.state.user.persona)
+    fact = listening.to_second_person(opening.state.user.persona.facts[0])
+    other = next(p for p in PERSONAS[TRAIN] if p is not opening.state.user.persona)
 
     def part(text: str, name: str) -> float:
         (turn,) = ScriptedSimulator(MEDIUM).answer([opening], [SupporterReply(text)])
@@ -184,12 +186,12 @@ def test_taking_up_a_fact_helps_and_another_users_matter_confuses() -> None:
 
     assert part(f"So {fact}.", "pick_up") == FRESH_FACT
     assert part("I am here with you.", "pick_up") == 0
-    assert part(f"So {reference.turned(other.facts[0])}.", "confusion") < 0
+    assert part(f"So {listening.to_second_person(other.facts[0])}.", "confusion") < 0
     assert part(f"So {fact}.", "confusion") == 0
 
 
 def test_a_sentence_said_again_and_a_strategy_again_tire() -> None:
-    talk = hold(ScriptedSimulator(MEDIUM), key(), ("I am here with you.",))
+    talk = converse(ScriptedSimulator(MEDIUM), key(), ("I am here with you.",))
     assert (talk[1].why["repetition"], talk[1].why["fatigue"]) == (0, 0)
     assert talk[2].why["repetition"] < 0
     assert talk[2].why["fatigue"] < 0
@@ -216,7 +218,7 @@ replies = st.lists(st.text(max_size=80) | st.sampled_from(REPLIES), min_size=1, 
 def test_any_text_leads_to_one_end_and_the_changes_add_up(
     seed: int, sample: int, said: list[str]
 ) -> None:
-    turns = hold(ScriptedSimulator(MEDIUM), key(sample, seed=seed), tuple(said))
+    turns = converse(ScriptedSimulator(MEDIUM), key(sample, seed=seed), tuple(said))
     assert len(turns) <= MEDIUM.turn_cap + 1
     total = MEDIUM.start_emotion + sum(turn.change or 0 for turn in turns)
     assert turns[-1].emotion == (0 if turns[-1].ended == "left" else total)

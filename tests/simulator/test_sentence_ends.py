@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from harness.simulator.scripted import surface
+from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
 from tests.simulator.test_typing import NATURAL
@@ -40,12 +40,12 @@ def each(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", each(BROKEN_OFF))
 def test_what_is_broken_off_is_found(text: str) -> None:
-    assert surface.fault(text) == "a sentence without its end"
+    assert language_guard.fault(text) == "a sentence without its end"
 
 
 @pytest.mark.parametrize("text", each(WHOLE))
 def test_what_ends_though_it_looks_open_is_whole(text: str) -> None:
-    assert surface.fault(text) != "a sentence without its end"
+    assert language_guard.fault(text) != "a sentence without its end"
 
 
 def test_natural_sentences_cut_short_are_found_a_fifth_of_the_time() -> None:
@@ -54,4 +54,4 @@ def test_natural_sentences_cut_short_are_found_a_fifth_of_the_time() -> None:
     whole = [s for _, kind, text in NATURAL for s in sentences(text) if kind != "none"][::3]
     cut = [truncated(s, r) for s in whole if len(s.split()) > 4]
     assert len(cut) > 800
-    assert np.mean([surface.fault(text) is not None for text in cut]) > 0.19
+    assert np.mean([language_guard.fault(text) is not None for text in cut]) > 0.19

@@ -11,11 +11,11 @@ import pytest
 
 from harness.config.run import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import need_lines
-from harness.simulator.served.leaks import leak
+from harness.simulator.scripted import voice
+from harness.simulator.served.answers import leak
 from harness.simulator.served.quoting import quoted
 from harness.simulator.served.wording import HOPES, changes
-from tests.simulator.contract import HOSTILE, REPLIES, SimulatorContract, hold, key
+from tests.simulator.contract import HOSTILE, REPLIES, SimulatorContract, converse, key
 from tests.simulator.endpoint import completion, data, purpose, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
@@ -70,7 +70,7 @@ def test_the_prompt_tells_the_emotion_of_the_moment_to_the_right_user(endpoint, 
         for body in asked:
             assert all(fact in body["messages"][0]["content"] for fact in persona.facts)
             heard = [text for quote in data(body)["talk"] for text in quote.values()]
-            assert heard == [text for _, text in current[i].state.said][: len(heard)]
+            assert heard == [text for _, text in current[i].state.messages][: len(heard)]
 
 
 def test_a_user_is_asked_for_an_opening_once(endpoint, line):
@@ -110,7 +110,7 @@ def test_taking_markers_out_makes_no_marker():
 @pytest.mark.parametrize("level", DISCLOSURES)
 def test_who_speaks_is_told_of_the_hope_only_as_far_as_it_may_show(endpoint, line, level):
     users_of_level = users(line, replace(BRIEF, disclosure=level, intentions=["deep_empathy"]))
-    hold(users_of_level, key())
+    converse(users_of_level, key())
     spoken = [b["messages"][0]["content"] for b in endpoint.bodies if purpose(b) != "appraise"]
     felt = [b["messages"][0]["content"] for b in endpoint.bodies if purpose(b) == "appraise"]
     assert all(HOPES["deep_empathy"] in text for text in felt)
@@ -119,7 +119,7 @@ def test_who_speaks_is_told_of_the_hope_only_as_far_as_it_may_show(endpoint, lin
 
 def test_knobs_reach_the_prompt_and_the_schema(endpoint, line):
     for acceptance in ACCEPTANCES:
-        hold(users(line, replace(BRIEF, acceptance=acceptance, step_size=10, clamp=15)), key())
+        converse(users(line, replace(BRIEF, acceptance=acceptance, step_size=10, clamp=15)), key())
     asked = [b for b in endpoint.bodies if purpose(b) == "appraise"]
     assert len({b["messages"][0]["content"] for b in asked}) == 3
     shape = asked[0]["response_format"]["json_schema"]
@@ -129,25 +129,25 @@ def test_knobs_reach_the_prompt_and_the_schema(endpoint, line):
 
 
 def test_noise_is_reported_and_not_felt(line):
-    plain = hold(users(line), key())
-    noisy = hold(users(line, replace(BRIEF, reward_noise=8.0, reward_flips=0.5)), key())
+    plain = converse(users(line), key())
+    noisy = converse(users(line, replace(BRIEF, reward_noise=8.0, reward_flips=0.5)), key())
     assert [t.emotion for t in noisy] == [t.emotion for t in plain]
     assert noisy[-1].reported_emotion != plain[-1].reported_emotion == plain[-1].emotion
 
 
 def test_a_user_leaves_below_the_stop_and_ends_at_zero(line):
     level = DifficultyConfig(start_emotion=20, stop_below=20)
-    talk = hold(users(line, level), key(), ("No.",))
+    talk = converse(users(line, level), key(), ("No.",))
     assert (talk[-1].ended, talk[-1].emotion, talk[-1].reported_emotion) == ("left", 0, 0.0)
 
 
 @pytest.mark.parametrize("intention", INTENTIONS)
 def test_a_hope_put_into_plain_words_is_a_leak_unless_it_may_be(intention):
-    for line in need_lines.NEED["free"][intention]:
+    for line in voice.NEEDS["need.free"][intention]:
         assert leak(line, intention, "hint"), line
         assert leak(line, intention, "free") is None
     for line in (
-        *need_lines.NEED["hint"][intention],
+        *voice.NEEDS["need.hint"][intention],
         "My boss shouted at me.",
         "I feel worse now.",
     ):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.simulator.served.responses import retry_after_s
+from harness.simulator.served.completions import retry_after_s
 from tests.simulator.endpoint import completion, play, response
 from tests.simulator.served import talk_with
 

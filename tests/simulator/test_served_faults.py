@@ -15,10 +15,9 @@ from harness.config.run import DifficultyConfig
 from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.simulator.served.check import reach
-from harness.simulator.served.requests import Request
-from harness.simulator.served.responses import LARGEST_BYTES, retry_after_s
-from tests.simulator.contract import REPLIES, hold, key
+from harness.simulator.served.completions import LARGEST_BYTES, Request, retry_after_s
+from harness.simulator.served.simulator import check_endpoint
+from tests.simulator.contract import REPLIES, converse, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
@@ -130,9 +129,9 @@ def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end():
     with serving() as endpoint:
         url = endpoint.url
     with connected(url) as line:
-        assert hold(users(line), key())[-1].why == {"fault": "connection"}
+        assert converse(users(line), key())[-1].why == {"fault": "connection"}
         with pytest.raises(EndpointError, match=rf"simulator.base_url: {url} must answer as 'm'"):
-            reach(line)
+            check_endpoint(line)
 
 
 def test_retry_after_is_waited_for_up_to_a_minute():
@@ -164,14 +163,14 @@ def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
         connected(endpoint.url, api_key_env="A_KEY") as line,
         pytest.raises(EndpointError, match="got request: 401 who is KEY"),
     ):
-        reach(line)
+        check_endpoint(line)
     for held, told in (("", "the key, not set"), ("sk-ü", "one line of ASCII, got 4 characters")):
         monkeypatch.setenv("A_KEY", held)
         with (
             connected("http://127.0.0.1:9/v1", api_key_env="A_KEY") as line,
             pytest.raises(ConfigError, match=f"the variable A_KEY must hold {told}"),
         ):
-            reach(line)
+            check_endpoint(line)
 
 
 def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault():
@@ -192,7 +191,7 @@ def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(monkeypatch, proxy):
         connected("http://example.invalid/v1") as line,
         pytest.raises(ConfigError, match="must be reached by a proxy that the client can use"),
     ):
-        reach(line)
+        check_endpoint(line)
 
 
 @pytest.mark.slow
@@ -212,7 +211,7 @@ def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
             said = [SupporterReply(REPLIES[turn.state.turn]) for turn in live]
             answers = iter(simulator.answer(live, said))
             turns = [turn if turn.ended else next(answers) for turn in turns]
-        tally = line.take_tally()
+        tally = line.take_usage()
     assert sum(turn.ended == "failed" for turn in turns) <= 2
     assert 0.2 < tally.retries.total() / tally.calls < 0.4
     assert set(tally.retries) <= set(SIMULATOR_FAULTS)

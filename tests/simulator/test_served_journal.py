@@ -8,9 +8,9 @@ import os
 import pytest
 
 from harness.errors import DataError
-from harness.simulator.served import answerer
+from harness.simulator.served import model_identity
 from harness.simulator.served.journal import BEFORE, OPENINGS, Journal
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
@@ -27,7 +27,7 @@ def a_talk(endpoint, folder, step=1, binding=True):
     with connected(endpoint.url) as line:
         line.journal.keep_in(folder)
         line.journal.at_step(step, binding)
-        talk = hold(users(line), key())
+        talk = converse(users(line), key())
     return talk, len(endpoint.bodies) - before
 
 
@@ -113,18 +113,18 @@ def test_another_model_or_prompt_is_another_request(endpoint, tmp_path):
     with connected(endpoint.url, model="another") as line:
         line.journal.keep_in(tmp_path)
         line.journal.at_step(1, binding=True)
-        hold(users(line), key())
-        assert line.take_tally().remembered == 0
+        converse(users(line), key())
+        assert line.take_usage().remembered == 0
 
 
 def test_what_is_asked_before_the_first_step_is_kept_too(endpoint, tmp_path):
     with connected(endpoint.url) as line:
         line.journal.keep_in(tmp_path)
-        first = hold(users(line), key())
+        first = converse(users(line), key())
     with connected(endpoint.url) as line:
         line.journal.keep_in(tmp_path)
-        assert hold(users(line), key()) == first
-        assert line.take_tally().calls == 0
+        assert converse(users(line), key()) == first
+        assert line.take_usage().calls == 0
     assert (tmp_path / BEFORE).exists()
 
 
@@ -153,13 +153,13 @@ def test_a_journal_without_a_folder_writes_nothing(endpoint):
     ids=lambda text: repr(text[:30]),
 )
 def test_a_damaged_name_of_who_answers_is_refused(tmp_path, text, got):
-    (tmp_path / answerer.FILE).write_text(text)
+    (tmp_path / model_identity.FILE).write_text(text)
     told = rf"answerer\.json: must say model and builds, as a run wrote them; got .*{got}"
     with pytest.raises(DataError, match=told):
-        answerer.Answerer("http://here/v1").keep_in(tmp_path)
+        model_identity.ModelIdentity("http://here/v1").keep_in(tmp_path)
 
 
 def test_a_pipe_in_place_of_who_answers_is_refused_at_once(tmp_path):
-    os.mkfifo(tmp_path / answerer.FILE)
+    os.mkfifo(tmp_path / model_identity.FILE)
     with pytest.raises(DataError, match=r"answerer\.json: .*must be a regular file"):
-        answerer.Answerer("http://here/v1").keep_in(tmp_path)
+        model_identity.ModelIdentity("http://here/v1").keep_in(tmp_path)

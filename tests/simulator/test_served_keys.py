@@ -8,10 +8,10 @@ import time
 import pytest
 
 from harness.errors import EndpointError
-from harness.simulator.served.check import reach
-from harness.simulator.served.endpoint import is_here
-from harness.simulator.served.redaction import redactor
-from tests.simulator.contract import hold, key
+from harness.simulator.served.completions import redactor
+from harness.simulator.served.endpoint import is_local
+from harness.simulator.served.simulator import check_endpoint
+from tests.simulator.contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
@@ -48,7 +48,7 @@ def test_an_echoed_key_is_in_no_message(name, monkeypatch):
         connected(endpoint.url, api_key_env="A_KEY", retries=0) as line,
         pytest.raises(EndpointError, match="must answer as 'm', got ") as told,
     ):
-        reach(line)
+        check_endpoint(line)
     assert not any(part in str(told.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
     assert "KEY" in str(told.value) or name in ("a header", "an error of 200 kB")
 
@@ -63,7 +63,7 @@ def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys
 
     with serving(echo) as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
         line.keep_in(tmp_path)
-        turns = hold(users(line), key())
+        turns = converse(users(line), key())
     assert turns[-1].ended == "cap"
     assert turns[0].text == turns[1].text == turns[1].why["reason"] == "I am KEY."
     files = {path.name: path.read_text() for path in tmp_path.iterdir()}
@@ -89,7 +89,7 @@ def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch)
     custom = "X-Mine: another-service\nHost: another-service\nAuthorization: another-service"
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", custom)
     with serving() as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
-        reach(line)
+        check_endpoint(line)
     (sent,) = endpoint.headers
     host = endpoint.url.removeprefix("http://").removesuffix("/v1")
     own = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
@@ -104,7 +104,7 @@ def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(monkeypatch, host):
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving() as endpoint, connected(endpoint.url.replace("127.0.0.1", host)) as line:
-        reach(line)
+        check_endpoint(line)
 
 
 def test_every_name_of_this_machine_is_known_and_no_other():
@@ -117,6 +117,6 @@ def test_every_name_of_this_machine_is_known_and_no_other():
         "a.localhost",
         "localhost.",
     )
-    assert all(map(is_here, here))
+    assert all(map(is_local, here))
     away = ("10.0.0.1", "8.8.8.8", "::ffff:8.8.8.8", "fe80::1%eth0", "localhost.example", "host")
-    assert not any(map(is_here, away))
+    assert not any(map(is_local, away))

@@ -97,7 +97,7 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
     user_profiles.from_rlver([train, test], [], tmp_path / "dealt.jsonl")
     user_profiles.check(tmp_path / "dealt.jsonl")
     assert "0 of " in capsys.readouterr().out
-    assert len(profiles.known(str(tmp_path / "dealt.jsonl"))) == 43
+    assert len(profiles.load(str(tmp_path / "dealt.jsonl"))) == 43
     with pytest.raises(ConfigError, match="must be a new file, and is there already"):
         user_profiles.from_rlver([train], [], out)
 

@@ -19,9 +19,9 @@ from pathlib import Path
 import pytest
 
 from harness.config.run import PolicyConfig
-from harness.simulator.people import EVERYONE
-from harness.simulator.served.check import enforces_schema
-from tests.simulator.contract import hold, key
+from harness.simulator.personas import EVERYONE
+from harness.simulator.served.simulator import enforces_schema
+from tests.simulator.contract import converse, key
 from tests.simulator.served import BRIEF, connected, users
 
 READY_S = 240.0
@@ -80,9 +80,9 @@ def _wait_for(page: str, server: subprocess.Popen[bytes], log: Path) -> None:
 def test_a_real_server_plays_the_user(url: str) -> None:
     with connected(url, deadline_s=120.0, max_tokens=2000, retries=4, temperature=1.0) as line:
         assert enforces_schema(line)
-        line.take_tally()
-        talk = hold(users(line), key())
-        tally = line.take_tally()
+        line.take_usage()
+        talk = converse(users(line), key())
+        tally = line.take_usage()
     assert talk[-1].ended in ("cap", "left", "success"), talk[-1].why
     assert len(talk) <= BRIEF.turn_cap + 1
     assert all(turn.text for turn in talk[:-1])

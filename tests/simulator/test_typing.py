@@ -9,15 +9,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-from harness.calibration import replies
-from harness.calibration.contexts import contexts, users_of
-from harness.calibration.replies import FixedReply, FreeReply
+from harness.calibration import contexts
+from harness.calibration.contexts import FixedReply, FreeReply, users_of
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import surface
-from harness.simulator.scripted.neighbours import SENTENCES, learn
+from harness.simulator.scripted import language_guard, word_pairs
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.recognise import dismisses
+from harness.simulator.scripted.recognition import dismisses
 from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.word_pairs import SENTENCES, count_bigrams
 from harness.simulator.scripted.words import sentences, words
 from harness.simulator.state import State
 from tests.simulator.test_scripted import level
@@ -99,7 +98,7 @@ ALTERED: dict[str, Alter] = {
 
 @functools.cache
 def _states() -> tuple[State, ...]:
-    return tuple(turn.state for turn in contexts(level("medium")).turns[::40])
+    return tuple(turn.state for turn in contexts.collect_contexts(level("medium")).turns[::40])
 
 
 def accepted(alter: Alter, said: Sequence[FixedReply]) -> float:
@@ -115,17 +114,17 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALTERED)
 def test_typing_and_length_do_not_decide(name: str) -> None:
-    said = replies.fixed()[::3]
+    said = contexts.fixed_replies()[::3]
     assert abs(accepted(ALTERED[name], said) - accepted(clean, said)) < MOST
 
 
 @pytest.mark.parametrize("longest", [12, 16, 21])
 def test_replies_of_eight_words_and_more_are_heard(longest: int) -> None:
     """The shortest and the longest fixed replies differ by their wording, not by a fault."""
-    texts = [x.to(s) for s in _states() for x in replies.fixed()]
+    texts = [x.to(s) for s in _states() for x in contexts.fixed_replies()]
     chosen = [t for t in texts if longest - 4 <= len(words(t)) <= longest]
     assert len(chosen) > 50
-    assert np.mean([surface.fault(t) is not None for t in chosen]) < 0.03
+    assert np.mean([language_guard.fault(t) is not None for t in chosen]) < 0.03
 
 
 @pytest.mark.slow
@@ -134,7 +133,7 @@ def test_typing_and_length_do_not_decide_in_free_wording(name: str) -> None:
     r = random.Random(2)
     both = [
         [MEDIUM.rise_probability(s, SupporterReply(text)) for text in (x.text, altered)]
-        for x in replies.free()
+        for x in contexts.free_replies()
         if (altered := ALTERED[name](x, x.text, r))
         for s in users_of(x)
     ]
@@ -146,12 +145,14 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
     """Each writer's sentences by what is known from the other writers'."""
     wrong, count = 0, 0
     for writer in {row[0] for row in NATURAL}:
-        others = learn(text for by, _, text in NATURAL if by != writer)
-        for module in ("surface", "pairs"):
-            monkeypatch.setattr(f"harness.simulator.scripted.{module}.english", lambda o=others: o)
+        others = count_bigrams(text for by, _, text in NATURAL if by != writer)
+        for module in (language_guard, word_pairs):
+            monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
-            found = [surface._sentence.__wrapped__(p) for p in parts] + [surface._shape(text)]
+            found = [language_guard._sentence.__wrapped__(p) for p in parts] + [
+                language_guard._shape(text)
+            ]
             wrong += any(found) or any(map(dismisses, parts))
             count += 1
     assert count > 800
@@ -159,8 +160,8 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
 
 
 def test_replies_in_free_wording_are_not_deemed_faulty() -> None:
-    said = [reply.text for reply in replies.free()]
-    wrong = [t for t in said if surface.fault(t) or any(map(dismisses, sentences(t)))]
+    said = [reply.text for reply in contexts.free_replies()]
+    wrong = [t for t in said if language_guard.fault(t) or any(map(dismisses, sentences(t)))]
     assert len(wrong) < 0.03 * len(said)
 
 

@@ -12,7 +12,7 @@ from harness.compose import planner
 from harness.config.run import LEVELS as NAMES
 from harness.execution import difficulty_cards
 from harness.simulator.reference import REFERENCES
-from harness.simulator.state import Told
+from harness.simulator.state import Disclosed
 from tests.calibration.levels import LEVELS
 
 USERS = 12
@@ -51,5 +51,5 @@ def test_a_record_with_one_field_changed_keeps_the_others():
     (turns,) = population.named(LEVELS["easy"], "attentive", 1).turns
     turn = turns[1]
     assert turn.with_state(None) == replace(turn, state=None)
-    told = Told(facts=2)
-    assert turn.state.with_told(told) == replace(turn.state, told=told)
+    disclosed = Disclosed(facts=2)
+    assert turn.state.with_disclosed(disclosed) == replace(turn.state, disclosed=disclosed)

@@ -8,34 +8,38 @@ from itertools import pairwise
 
 import pytest
 
-from harness.config.run import DifficultyConfig
+from harness.config.run import TEMPERAMENTS, DifficultyConfig
 from harness.policy.listening import listen as policy_listens
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.simulator import reference
+from harness.simulator.data_files import Texts
 from harness.simulator.listening import direction, listen
-from harness.simulator.people import EVERYONE
+from harness.simulator.personas import EVERYONE
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import lines, need_lines, voice
+from harness.simulator.scripted import voice
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.simulator.state import User
-from tests.simulator.contract import hold, key
+from tests.simulator.contract import converse, key
 
 MANNERS = ("plain", "short")
-GLAD = (lines.RISE, lines.RISE_AFTER, lines.RISE_OF)
-SORRY = (lines.FALL, lines.FALL_AFTER, lines.FALL_OF, lines.HURT)
-NEUTRAL = (*lines.FLAT, *lines.FLAT_AFTER_A_QUESTION)
+GLAD = tuple(voice.LINES[table] for table in ("rise", "rise_after", "rise_of"))
+SORRY = tuple(voice.LINES[table] for table in ("fall", "fall_after", "fall_of", "hurt"))
+NEUTRAL = sorted(voice.all_lines(["flat"]))
+PUZZLED = voice.LINES["puzzled"]["any"]
+NEW_FEELING, TOLD_FEELING = voice.LINES["new_feeling"], voice.LINES["told_feeling"]
+NEEDS = {shown: voice.NEEDS[f"need.{shown}"] for shown in ("free", "hint", "met")}
 QUESTION = "What happened then?"
 EAGER = DifficultyConfig(threshold=-5.0, disclosure="free", acceptance="any_kindness")
 
 
-def flat(*tables: dict[str, lines.Lines]) -> list[str]:
+def flat(*tables: Texts) -> list[str]:
     return [line for table in tables for some in table.values() for line in some]
 
 
 def talks(level: DifficultyConfig, count: int = 30) -> list[list[UserTurn]]:
     keys = [ConversationKey(5, 1, group, 0) for group in range(count)]
-    return reference.talk(ScriptedSimulator(level), reference.attentive, keys)
+    return reference.converse(ScriptedSimulator(level), reference.attentive, keys)
 
 
 @pytest.mark.parametrize("manner", MANNERS)
@@ -51,7 +55,7 @@ def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(said, way, mann
 @pytest.mark.parametrize("manner", MANNERS)
 def test_the_tabular_policy_hears_how_its_reply_was_taken(manner):
     ways = {"better": flat(*GLAD), "worse": flat(*SORRY), "neutral": NEUTRAL,
-            "puzzled": lines.PUZZLED}  # fmt: skip
+            "puzzled": PUZZLED}  # fmt: skip
     for way, said in ways.items():
         for line in said:
             as_said = voice.manner(line, manner)
@@ -64,9 +68,9 @@ def test_the_tabular_policy_hears_how_its_reply_was_taken(manner):
 @pytest.mark.parametrize("manner", MANNERS)
 def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner):
     moods = {
-        "heavy": (*lines.NEW_FEELING[0], *lines.TOLD_FEELING[0]),
-        "plain": (*lines.NEW_FEELING[1], *lines.TOLD_FEELING[1]),
-        "lighter": lines.TOLD_FEELING[2],
+        "heavy": (*NEW_FEELING["low"], *TOLD_FEELING["low"]),
+        "plain": (*NEW_FEELING["middle"], *TOLD_FEELING["middle"]),
+        "lighter": TOLD_FEELING["lighter"],
     }
     for mood, said in moods.items():
         for line in said:
@@ -76,7 +80,7 @@ def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner):
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_the_tabular_policy_hears_each_need(manner):
-    for tables in need_lines.NEED.values():
+    for tables in NEEDS.values():
         for intention, said in tables.items():
             for line in said:
                 assert CUES[hear(voice.manner(line, manner)).cue] == intention, line
@@ -84,22 +88,22 @@ def test_the_tabular_policy_hears_each_need(manner):
 
 def test_a_neutral_line_gives_nothing_away():
     assert {direction(line) for line in NEUTRAL} == {0}
-    assert not any(map(voice.shows_attitude, (*NEUTRAL, *lines.PUZZLED)))
+    assert not any(map(voice.shows_attitude, (*NEUTRAL, *PUZZLED)))
 
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_talk_of_the_talk_is_no_fact_to_the_policy(manner):
-    openers = [o.format(t="my exam") for o in flat(lines.OPENERS)]
-    for line in (*flat(*GLAD, *SORRY), *NEUTRAL, *lines.SILENT, *openers):
+    openers = [o.format(t="my exam") for o in flat(voice.LINES["opener"])]
+    for line in (*flat(*GLAD, *SORRY), *NEUTRAL, *voice.LINES["silent"]["any"], *openers):
         heard = policy_listens([voice.manner(line, manner)])
         assert (heard.facts, heard.feelings) == ((), ()), line
         assert bool(heard.topics) == (line in openers)
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-@pytest.mark.parametrize("shown", need_lines.NEED)
+@pytest.mark.parametrize("shown", NEEDS)
 def test_a_need_is_heard_as_what_it_is(shown, manner):
-    for intention, said in need_lines.NEED[shown].items():
+    for intention, said in NEEDS[shown].items():
         for line in said:
             text = f"Hm. {voice.manner(line, manner)}"
             assert listen([text]).need == intention, line
@@ -107,15 +111,15 @@ def test_a_need_is_heard_as_what_it_is(shown, manner):
 
 
 def test_what_is_never_said_shows_its_kind_only():
-    for kind, tables in need_lines.OBLIQUE.items():
-        for line in flat(tables):
+    for kind in voice.KINDS_OF_NEED:
+        for line in (*voice.NEEDS["oblique.heavy"][kind], *voice.NEEDS["oblique.met"][kind]):
             heard = listen([f"Hm. {line}"])
             assert (heard.kind, heard.need) == (kind, None), line
 
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_feeling_is_heard_by_both_listeners(manner):
-    for line in (*sum(lines.NEW_FEELING, ()), *sum(lines.TOLD_FEELING, ())):
+    for line in flat(NEW_FEELING, TOLD_FEELING):
         said = voice.manner(line.format(e="sad"), manner)
         assert listen([f"Hm. {said}"]).feelings == ("sad",), said
         assert policy_listens([said]).feelings == ("sad",), said
@@ -124,7 +128,7 @@ def test_a_feeling_is_heard_by_both_listeners(manner):
 def test_contractions_can_be_undone():
     facts = [fact for person in EVERYONE for fact in person.facts]
     for line in (*facts, *voice.NEED_LINES, *flat(*GLAD, *SORRY)):
-        assert voice.opened(voice.manner(line, "short")) == line
+        assert voice.expanded(voice.manner(line, "short")) == line
     assert voice.manner("I am here and it is not my fault.", "short") == (
         "I'm here and it's not my fault."
     )
@@ -133,8 +137,8 @@ def test_contractions_can_be_undone():
 def test_no_need_is_said_twice_while_there_are_other_lines():
     for talk in talks(DifficultyConfig(disclosure="free", stop_below=0)):
         said = [line for turn in talk for line in voice.NEED_LINES
-                if line in sentences(voice.opened(turn.text))]  # fmt: skip
-        heavy = [line for line in said if line in flat(need_lines.NEED["free"])]
+                if line in sentences(voice.expanded(turn.text))]  # fmt: skip
+        heavy = [line for line in said if line in flat(NEEDS["free"])]
         assert max(Counter(heavy[:4]).values(), default=1) == 1
 
 
@@ -142,15 +146,17 @@ def test_a_need_weighs_less_once_the_user_feels_better():
     for talk in talks(EAGER):
         for turn in talk[1:]:
             if turn.emotion >= voice.MET and voice.speaks_of_need(turn.text):
-                assert listen([voice.opened(turn.text)]).need == turn.state.user.intention
-                assert not any(line in turn.text for line in flat(need_lines.NEED["free"]))
+                assert listen([voice.expanded(turn.text)]).need == turn.state.user.intention
+                assert not any(line in turn.text for line in flat(NEEDS["free"]))
 
 
 def test_a_question_is_answered_with_something_of_the_matter():
     for disclosure in ("free", "hint", "never"):
         level = replace(EAGER, disclosure=disclosure)
-        answers = [hold(ScriptedSimulator(level), key(group=n), (QUESTION,))[1] for n in range(40)]
-        assert all(answer.state.told.facts == 2 for answer in answers)
+        answers = [
+            converse(ScriptedSimulator(level), key(group=n), (QUESTION,))[1] for n in range(40)
+        ]
+        assert all(answer.state.disclosed.facts == 2 for answer in answers)
         assert not any(answer.text.startswith(("Yes", "That helps")) for answer in answers)
 
 
@@ -159,36 +165,36 @@ def test_relief_is_only_from_what_was_told():
         for before, turn in pairwise(talk):
             spoken = set(listen([turn.text]).feelings) & set(turn.state.user.persona.feelings)
             if turn.emotion >= voice.LIGHTER:
-                assert before.state.told.feelings >= spoken, turn.text
+                assert before.state.disclosed.feelings >= spoken, turn.text
 
 
 def reactions(**of) -> set[str]:
-    user = User(**({"person": 0, "intention": "venting", "temperament": "passive"} | of))
+    user = User(**({"persona_index": 0, "intention": "venting", "temperament": "passive"} | of))
     shown = [voice.reaction(-5, "suggest", False, True, user, n / 40) for n in range(40)]
     return {*shown, *(voice.reaction(5, "affirm", False, True, user, n / 40) for n in range(40))}
 
 
 def test_temperament_and_manner_of_speaking_can_be_heard():
-    tempers = [reactions(temperament=t) for t in lines.RISE_OF]
+    tempers = [reactions(temperament=t) for t in TEMPERAMENTS]
     assert all(a - b for a in tempers for b in tempers if a is not b)
-    by_voice = {person.voice: reactions(person=n) for n, person in enumerate(EVERYONE)}
+    by_voice = {person.voice: reactions(persona_index=n) for n, person in enumerate(EVERYONE)}
     assert all(a - b for a in by_voice.values() for b in by_voice.values() if a is not b)
 
 
 def last_words(level: DifficultyConfig, said: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for n in range(60):
-        last = hold(ScriptedSimulator(level), key(group=n), (said,))[-1]
+        last = converse(ScriptedSimulator(level), key(group=n), (said,))[-1]
         found.setdefault(str(last.ended), set()).add(last.text)
     return found
 
 
 def test_who_goes_says_so():
     left = last_words(replace(EAGER, threshold=5.0), "You are pathetic.")["left"]
-    storms = set(lines.STORMS_OFF.values())
-    assert all(any(voice.opened(text).endswith(s) for s in storms) for text in left)
+    storms = voice.all_lines(["storms_off"])
+    assert all(any(voice.expanded(text).endswith(s) for s in storms) for text in left)
     glad = last_words(replace(EAGER, start_emotion=95), "You sound so sad.")["success"]
-    assert {voice.opened(text) for text in glad} == set(lines.FAREWELL["success"].values())
+    assert {voice.expanded(text) for text in glad} == voice.all_lines(["farewell.success"])
 
 
 def test_the_same_sentence_again_within_one_reply_is_stale():

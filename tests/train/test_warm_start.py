@@ -15,7 +15,7 @@ from harness.config.run import PolicyConfig
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
-from harness.simulator.people import EVERYONE
+from harness.simulator.personas import EVERYONE
 from harness.train.warm_start import copying, dialogues, start_model, supervised
 from harness.train.warm_start.vary import retold
 

@@ -10,8 +10,7 @@ import pytest
 
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted.asking import Answers
+from harness.simulator.protocol import ConversationKey, PendingAnswers, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.train.rollout.conversation import InWaves, Start, hold, take_over
 from harness.train.rollout.mixed_levels import SideBySide
@@ -51,7 +50,7 @@ class Slow(ScriptedSimulator):
         super().__init__(level)
         self._log, self._asked = log, 0
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
         self._asked += 1
         number = self._asked
         self._log.append(f"{number} thinks")

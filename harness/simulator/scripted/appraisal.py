@@ -1,4 +1,4 @@
-"""What a reply is worth to this user at this point of the talk, part by part, in logits."""
+"""The worth of a reply to this user at this point of the conversation, part by part, in logits."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import lru_cache
 
 from harness.config.run import STRATEGIES
 from harness.simulator.scripted import dynamics
-from harness.simulator.scripted.dynamics import Acceptance
+from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strategy_fits
 from harness.simulator.scripted.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
-from harness.simulator.scripted.wants import KINDNESS, fits
 from harness.simulator.state import State
 
 NOTHING_SAID = -1.0
@@ -31,16 +30,16 @@ START_NLL_LIMIT = 1.2
 """Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
 drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
 lies nearer to gibberish than to fluency."""
-_KNOWN_TO = tuple(COMMON_STEMS.union(*facts) for facts in FACT_STEMS)
+_SHARED_STEMS = tuple(COMMON_STEMS.union(*facts) for facts in FACT_STEMS)
 """Stems that a fact of another's may share with each person's own."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
-"""Of a strategy used last, before that, or earlier."""
-_PLACE = {name: number for number, name in enumerate(STRATEGIES)}
+"""By how long ago a strategy was used: last, before that, or earlier."""
+_INDEX = {name: index for index, name in enumerate(STRATEGIES)}
 
 
 @dataclass(frozen=True, slots=True)
 class Appraisal:
-    """The parts; all but `worth` in logits of P(rise)."""
+    """Parts of the verdict on one reply; all but `worth` in logits of P(rise)."""
 
     worth: float
     pick_up: float
@@ -53,12 +52,14 @@ class Appraisal:
 
     @property
     def extra(self) -> float:
+        """Sum of all parts but `worth`."""
         return (
             self.pick_up + self.confusion + self.repetition + self.fatigue + self.form
             + self.hurt + self.puzzled
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, float]:
+        """Return the parts by name, as they are recorded in UserTurn.why."""
         return {
             "worth": self.worth, "pick_up": self.pick_up, "confusion": self.confusion,
             "repetition": self.repetition, "fatigue": self.fatigue, "form": self.form,
@@ -67,7 +68,7 @@ class Appraisal:
 
 
 def puzzle(reading: Reading, start_nll: float | None) -> str | None:
-    """Why the user takes a reply for not being language; None if they understand it."""
+    """Return why the user takes a reply for not being language; None if they understand it."""
     if reading.fault is not None:
         return reading.fault
     if start_nll is not None and start_nll > START_NLL_LIMIT:
@@ -76,86 +77,92 @@ def puzzle(reading: Reading, start_nll: float | None) -> str | None:
 
 
 def appraise(
-    reading: Reading, cut: bool, puzzled: bool, state: State, rule: Acceptance
+    reading: Reading, cut: bool, puzzled: bool, state: State, rule: AcceptanceRule
 ) -> Appraisal:
-    """How `reading` strikes the user of `state`."""
+    """Return how the user of `state` appraises `reading`."""
     fresh = _fresh(reading, state)
-    stale = len(reading.said) - len(fresh)
-    kinds = frozenset([s.strategy for s in fresh if s.strategy is not None])
+    stale = len(reading.sentences) - len(fresh)
+    strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
+    user = state.user
     return Appraisal(
-        worth=STALE if puzzled else _worth(kinds, stale, state.user.intention, state.trust, rule),
+        worth=STALE if puzzled else _worth(strategies, stale, user.intention, state.trust, rule),
         pick_up=_pick_up(reading, state),
         confusion=CONFUSION * min(2, _foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
-        fatigue=_mean_fatigue(reading.kinds, state.heard),
-        form=_form(reading.word_count, len(reading.kinds), cut),
+        fatigue=_mean_fatigue(reading.strategy_set, state.past_strategies),
+        form=_form(reading.word_count, len(reading.strategy_set), cut),
         hurt=HURT if reading.hurts else 0.0,
         puzzled=PUZZLED if puzzled else 0.0,
     )
 
 
 def _fresh(reading: Reading, state: State) -> list[Sentence]:
-    """The sentences that mean something: not said before, nor the user's own, nor flattery."""
-    fresh, before = list[Sentence](), state.sentences
-    for sentence in reading.said:
-        if not sentence.hollow and not sentence.said_before(before):
+    """Return the sentences that mean something.
+
+    Not said before, nor the user's own, nor flattery.
+    """
+    fresh, earlier = list[Sentence](), state.sentences
+    for sentence in reading.sentences:
+        if not sentence.hollow and not sentence.said_before(earlier):
             fresh.append(sentence)
-        before = (*before, sentence.plain)
+        earlier = (*earlier, sentence.plain)
     return fresh
 
 
 @lru_cache(maxsize=16384)
 def _worth(
-    kinds: frozenset[str], stale: int, intention: str, trust: int, rule: Acceptance
+    strategies: frozenset[str], stale: int, intention: str, trust: int, rule: AcceptanceRule
 ) -> float:
-    """Mean over the strategies and what is stale, so that no sentence can hedge another.
+    """Return the mean over strategies and stale sentences, so that none can hedge another.
 
-    Kept: strategies are few, and so are their sets.
+    Cached: strategies are few, and so are their sets.
     """
-    if not kinds:
+    if not strategies:
         return STALE if stale else NOTHING_SAID
-    wanted = fits(intention, trust)
-    values = [dynamics.worth(wanted[_PLACE[k]], KINDNESS[k], rule) for k in sorted(kinds)]
+    fits = strategy_fits(intention, trust)
+    values = [dynamics.worth(fits[_INDEX[s]], KINDNESS[s], rule) for s in sorted(strategies)]
     values += [STALE] * stale
     return sum(values) / len(values)
 
 
 def _pick_up(reading: Reading, state: State) -> float:
-    told, person, value = state.told, state.user.person, 0.0
-    spoken = [number for who, number in reading.facts if who == person and number < told.facts]
-    if told.fresh_fact and told.facts - 1 in spoken:
+    disclosed, own, value = state.disclosed, state.user.persona_index, 0.0
+    taken_up = [number for whose, number in reading.facts if whose == own]
+    taken_up = [number for number in taken_up if number < disclosed.facts]
+    if disclosed.fresh_fact and disclosed.facts - 1 in taken_up:
         value = FRESH_FACT
-    elif spoken:
+    elif taken_up:
         value = OLDER_FACT
-    return value if reading.feelings.isdisjoint(told.feelings) else value + FEELING
+    return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
 
 def _foreign(reading: Reading, state: State) -> int:
-    """How many things the reply speaks of that this user never said: feelings, another's facts."""
-    wrong = len(reading.feelings - state.told.feelings)
-    others = [FACT_STEMS[who][n] for who, n in reading.facts if who != state.user.person]
+    """Return how much the reply speaks of that this user never told: feelings, another's facts."""
+    wrong = len(reading.feelings - state.disclosed.feelings)
+    own = state.user.persona_index
+    others = [FACT_STEMS[whose][number] for whose, number in reading.facts if whose != own]
     if not others:
         return wrong
-    known = _KNOWN_TO[state.user.person]
-    return wrong + any(len((fact & reading.stems) - known) > 1 for fact in others)
+    shared = _SHARED_STEMS[own]
+    return wrong + any(len((fact & reading.stems) - shared) > 1 for fact in others)
 
 
-def _mean_fatigue(kinds: frozenset[str], heard: Sequence[frozenset[str]]) -> float:
-    return -sum([_fatigue(kind, heard) for kind in kinds]) / max(1, len(kinds))
+def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:
+    return -sum([_fatigue(s, past) for s in strategies]) / max(1, len(strategies))
 
 
-def _fatigue(kind: str, heard: Sequence[frozenset[str]]) -> float:
-    for ago, past in enumerate(reversed(heard)):
-        if kind in past:
+def _fatigue(strategy: str, past: Sequence[frozenset[str]]) -> float:
+    for ago, used in enumerate(reversed(past)):
+        if strategy in used:
             return _FATIGUE[min(ago, 2)]
     return 0.0
 
 
 @lru_cache(maxsize=4096)
-def _form(words: int, kinds: int, cut: bool) -> float:
-    """Kept: a handful of values, asked for at every reply."""
+def _form(words: int, strategies: int, cut: bool) -> float:
+    """Cached: a handful of values, asked for at every reply."""
     value = CUT if cut else 0.0
     if words < 4:
         value += TOO_SHORT
     value += TOO_LONG * min(3, max(0, words - 1) // LONG_WORDS)
-    return value + TOO_MANY * max(0, kinds - 2)
+    return value + TOO_MANY * max(0, strategies - 2)

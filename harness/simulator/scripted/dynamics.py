@@ -1,4 +1,4 @@
-"""How an appraised reply moves the emotion: the formulas, without text and without draws.
+"""Formulas by which an appraised reply moves emotion and trust, without text and without draws.
 
 The logit form (momentum, cubic runaway, offsets by intention and temperament) reproduces the public
 statistics of LLM-played users: the rise rate by decade of emotion, the lag-1 correlation of
@@ -8,9 +8,11 @@ changes, and the order of intentions and temperaments (RLVER, arXiv 2507.03112; 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
-from harness.config.run import DifficultyConfig
+from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 
 BASE = -0.05
 FIT_WEIGHT = 2.2
@@ -31,8 +33,8 @@ GOAL_LINE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
-    """What decides whether a reply helps."""
+class AcceptanceRule:
+    """Weights that decide whether a reply helps; difficulty.acceptance names one."""
 
     goal_weight: float
     """0: kindness alone; 1: only what the user came for."""
@@ -41,8 +43,8 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Disclosure:
-    """How much shows of what the user needs."""
+class DisclosureRule:
+    """Degree to which a need shows; difficulty.disclosure names one."""
 
     expression: float
     """Chance that what could be told is told, and that a feeling shows as it is."""
@@ -51,25 +53,25 @@ class Disclosure:
 
 
 ACCEPTANCES = {
-    "any_kindness": Acceptance(0.3, 0.0),
-    "reasonable": Acceptance(0.65, 0.4),
-    "goal_fit": Acceptance(0.9, 1.7),
+    "any_kindness": AcceptanceRule(0.3, 0.0),
+    "reasonable": AcceptanceRule(0.65, 0.4),
+    "goal_fit": AcceptanceRule(0.9, 1.7),
 }
 DISCLOSURES = {
-    "free": Disclosure(0.955, "free"),
-    "hint": Disclosure(0.81, "hint"),
-    "never": Disclosure(0.645, "oblique"),
+    "free": DisclosureRule(0.955, "free"),
+    "hint": DisclosureRule(0.81, "hint"),
+    "never": DisclosureRule(0.645, "oblique"),
 }
 
 
-def worth(fit: float, kindness: float, rule: Acceptance) -> float:
-    """What a reply is worth to a user: its fit to the goal against kindness, less the gate."""
+def worth(fit: float, kindness: float, rule: AcceptanceRule) -> float:
+    """Return the worth of a reply: its fit to the goal against kindness, less the gate."""
     gate = rule.gate if fit < GOAL_LINE else 0.0
     return rule.goal_weight * fit + (1 - rule.goal_weight) * kindness - gate
 
 
 def logit(value: float, extra: float, offset: float, emotion: int, momentum: int) -> float:
-    """Log-odds that the emotion rises.
+    """Return the log-odds that the emotion rises.
 
     `value` from `worth`; `offset` of the user, less the threshold; `extra` is added as it is.
     """
@@ -78,18 +80,78 @@ def logit(value: float, extra: float, offset: float, emotion: int, momentum: int
 
 
 def rise_probability(x: float) -> float:
-    """P(rise) at log-odds `x`."""
+    """Return P(rise) at log-odds `x`."""
     p = 1 / (1 + math.exp(-x)) if x > -700 else 0.0
     return (1 - NOISE) * p + NOISE / 2
 
 
 def large_probability(rises: bool, value: float, emotion: int) -> float:
-    """Chance that a change is of the larger of the two sizes."""
+    """Return the chance that a change is of the larger of the two sizes."""
     if rises and emotion >= 75:
         return 0.1
     return min(1.0, 0.3 + 0.3 * max(value if rises else -value, 0.0))
 
 
 def change_size(large: bool, difficulty: DifficultyConfig) -> int:
-    """Size of a change in points: one or two steps, within the clamp."""
+    """Return the size of a change in points: one or two steps, within the clamp."""
     return min(difficulty.clamp, difficulty.step_size * (2 if large else 1))
+
+
+KINDNESS = dict(zip(STRATEGIES, (0.4, 0.4, 0.7, 0.3, 0.7, 0.1, 0.1, 0.6), strict=True))
+"""Kindness of a strategy to anyone, whatever they came for, 0 to 1."""
+
+#                 question restate reflect disclose affirm suggest inform other
+_EARLY = {
+    "praise":       (0.1, 0.6, 0.2, -0.2, 0.8, -0.8, -0.6, 0.6),
+    "not_at_fault": (-0.3, 0.6, 0.8, 0.1, 0.6, -0.8, -0.4, 0.1),
+    "venting":      (0.6, 0.2, 0.6, -0.5, -0.3, -1.0, -0.8, 0.8),
+    "deep_empathy": (0.0, 0.1, 0.8, 0.6, -0.4, -0.9, -0.8, 0.6),
+    "advice":       (0.8, 0.2, -0.4, -0.2, -0.4, 0.6, 0.6, -0.5),
+    "dialectic":    (0.3, 0.8, -0.4, 0.0, -0.5, -0.2, 0.6, -0.4),
+    "growth":       (0.8, 0.2, 0.6, 0.6, -0.4, -0.3, -0.2, -0.2),
+    "motives":      (0.3, 0.6, -0.3, 0.0, -0.4, -0.4, 0.8, -0.3),
+}  # fmt: skip
+_LATE = {
+    "praise":       (-0.5, 0.1, 0.0, 0.6, 1.0, -0.7, -0.6, 0.7),
+    "not_at_fault": (-0.7, 0.0, 0.2, 0.7, 1.0, -0.8, 0.6, 0.0),
+    "venting":      (-0.1, 0.7, 0.6, -0.2, -0.4, -1.0, -0.9, 1.0),
+    "deep_empathy": (-0.3, 0.0, 1.0, 0.7, -0.5, -0.9, -0.8, 0.6),
+    "advice":       (0.1, -0.3, -0.6, 0.6, -0.5, 1.0, 0.7, -0.6),
+    "dialectic":    (0.6, 0.0, -0.6, -0.2, -0.6, 0.7, 1.0, -0.6),
+    "growth":       (1.0, 0.7, -0.2, 0.1, 0.0, 0.6, 0.0, -0.6),
+    "motives":      (0.6, 0.7, -0.4, 0.0, -0.6, -0.3, 1.0, -0.5),
+}  # fmt: skip
+
+LATE_TRUST = 2
+"""Trust from which on a user wants what they came for."""
+MAX_TRUST = 3
+
+
+def strategy_fits(intention: str, trust: int) -> tuple[float, ...]:
+    """Return the fit of each strategy to `intention`, -1 to 1, in the order of STRATEGIES."""
+    return (_LATE if trust >= LATE_TRUST else _EARLY)[intention]
+
+
+assert set(_EARLY) == set(_LATE) == set(INTENTIONS)
+
+
+TRUST_GROWTH = dict(zip(STRATEGIES, (0.8, 0.6, 0.7, 0.4, 0.4, 0.2, 0.2, 0.6), strict=True))
+"""Chance, before expression, that a strategy wins some trust."""
+TRUST_LOSS = 0.7
+"""Chance that a hurtful or unintelligible reply loses some."""
+
+
+@lru_cache(maxsize=256)
+def trust_growth_probability(strategy: str, rule: DisclosureRule) -> float:
+    """Return the chance that a reply of `strategy` wins some trust; more where more shows."""
+    return min(1.0, TRUST_GROWTH[strategy] * (0.25 + 0.95 * rule.expression))
+
+
+def next_trust(
+    trust: int, strategies: Sequence[str], offended: bool, rule: DisclosureRule, u: float
+) -> int:
+    """Return the trust, 0 to MAX_TRUST, after a reply with `strategies`."""
+    if offended:
+        return max(0, trust - 1) if u < TRUST_LOSS else trust
+    chance = max([trust_growth_probability(strategy, rule) for strategy in strategies], default=0.0)
+    return min(MAX_TRUST, trust + 1) if u < chance else trust

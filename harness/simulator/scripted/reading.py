@@ -1,26 +1,88 @@
-"""A reply as the user takes it in: everything that depends on its text alone, computed once.
+"""A reply as the user reads it: everything that depends on its text alone, computed once.
 
 Texts vary more than sentences, so what is costly is remembered sentence by sentence.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator.people import EVERYONE
-from harness.simulator.scripted import surface
-from harness.simulator.scripted.echo import echoes
-from harness.simulator.scripted.recognise import dismisses, flatters, strategy_of
+from harness.simulator.personas import EVERYONE
+from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.recognition import dismisses, flatters, strategy_of
+from harness.simulator.scripted.voice import LINES, NEED_LINES, all_lines
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 
+_FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
+MIN_ECHO_WORDS = 3
+"""Words of a line from which on it is a user's own, and not what anybody may say."""
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
+
+_FACTS = {
+    (persona_index, number): _plain(fact)
+    for persona_index, persona in enumerate(EVERYONE)
+    for number, fact in enumerate(persona.facts)
+}
+_TOPICS = frozenset(
+    _plain(opener.format(t=persona.topic))
+    for persona in EVERYONE
+    for openers in LINES["opener"].values()
+    for opener in openers
+)
+_OWN_LINES = frozenset(
+    plain
+    for plain in map(_plain, all_lines(("rise", "fall", "silent")).union(NEED_LINES))
+    if plain.count(" ") >= MIN_ECHO_WORDS - 1
+)
+_FELT = "|".join(
+    sorted({f for p in EVERYONE for f in p.feelings} | {"better", "happy", "fine", "good", "great"})
+)
+_OWN_FEELING = re.compile(
+    rf"^(?:yes |no |now )*(?:most days )?i (?:still )?(?:feel|am) (?:\w+ ){{0,3}}?(?:{_FELT})"
+    r"(?: (?:now|today|about it|a lot|these days|any more|anymore|again|as before))*"
+    r"(?:$| that i | and i | you )"
+)
+
+
+def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a sentence, in plain words and speaking of `facts`, is a user's own.
+
+    A supporter who hands it back has not answered: to say a matter back to the one who told it, its
+    first person must become a second one.
+    """
+    if plain in _OWN_LINES or _OWN_FEELING.search(plain):
+        return True
+    spoken_of = [_FACTS[fact] for fact in facts]
+    if plain in _TOPICS or plain in spoken_of:
+        return True
+    if not _in_first_person(plain):
+        return False
+    whole = f" {plain} "
+    return any(
+        f" {line} " in whole for line in (*_OWN_TOPICS, *filter(_in_first_person, spoken_of))
+    )
+
+
+def _in_first_person(plain: str) -> bool:
+    return not _FIRST_PERSON.isdisjoint(plain.split())
+
+
+_OWN_TOPICS = tuple(filter(_in_first_person, _TOPICS))
+
+
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
-    tuple(content(fact) for fact in person.facts) for person in EVERYONE
+    tuple(content(fact) for fact in persona.facts) for persona in EVERYONE
 )
 COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
-FEELINGS = {stem(feeling): feeling for person in EVERYONE for feeling in person.feelings}
+FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
 ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
@@ -29,16 +91,16 @@ if it speaks of a fact, which two sentences may well do."""
 
 
 def _facts_by_stem() -> dict[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
-    for person, facts in enumerate(FACT_STEMS):
-        for number, fact in enumerate(facts):
-            for word in fact:
-                found.setdefault(word, []).append((person, number))
-    return found
+    facts_by_stem: dict[str, list[tuple[int, int]]] = {}
+    for persona_index, facts in enumerate(FACT_STEMS):
+        for number, stems in enumerate(facts):
+            for word in stems:
+                facts_by_stem.setdefault(word, []).append((persona_index, number))
+    return facts_by_stem
 
 
 _FACTS_BY_STEM = _facts_by_stem()
-"""(persona, fact) by the stems that speak of it."""
+"""Facts as (persona index, number), by the stems that speak of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,85 +113,87 @@ class Sentence:
     frame: str
     """Its words with its matter left open: `you are _ _`."""
     strategy: str | None
-    told: bool
+    has_fact: bool
     """It speaks of a fact."""
     hollow: bool
-    """It is what a user says, not what is said to one; or praise that nobody takes for meant."""
+    """It is a user's own line, or praise that nobody takes for meant."""
 
     def said_before(self, earlier: Collection[str]) -> bool:
-        """Whether one of `earlier`, in plain words, says the same, a word or two aside."""
+        """Return whether one of `earlier`, in plain words, says the same but for a word or two."""
         if self.plain in earlier:
             return True
-        stems, told, count = self.stems, self.told, len(self.stems)
+        stems, count = self.stems, len(self.stems)
         if count < 3:
             return False
         for other in earlier:
             theirs, frame = _stems_and_frame(other)
-            if frame == self.frame and count > 3 and not told:
+            if frame == self.frame and count > 3 and not self.has_fact:
                 return True
             shared, more = len(stems & theirs), len(theirs)
             least = ALIKE_WITHIN if shared in (more, count) else ALIKE
-            if shared / (count + more - shared) >= (ALIKE_OF_FACT if told else least):
+            if shared / (count + more - shared) >= (ALIKE_OF_FACT if self.has_fact else least):
                 return True
         return False
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text says, whoever it is said to."""
+    """A text's content, the same for every user."""
 
-    said: tuple[Sentence, ...]
+    sentences: tuple[Sentence, ...]
     strategies: tuple[str, ...]
-    kinds: frozenset[str]
+    strategy_set: frozenset[str]
     """The same, each once."""
     stems: frozenset[str]
     feelings: frozenset[str]
     facts: frozenset[tuple[int, int]]
-    """(persona, fact) spoken of, by index."""
-    sentences: tuple[str, ...]
-    """In plain words."""
+    """Facts spoken of, as (persona index, number)."""
     word_count: int
     hurts: bool
     fault: str | None
+    """Why it is not language; None if it is."""
+
+    @property
+    def plain_sentences(self) -> tuple[str, ...]:
+        """The sentences in plain words."""
+        return tuple([sentence.plain for sentence in self.sentences])
 
 
 @lru_cache(maxsize=65536)
 def read(text: str) -> Reading:
-    """The reading of `text`; it never fails, whatever the text."""
-    text = text[: surface.MAX_CHARACTERS + 1]
+    """Return the reading of `text`; it never fails, whatever the text."""
+    text = text[: language_guard.MAX_CHARACTERS + 1]
     parts = [_read_sentence(part) for part in sentences(text)]
     strategies = tuple([s for part in parts for s in part.strategies])
     return Reading(
-        said=tuple([s for part in parts for s in part.said]),
+        sentences=tuple([s for part in parts for s in part.sentences]),
         strategies=strategies,
-        kinds=frozenset(strategies),
+        strategy_set=frozenset(strategies),
         stems=frozenset().union(*(part.stems for part in parts)),
         feelings=frozenset().union(*(part.feelings for part in parts)),
         facts=frozenset().union(*(part.facts for part in parts)),
-        sentences=tuple([s for part in parts for s in part.sentences]),
         word_count=sum(part.word_count for part in parts),
         hurts=any(part.hurts for part in parts),
-        fault=surface.fault(text),
+        fault=language_guard.fault(text),
     )
 
 
 @lru_cache(maxsize=65536)
 def _read_sentence(sentence: str) -> Reading:
-    found = words(sentence)
-    plain = " ".join(found)
+    sentence_words = words(sentence)
+    plain = " ".join(sentence_words)
     stems, frame = _stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain, facts) or flatters(plain)
     strategy = None if hollow else strategy_of(sentence)
     return Reading(
-        said=(Sentence(plain, stems, frame, strategy, bool(facts), hollow),),
+        sentences=(Sentence(plain, stems, frame, strategy, bool(facts), hollow),),
         strategies=(strategy,) if strategy else (),
-        kinds=frozenset((strategy,) if strategy else ()),
+        strategy_set=frozenset((strategy,) if strategy else ()),
         stems=stems,
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
         facts=facts,
-        sentences=(plain,),
-        word_count=len(found),
+        word_count=len(sentence_words),
         hurts=dismisses(sentence),
         fault=None,
     )
@@ -137,15 +201,15 @@ def _read_sentence(sentence: str) -> Reading:
 
 @lru_cache(maxsize=65536)
 def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
-    found = plain.split()
-    frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in found)
-    return frozenset(map(stem, found)), frame
+    plain_words = plain.split()
+    frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in plain_words)
+    return frozenset(map(stem, plain_words)), frame
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
     shared = Counter([fact for stem in stems for fact in _FACTS_BY_STEM.get(stem, ())])
     return [
-        (person, number)
-        for (person, number), count in shared.items()
-        if count >= max(2, PICK_UP_SHARE * len(FACT_STEMS[person][number]))
+        (persona_index, number)
+        for (persona_index, number), count in shared.items()
+        if count >= max(2, PICK_UP_SHARE * len(FACT_STEMS[persona_index][number]))
     ]

@@ -1,4 +1,4 @@
-"""Does a sentence reach its end? By its last words; one broken off in the middle has not.
+"""Whether a sentence reaches its end, by its last words; one broken off in the middle does not.
 
 Closed lists say which words need more after them, and after what they do not: `in spite of` would
 against `taken care of`. Most of what is broken off stands on a word that sentences do end on
@@ -60,7 +60,7 @@ _VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
 
 
 def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
-    """Whether a sentence, as the words of its clauses, stops before its end.
+    """Return whether a sentence, as the words of its clauses, stops before its end.
 
     `stopped` by a full stop: without one `what hurts most` may be a question.
     """
@@ -94,7 +94,7 @@ def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:
 
 
 def _lacks_verb(clause: list[str]) -> bool:
-    """`that your father`, `because she`, `how heavy it`: a subject, and the sentence is over.
+    """Return whether a clause ends on a subject: `that your father`, `because she`, `how heavy it`.
 
     Of two words after a pronoun the second may be any verb, listed or not: `when it rains`.
     """
@@ -110,7 +110,10 @@ def _lacks_verb(clause: list[str]) -> bool:
 
 
 def _subject_alone(words: list[str]) -> bool:
-    """`she`, `your father`, `your old friends`: the noun may be any word."""
+    """Return whether words are a subject alone: `she`, `your old friends`.
+
+    Any word may be a noun.
+    """
     if len(words) == 1:
         return words[0] in _ALONE
     bare = words[:1] + words[2:] if len(words) == 3 and words[1] in _QUALITIES else words
@@ -118,7 +121,7 @@ def _subject_alone(words: list[str]) -> bool:
 
 
 def _lacks_main_clause(clause: list[str]) -> bool:
-    """`What hurts most`, `what I hear is`: all that was said is what opens.
+    """Return whether a clause only opens a sentence: `What hurts most`, `what I hear is`.
 
     Not an exclamation, `what strength you have`: there a noun comes second.
     """
@@ -132,5 +135,5 @@ def _lacks_main_clause(clause: list[str]) -> bool:
 
 
 def may_be_verb(word: str) -> bool:
-    """By its stem or its ending."""
+    """Return whether a word may be a verb, by its stem or its ending."""
     return word.endswith(("ed", "ing")) or stem(word) in _VERB_STEMS

@@ -6,35 +6,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.config.run import DifficultyConfig
-from harness.simulator import rules
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import appraisal, disclosure, dynamics, voice
+from harness.simulator.scripted import appraisal, dynamics, voice
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.reading import Reading, read
-from harness.simulator.scripted.trust import next_trust
-from harness.simulator.state import State, Told
+from harness.simulator.state import (
+    Disclosed,
+    State,
+    draw_user,
+    ending,
+    reported_change,
+    shown_emotions,
+    turn_draws,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class _Got:
+class _AppraisedReply:
     """A reply as one user takes it."""
 
     reading: Reading
     puzzle: str | None
     """Why it is not language to them."""
-    parts: Appraisal
+    appraisal: Appraisal
     logit: float
+    """Log-odds that the emotion rises."""
 
     @property
     def strategies(self) -> tuple[str, ...]:
         return self.reading.strategies if self.puzzle is None else ()
 
     @property
-    def kinds(self) -> frozenset[str]:
-        return self.reading.kinds if self.puzzle is None else frozenset()
+    def strategy_set(self) -> frozenset[str]:
+        return self.reading.strategy_set if self.puzzle is None else frozenset()
 
     def why(self) -> dict[str, float | str]:
-        why: dict[str, float | str] = {**self.parts.as_dict(), "logit": self.logit}
+        why: dict[str, float | str] = {**self.appraisal.as_dict(), "logit": self.logit}
         if self.puzzle is not None:
             why["puzzle"] = self.puzzle
         return why
@@ -45,67 +52,70 @@ class ScriptedSimulator:
 
     def __init__(self, difficulty: DifficultyConfig) -> None:
         self.difficulty = difficulty
-        self._rule = dynamics.ACCEPTANCES[difficulty.acceptance]
-        self._shown = dynamics.DISCLOSURES[difficulty.disclosure]
+        self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
+        self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """The opening of each conversation; the keys of one group give the same."""
+        """Return the opening of each conversation; the keys of one group give the same."""
         return [self._open(key) for key in keys]
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
-        """The user's answer to each reply. Raises ValueError for a conversation that has ended."""
+        """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
         return [self._answer(t, r) for t, r in zip(turns, replies, strict=True)]
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
-        """P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
         return dynamics.rise_probability(self._appraise(state, reply).logit)
 
     def _open(self, key: ConversationKey) -> UserTurn:
-        user, u = rules.who(key, self.difficulty)
+        user, u = draw_user(key, self.difficulty)
         start = self.difficulty.start_emotion
-        told, text = disclosure.opening(user, start, self._shown, u)
-        state = State(key, user, start, float(start), told)
+        disclosed, text = voice.opening(user, start, self._disclosure, u)
+        state = State(key, user, start, float(start), disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
     def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
-        u = rules.turn_draws(state.key, state.turn + 1)
-        got = self._appraise(state, reply)
-        rises = u[0] < dynamics.rise_probability(got.logit)
-        change = self._change(rises, u[1] < dynamics.large_probability(
-            rises, got.parts.worth, state.emotion), state.emotion)  # fmt: skip
-        after = self._after(state, change, rises, got, u)
-        ended = rules.ending(after.emotion, after.turn, self.difficulty)
-        told, text = state.told, self._reaction(after, change, got, u)
+        u = turn_draws(state.key, state.turn + 1)
+        appraised = self._appraise(state, reply)
+        rises = u[0] < dynamics.rise_probability(appraised.logit)
+        large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
+        change = self._change(rises, large, state.emotion)
+        after = self._after(state, change, rises, appraised, u)
+        ended = ending(after.emotion, after.turn, self.difficulty)
+        disclosed, text = state.disclosed, self._reaction(after, change, appraised, u)
         if ended is None:
-            told, more = disclosure.go_on(after, self._shown, u[7:])
+            disclosed, more = voice.continuation(after, self._disclosure, u[7:])
         else:
-            more = voice.farewell(ended, got.reading.hurts, state.user)
-        said = more if ended == "success" else f"{text} {more}"
-        text = voice.manner(said, state.user.persona.voice)
-        return _turn(text, after, told, change, ended, got)
+            more = voice.farewell(ended, appraised.reading.hurts, state.user)
+        text = voice.manner(
+            more if ended == "success" else f"{text} {more}", state.user.persona.voice
+        )
+        return _turn(text, after, disclosed, change, ended, appraised)
 
-    def _reaction(self, after: State, change: int, got: _Got, u: Sequence[float]) -> str:
-        """The first sentence of an answer: how the reply was taken, if that shows."""
-        if got.puzzle is not None:
-            return voice.puzzled(u[5])
-        last = got.strategies[-1] if got.strategies else None
-        shows = u[6] < self._shown.expression
-        return voice.reaction(change, last, got.reading.hurts, shows, after.user, u[5])
+    def _reaction(
+        self, after: State, change: int, appraised: _AppraisedReply, u: Sequence[float]
+    ) -> str:
+        """Return the first sentence of an answer: how the reply was taken, if that shows."""
+        if appraised.puzzle is not None:
+            return voice.puzzled_line(u[5])
+        last = appraised.strategies[-1] if appraised.strategies else None
+        shows = u[6] < self._disclosure.expression
+        return voice.reaction(change, last, appraised.reading.hurts, shows, after.user, u[5])
 
-    def _appraise(self, state: State, reply: SupporterReply) -> _Got:
+    def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
         reading = read(reply.text)
         puzzle = appraisal.puzzle(reading, reply.start_nll)
-        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._rule)
+        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._acceptance)
         user = state.user
         offset = dynamics.INTENTION_OFFSET[user.intention]
         offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _Got(reading, puzzle, parts, x)
+        return _AppraisedReply(reading, puzzle, parts, x)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -116,43 +126,45 @@ class ScriptedSimulator:
         state: State,
         change: int,
         rises: bool,
-        got: _Got,
+        appraised: _AppraisedReply,
         u: Sequence[float],
     ) -> State:
-        """The user once the reply has sunk in, before they speak."""
-        offended = got.reading.hurts or got.puzzle is not None
+        """Return the user once the reply has sunk in, before they speak."""
+        offended = appraised.reading.hurts or appraised.puzzle is not None
         return State(
             key=state.key,
             user=state.user,
             emotion=state.emotion + change,
-            reported=state.reported + rules.reported_change(change, self.difficulty, u),
-            told=state.told,
+            reported=state.reported + reported_change(change, self.difficulty, u),
+            disclosed=state.disclosed,
             turn=state.turn + 1,
-            trust=next_trust(state.trust, got.strategies, offended, self._shown, u[4]),
+            trust=dynamics.next_trust(
+                state.trust, appraised.strategies, offended, self._disclosure, u[4]
+            ),
             momentum=1 if rises else -1,
-            heard=(*state.heard, got.kinds),
-            sentences=(*state.sentences, *got.reading.sentences),
+            past_strategies=(*state.past_strategies, appraised.strategy_set),
+            sentences=(*state.sentences, *appraised.reading.plain_sentences),
         )
 
 
 def _turn(
     text: str,
     after: State,
-    told: Told,
+    disclosed: Disclosed,
     change: int,
     ended: str | None,
-    got: _Got,
+    appraised: _AppraisedReply,
 ) -> UserTurn:
-    """What the policy and the trainer get."""
-    emotion, reported = rules.shown(after.emotion, after.reported, ended)
+    """Return the turn that the policy and the trainer get."""
+    emotion, reported = shown_emotions(after.emotion, after.reported, ended)
     return UserTurn(
         text=text,
         emotion=emotion,
         change=change,
         reported_emotion=reported,
         ended=ended,
-        strategies=got.strategies,
-        flagged=got.puzzle is not None,
-        why=got.why(),
-        state=after.with_told(told),
+        strategies=appraised.strategies,
+        flagged=appraised.puzzle is not None,
+        why=appraised.why(),
+        state=after.with_disclosed(disclosed),
     )

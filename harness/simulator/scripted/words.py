@@ -1,11 +1,67 @@
-"""Words as the user hears them: sentences, crude stems, and which words carry a matter."""
+"""Words as the user reads them: sentences, mended spelling, crude stems, and content words.
+
+Slips of the keyboard (a letter dropped, doubled or swapped with the next) are read as they were
+meant: only a word nobody is known to use is corrected, into the commonest known word a slip away.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections import Counter
+from functools import cache, lru_cache
+from pathlib import Path
 
-from harness.simulator.scripted.spelling import meant
+from harness.simulator.personas import EVERYONE
+
+SHORTEST_MENDED, LONGEST_MENDED = 4, 20
+"""Letters of a word that is corrected. Shorter words are too close to one another."""
+_LETTERS = re.compile(r"[a-z]+")
+_SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
+
+
+@lru_cache(maxsize=65536)
+def mended(word: str) -> str:
+    """Return the commonest known word a slip away from `word`; `word` itself if there is none."""
+    counts = _word_counts()
+    if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
+        return word
+    nearby = _shortened(word, doubled=True) | _swaps(word)
+    longer = _one_letter_short().get(word, frozenset())
+    candidates = {near for near in nearby if near in counts} | longer
+    return max(candidates, key=lambda near: (counts[near], near), default=word)
+
+
+def _shortened(word: str, doubled: bool) -> set[str]:
+    places = range(1, len(word))
+    return {word[:n] + word[n + 1 :] for n in places if not doubled or word[n] == word[n - 1]}
+
+
+def _swaps(word: str) -> set[str]:
+    places = range(len(word) - 1)
+    return {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in places}
+
+
+@cache
+def _word_counts() -> Counter[str]:
+    """Return the uses of each word in the natural sentences and by the users."""
+    texts = [_SENTENCES.read_text(encoding="utf-8")]
+    texts += [" ".join((p.topic, *p.facts, *p.feelings)) for p in EVERYONE]
+    return Counter(w for text in texts for w in _LETTERS.findall(text.lower()))
+
+
+@cache
+def _one_letter_short() -> dict[str, frozenset[str]]:
+    """Return the known words by their form without one letter that is neither first nor last.
+
+    `cheer` is not a slip of `cheers`.
+    """
+    shortened: dict[str, frozenset[str]] = {}
+    for word in _word_counts():
+        if len(word) > SHORTEST_MENDED:
+            for short in _shortened(word, doubled=False) - {word[:-1]}:
+                shortened[short] = shortened.get(short, frozenset()) | {word}
+    return shortened
+
 
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
@@ -70,41 +126,41 @@ _NAMES_NOTHING = frozenset(
 
 
 def sentences(text: str) -> list[str]:
-    """Whole sentences with their stop, stripped; what has no word in it is dropped."""
+    """Return whole sentences with their stop, stripped; one without a word is dropped."""
     return [s.strip() for s in _SENTENCE.findall(text) if _WORD.search(s.lower())]
 
 
 def words(text: str) -> list[str]:
-    """Lower-case words, contractions opened and slips of the keyboard mended."""
+    """Return lower-case words, contractions expanded and slips of the keyboard mended."""
     return list(_words(text))
 
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
-    found: list[str] = []
+    plain_words: list[str] = []
     for word in _WORD.findall(text.lower().replace("\u2019", "'")):
-        opened = _CONTRACTED.get(word)
-        found.extend(opened.split() if opened else (meant(word),))
-    return tuple(found)
+        expanded = _CONTRACTED.get(word)
+        plain_words.extend(expanded.split() if expanded else (mended(word),))
+    return tuple(plain_words)
 
 
 def clauses(sentence: str) -> list[str]:
-    """What stands between a sentence's commas, dashes, brackets and quotation marks."""
+    """Return the parts between a sentence's commas, dashes, brackets and quotation marks."""
     return _CLAUSE.split(sentence)
 
 
 @lru_cache(maxsize=65536)
 def asks(sentence: str) -> bool:
-    """Whether a sentence is a question: by its mark or, where it has no stop, by how it begins."""
+    """Return whether a sentence is a question: by its mark or, without a stop, by its beginning."""
     last = sentence.rstrip()[-1:]
     if last == "?" or last in (".", "!"):
         return last == "?"
     return begins_as_question(words(sentence))
 
 
-def begins_as_question(found: list[str]) -> bool:
-    """`Do you ...`, `When did they ...`, `What happened ...`: only a question begins so."""
-    first, second, third = (*found, "", "", "")[:3]
+def begins_as_question(sentence: list[str]) -> bool:
+    """Return whether words begin as only a question does: `Do you ...`, `What happened ...`."""
+    first, second, third = (*sentence, "", "", "")[:3]
     if first in _AUXILIARIES:
         return second in _SUBJECTS
     if first not in _ASKING:
@@ -114,7 +170,7 @@ def begins_as_question(found: list[str]) -> bool:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """A crude English stem: enough to see that `failing` speaks of `failed`."""
+    """Return a crude English stem: enough to see that `failing` speaks of `failed`."""
     word = _IRREGULAR.get(word, word)
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
@@ -127,7 +183,9 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def content(text: str) -> frozenset[str]:
-    """Stems of the words that carry a matter; of nearly all words where fewer than two do."""
-    found = words(text)
-    stems = frozenset(stem(w) for w in found if w not in FUNCTION_WORDS)
-    return stems if len(stems) > 1 else frozenset(stem(w) for w in found if w not in _NAMES_NOTHING)
+    """Return the stems of content words; of nearly all words where there are fewer than two."""
+    text_words = words(text)
+    stems = frozenset(stem(w) for w in text_words if w not in FUNCTION_WORDS)
+    if len(stems) > 1:
+        return stems
+    return frozenset(stem(w) for w in text_words if w not in _NAMES_NOTHING)

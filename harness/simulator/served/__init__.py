@@ -1,8 +1,9 @@
 """The served user: a model behind an OpenAI-compatible endpoint plays it.
 
 simulator.py answers a batch, one coroutine a conversation; prompts.py words what is asked, with
-what the policy said as quoted data (quoting.py); line.py gets each request answered, from the
-journal or the endpoint, and tries again within a budget; faults.py types what can go wrong,
-outage.py waits for an endpoint that is away, and redaction.py keeps the key out of what comes back.
-cast.py says who comes, one of our own people or of a file of profiles (profiles.py, rlver.py).
+what the policy said as quoted data (quoting.py) and the level in words (wording.py); answers.py
+reads the answers strictly. client.py gets each request answered, from the journal or the endpoint,
+and retries within a budget; faults.py has typed faults and outages, completions.py requests,
+responses and the redaction of the key. cast.py says who comes, one of our personas or of a file of
+profiles (profiles.py, rlver.py).
 """

@@ -1,4 +1,9 @@
-"""What the model answered, read strictly: a value of the asked shape, or a Fault."""
+"""Reader of the model's answers, strict: a value of the asked shape, or a Fault.
+
+A user's message must not give away what the policy must find out for itself: the machinery (scores,
+prompts, the name of an intention), whatever the level; and, unless difficulty.disclosure is free,
+the hope put into plain words.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +13,69 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.config.run import INTENTIONS
 from harness.simulator.served.faults import Fault
-from harness.simulator.served.leaks import leak
 from harness.simulator.served.prompts import FITS
 from harness.simulator.served.quoting import spoken
+from harness.simulator.served.wording import HOPES
+
+RUN = 5
+"""So many words in a row from the wording of the hope are the hope."""
+_MACHINERY = re.compile(
+    r"\b(?:mood_now|target_fit|latest_message(?:_felt)?|hidden (?:intention|goal|need)|json|schema"
+    r"|system prompt|language model|as an ai|simulat(?:ed|or|ion)|role-?play\w*)\b"
+    r"|\b(?:mood|emotion)\b[^.?!]{0,20}\b\d{1,3}\b|\b\d{1,3} ?(?:/|out of) ?100\b"
+    rf"|\b(?:{'|'.join(i for i in INTENTIONS if '_' in i)})\b",
+    re.IGNORECASE,
+)
+_WISH = (
+    r"\b(?:i (?:just |only |really )*(?:want|need|hope|wish|would like|'d like|am looking|came)"
+    r"|please|can you|could you|help me|tell me)\b[^.?!]{0,40}"
+)
+_ALOUD = {
+    "praise": _WISH + r"\b(?:prais\w+|compliment\w*|proud of me|did well|recognition)",
+    "not_at_fault": _WISH + r"\b(?:not (?:my fault|to blame)|\w*n't my fault|not at fault)",
+    "venting": r"\b(?:please|can you|could you|let me)\b[^.?!]{0,40}\b(?:listen|vent|off my chest)"
+    r"|\b(?:just listen|let (?:it|everything) all out|need to vent)\b",
+    "deep_empathy": _WISH + r"\b(?:empath\w+|(?:feel|through) (?:this|it) with me|how deep)",
+    "advice": _WISH + r"\b(?:advice|what (?:i|to) (?:can |should )?do\b|solution)",
+    "dialectic": _WISH + r"\b(?:(?:both|all|other|several|every) sides?|another side)",
+    "growth": _WISH + r"\b(?:understand myself|grow\b|learn from (?:this|it)|why i am like)",
+    "motives": _WISH + r"\b(?:why (?:they|he|she|my \w+) \w+)",
+}
+_PATTERNS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _ALOUD.items()}
+
+
+def leak(text: str, intention: str, disclosure: str) -> str | None:
+    """Return the words that give the hope away, or the machinery; None where nothing does."""
+    match = _MACHINERY.search(text)
+    if match is None and disclosure != "free":
+        match = _PATTERNS[intention].search(text)
+    if match is not None:
+        return match[0][:60]
+    return None if disclosure == "free" else _copied(text, HOPES[intention])
+
+
+def _copied(text: str, hope: str) -> str | None:
+    """Return a run of RUN words of `hope` in `text`, whoever it is said of."""
+    spoken_words = f" {' '.join(_words(text))} "
+    words = _words(hope)
+    runs = (" ".join(words[n : n + RUN]) for n in range(len(words) - RUN + 1))
+    return next((run for run in runs if f" {run} " in spoken_words), None)
+
+
+def _words(text: str) -> list[str]:
+    mine = {"their": "my", "they": "i", "them": "me", "themselves": "myself"}
+    return [mine.get(word, word) for word in re.findall(r"[a-z']+", text.lower())]
+
 
 LONGEST_REASON = 300
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Appraisal:
-    """How a reply was felt."""
+class ServedAppraisal:
+    """The model's verdict on one reply."""
 
     change: int
     target_fit: str
@@ -27,41 +83,44 @@ class Appraisal:
     reason: str
 
 
-def appraisal(content: str, allowed: Sequence[int]) -> Appraisal:
-    """Raises Fault: malformed, or out_of_range for a change that is not one of `allowed`."""
-    found = _object(content)
-    change = found.get("change")
+def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
+    """Return the verdict in `content`. Raises Fault.
+
+    Malformed, or out_of_range for a change that is not one of `allowed`.
+    """
+    fields = _object(content)
+    change = fields.get("change")
     if type(change) is not int or change not in allowed:
         raise Fault("out_of_range", f"change must be one of {list(allowed)}, got {change!r:.40}")
-    fit, reason = found.get("target_fit"), found.get("reason")
+    fit, reason = fields.get("target_fit"), fields.get("reason")
     if fit not in FITS or not isinstance(reason, str):
         raise Fault("malformed", f"target_fit must be one of {', '.join(FITS)}, got {fit!r:.40}")
-    return Appraisal(change, fit, spoken(reason)[:LONGEST_REASON])
+    return ServedAppraisal(change, fit, spoken(reason)[:LONGEST_REASON])
 
 
 def message(content: str, intention: str, disclosure: str) -> str:
-    """What the user says. Raises Fault: malformed, empty, or leaked."""
+    """Return what the user says. Raises Fault: malformed, empty, or leaked."""
     say = _object(content).get("say")
     if not isinstance(say, str):
         raise Fault("malformed", f"say must be text, got {say!r:.40}")
     text = spoken(say)
     if not any(c.isalnum() for c in text):
         raise Fault("empty", "nothing said")
-    found = leak(text, intention, disclosure)
-    if found:
-        raise Fault("leaked", found)
+    leaked = leak(text, intention, disclosure)
+    if leaked:
+        raise Fault("leaked", leaked)
     return text
 
 
 def _object(content: str) -> dict[str, Any]:
-    """The JSON object, in a code fence or not. Servers without schemas like fences."""
+    """Return the JSON object, in a code fence or not. Servers without schemas like fences."""
     fenced = _FENCE.fullmatch(content)
     if not content.strip():
         raise Fault("empty", "no content")
     try:
-        found = json.loads(fenced[1] if fenced else content)
+        value = json.loads(fenced[1] if fenced else content)
     except (ValueError, RecursionError) as error:
         raise Fault("malformed", f"must be JSON, got {content!r:.60}") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Fault("malformed", f"must be a JSON object, got {content!r:.60}")
-    return found
+    return value

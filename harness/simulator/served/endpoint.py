@@ -1,4 +1,4 @@
-"""One call to the endpoint, and every way it can fail as a Fault. The only file of openai.
+"""Calls to the endpoint, and every way they can fail as a Fault. The only file that uses openai.
 
 The client's own retries are off (ours are counted), its timeout is per read and so never fires on
 a slow drip (a deadline stands round the whole call), and it reads bodies of any size and follows
@@ -22,16 +22,17 @@ from urllib.parse import urlsplit
 
 from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
-from harness.simulator.served.faults import Fault
-from harness.simulator.served.redaction import Redact, redactor
-from harness.simulator.served.requests import Request
-from harness.simulator.served.responses import (
+from harness.simulator.served.completions import (
     LARGEST_BYTES,
     NO_KEY,
     Completion,
+    Redact,
+    Request,
     completion,
+    redactor,
     refused,
 )
+from harness.simulator.served.faults import Fault
 from harness.trust import permission
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
@@ -50,13 +51,13 @@ class Endpoint:
     def __init__(self, config: SimulatorConfig) -> None:
         """Raises ConfigError if the key's variable is not set, or is not for this host."""
         key = api_key(config)
-        self._config, self._below, self._redact = config, _below(), redactor(key)
+        self._config, self._classes, self._redact = config, _client_classes(), redactor(key)
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
         self._clients = [_client(config, key, self._redact) for _ in range(pools)]
         self._turns = itertools.cycle(self._clients)
 
     async def complete(self, request: Request, seed: int) -> Completion:
-        """One try. Raises Fault."""
+        """Return the completion of one try. Raises Fault."""
         try:
             async with asyncio.timeout(self._config.deadline_s):
                 return completion(await self._post(self._body(request, seed)), self._redact)
@@ -64,6 +65,7 @@ class Endpoint:
             raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
 
     async def close(self) -> None:
+        """Close the connections."""
         for client in self._clients:
             await client.close()
 
@@ -84,33 +86,34 @@ class Endpoint:
         """The client's own `post`: `chat.completions.create` looks at each argument that a
         call may have, at a sixth of what a call costs here, and takes half a second to load.
         """
-        client, response_class = next(self._turns), self._below.response
+        client, response_class = next(self._turns), self._classes.response
         try:
             response = await client.post("/chat/completions", cast_to=response_class, body=body)
-        except self._below.broken as error:
+        except self._classes.broken as error:
             raise self._fault(error) from error
         content: bytes = response.content
         return content
 
     def _fault(self, error: Exception) -> Fault:
-        """Of what the client or the transport raised. Raises a bug of ours as it is: a client
-        before 3.0 wraps whatever comes from below it.
+        """Return the fault in what the client or the transport raised.
+
+        Raises a bug of ours as it is: a client before 3.0 wraps whatever comes from below it.
         """
-        wrapped = isinstance(error, self._below.client)
+        wrapped = isinstance(error, self._classes.client)
         below = error.__cause__ if wrapped and error.__cause__ else error
         if isinstance(below, Fault):
             return below
-        if not isinstance(below, self._below.broken):
+        if not isinstance(below, self._classes.broken):
             raise below
-        if isinstance(below, self._below.late):
+        if isinstance(below, self._classes.late):
             return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
         return Fault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
 
 
 @dataclass(frozen=True, slots=True)
-class _Below:
-    """Classes of the client and its transport. What is raised where the endpoint, or the way to
-    it, is at fault, is named; all else is a bug.
+class _ClientClasses:
+    """Classes of the client and its transport: what is raised where the endpoint, or the way to
+    it, is at fault; all else is a bug.
     """
 
     response: type[Any]
@@ -120,18 +123,21 @@ class _Below:
     """The client's, the transport's, and two of TLS that a transport may let through."""
 
 
-def _below() -> _Below:
+def _client_classes() -> _ClientClasses:
     import anyio
     import openai
 
     transport = _transport()
     late = (openai.APITimeoutError, transport.TimeoutException)
     below = (transport.RequestError, ssl.SSLError, anyio.EndOfStream)
-    return _Below(transport.Response, openai.APIError, late, (openai.APIError, *below))
+    return _ClientClasses(transport.Response, openai.APIError, late, (openai.APIError, *below))
 
 
 def _transport() -> Any:
-    """The module that the client's comes from: httpx, or httpx2 from version 3.0 of openai on."""
+    """Return the module of the client's transport.
+
+    Httpx, or httpx2 from version 3.0 of openai on.
+    """
     import openai
 
     classes = openai.DefaultAsyncHttpxClient.__mro__
@@ -141,7 +147,10 @@ def _transport() -> Any:
 
 @functools.cache
 def _trusted(trust_env: bool) -> ssl.SSLContext:
-    """The certificates that TLS trusts; a pool of its own accord would read them all again."""
+    """Return the certificates that TLS trusts.
+
+    A pool of its own accord would read them all again.
+    """
     context: ssl.SSLContext = _transport().create_ssl_context(trust_env=trust_env)
     return context
 
@@ -163,19 +172,19 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
                     raise Fault("oversized", f"a body of more than {LARGEST_BYTES:,} bytes")
                 yield piece
 
-    async def look(response: Any) -> None:
-        """Raises Fault before the body is read, through the client."""
+    async def check_head(response: Any) -> None:
+        """Raise Fault before the body is read, through the client."""
         fault = await refused(response, redact)
         if fault is not None:
             raise fault
         response.stream = Bounded(response.stream)
 
     async def send(request: Any) -> None:
-        """With our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
+        """Send our own headers alone: the client adds what OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
         and OPENAI_PROJECT_ID hold, which may be credentials of another service.
         """
-        given = {**HEADERS, "Authorization": f"Bearer {key}"}
-        plain = type(request)(request.method, request.url, headers=given, content=request.content)
+        headers = {**HEADERS, "Authorization": f"Bearer {key}"}
+        plain = type(request)(request.method, request.url, headers=headers, content=request.content)
         request.headers = plain.headers
 
     return openai.AsyncOpenAI(
@@ -183,7 +192,7 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
         base_url=config.base_url,
         max_retries=0,
         timeout=config.deadline_s,
-        http_client=_http_client(config.base_url, {"request": [send], "response": [look]}),
+        http_client=_http_client(config.base_url, {"request": [send], "response": [check_head]}),
     )
 
 
@@ -191,7 +200,7 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
     """Raises ConfigError for a proxy that the client cannot use."""
     import openai
 
-    trust_env = not is_here(urlsplit(base_url).hostname or "")
+    trust_env = not is_local(urlsplit(base_url).hostname or "")
     try:
         return openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
@@ -206,8 +215,8 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
         ) from error
 
 
-def is_here(host: str) -> bool:
-    """Whether a host is this machine by its name or address."""
+def is_local(host: str) -> bool:
+    """Return whether a host is this machine by its name or address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -217,7 +226,7 @@ def is_here(host: str) -> bool:
 
 
 def api_key(config: SimulatorConfig) -> str:
-    """The key of the endpoint: read here, and nowhere else.
+    """Return the key of the endpoint: read here, and nowhere else.
 
     Raises ConfigError if its variable holds none, or may not be sent to that host.
     """

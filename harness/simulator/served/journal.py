@@ -1,4 +1,4 @@
-"""Every answer of the endpoint, on disk before it is used: asked again, it is given again.
+"""Journal of every answer of the endpoint, on disk before it is used and reused.
 
     simulator/step-00012.jsonl    what was asked during step 12, evaluation included
     simulator/openings.jsonl      the opening of each user, for the whole run
@@ -22,14 +22,14 @@ from typing import Any
 from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import DataError
 from harness.records import atomic, plain_file
-from harness.simulator.served.requests import Request
+from harness.simulator.served.completions import Request
 
 Entry = dict[str, Any]
 OPENINGS, BEFORE = "openings.jsonl", "before.jsonl"
 
 
 class Journal:
-    """Kept in memory until a folder is given; of the steps, only the one at hand is held."""
+    """Answers by digest, in memory until a folder is given; of the steps, only the current one."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -39,7 +39,7 @@ class Journal:
         self._unwritten: list[tuple[str, Entry]] = []
 
     def keep_in(self, folder: Path) -> None:
-        """Raises DataError for a file that is damaged, StorageError if it cannot be made."""
+        """Keep the journal in `folder`. Raises DataError for a damaged file, StorageError."""
         with atomic.storage(folder):
             folder.mkdir(exist_ok=True)
         self._folder = folder
@@ -47,23 +47,26 @@ class Journal:
         self._step = dict(_read(folder / BEFORE))
 
     def at_step(self, step: int, binding: bool) -> None:
-        """From here on, what is asked belongs to `step`; `binding`: its row is on disk."""
+        """Begin `step`, to which later requests belong; `binding`: its row is on disk."""
         self._step, self._step_name = {}, f"step-{step:05d}.jsonl"
         if self._folder is not None:
             path = self._folder / self._step_name
-            found = dict(_read(path))
-            self._step = {k: e for k, e in found.items() if binding or "fault" not in e}
-            if len(self._step) < len(found):
+            entries = dict(_read(path))
+            self._step = {k: e for k, e in entries.items() if binding or "fault" not in e}
+            if len(self._step) < len(entries):
                 atomic.write_bytes(path, _lines(self._step.values()))
 
     def find(self, digest: str) -> Entry | None:
-        """The step at hand first, so that a replayed step meets what it met."""
+        """Return the entry of a digest, the current step's first: a replay meets what it met."""
         return self._step.get(digest) or self._openings.get(digest)
 
     def add(self, digest: str, request: Request, content: str | None, fault: str | None) -> Entry:
-        """`content` of an answer that was found good, or else the kind of the last fault."""
-        said = {"content": content} if fault is None else {"fault": fault}
-        entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **said}
+        """Add and return an entry.
+
+        `content` of a good answer, or else the kind of the last fault.
+        """
+        outcome = {"content": content} if fault is None else {"fault": fault}
+        entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **outcome}
         lasting = request.purpose == "open" and fault is None
         (self._openings if lasting else self._step)[digest] = entry
         if self._folder is not None:
@@ -83,7 +86,10 @@ def _lines(entries: Iterable[Entry]) -> bytes:
 
 
 def _append(path: Path, data: bytes) -> None:
-    """All of it or nothing: others may write once more after a full disk had no room for it."""
+    """Append all of it or nothing.
+
+    Others may write once more after a full disk had no room for it.
+    """
     with atomic.storage(path):
         descriptor = atomic.open_to_append(path)
         try:
@@ -99,7 +105,7 @@ def _append(path: Path, data: bytes) -> None:
 
 
 def _read(path: Path) -> Iterator[tuple[str, Entry]]:
-    """Entries by id; a torn last line, the mark of a kill, is cut off the file."""
+    """Yield entries by id; a torn last line, the mark of a kill, is cut off the file."""
     plain_file.refuse_link(path)
     if not path.exists():
         return
@@ -117,7 +123,7 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def check(path: Path) -> int:
-    """How many entries a file of a journal holds; it is not changed, and may end in a torn line.
+    """Return the number of entries in a file, which is not changed and may end in a torn line.
 
     Raises DataError for one that is damaged.
     """
@@ -127,7 +133,7 @@ def check(path: Path) -> int:
 
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
-    """Raises DataError, naming the line, for what is no entry."""
+    """Return the entry of a line. Raises DataError, naming the line, for what is none."""
     try:
         entry = json.loads(line)
         sound = isinstance(entry, dict) and _is_sound(entry)
@@ -140,8 +146,8 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
 
 
 def _is_sound(entry: Entry) -> bool:
-    """Whether it has what is read of it: an id, and either a content or a fault of ours."""
+    """Return whether an entry has an id, and either a content or a fault of ours."""
     content, fault = entry.get("content"), entry.get("fault")
-    said = isinstance(content, str) and "fault" not in entry
-    lost = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry
-    return isinstance(entry.get("id"), str) and (said or lost)
+    is_answer = isinstance(content, str) and "fault" not in entry
+    is_fault = isinstance(fault, str) and fault in SIMULATOR_FAULTS and "content" not in entry
+    return isinstance(entry.get("id"), str) and (is_answer or is_fault)

@@ -25,7 +25,7 @@ from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served.quoting import plain
 
 HELD_OUT_SHARE = 0.25
-"""Of the personas whose side the file leaves open."""
+"""Share held out of the personas whose side the file leaves open."""
 LONGEST_LINE_BYTES = 100_000
 LONGEST = {"id": 80, "persona": 80, "about": 4000, "moved_by": 4000, "facts": 1000}
 """Characters of a field; of facts, of each."""
@@ -37,15 +37,17 @@ class Profile:
     """One user."""
 
     id: str
-    """Found once in a file."""
+    """Unique in a file."""
     persona: str
-    """Who they are. All profiles of one persona are on the same side of the split."""
+    """Name of who they are. All profiles of one persona are on the same side of the split."""
     facts: tuple[str, ...]
-    """What happened, in the order in which it is told."""
+    """The events, in the order in which they are told."""
     about: str = ""
     """Age, work, habits, how they speak."""
     moved_by: str = ""
-    """What helps them and what does not: for the one who appraises, never for the one who speaks"""
+    """Things that help them and that do not: for the model that appraises, never for the one that
+    speaks.
+    """
     intention: str | None = None
     """One of INTENTIONS; None leaves it to the level."""
     temperament: str | None = None
@@ -55,15 +57,15 @@ class Profile:
 
 
 @functools.cache
-def known(path: str) -> tuple[Profile, ...]:
-    """`read` and `check`, once a process. Raises ConfigError."""
+def load(path: str) -> tuple[Profile, ...]:
+    """Return the checked profiles of a file, read once a process. Raises ConfigError."""
     profiles = read(Path(path))
     check(profiles, path)
     return profiles
 
 
 def read(path: Path) -> tuple[Profile, ...]:
-    """The users in `path`. Raises ConfigError: file, line, rule, what was given."""
+    """Return the users in `path`. Raises ConfigError: file, line, rule, what was given."""
     profiles: dict[str, Profile] = {}
     for number, line in lines(path):
         profile = _profile(f"{path}:{number}", line)
@@ -74,29 +76,32 @@ def read(path: Path) -> tuple[Profile, ...]:
 
 
 def lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    """Number and object of each line that is not blank. Raises ConfigError."""
+    """Return number and object of each line that is not blank. Raises ConfigError."""
     try:
         texts = plain_file.text(path).removeprefix("\ufeff").split("\n")
     except DataError as error:
         raise ConfigError(str(error)) from error
-    found = [(n, _object(f"{path}:{n}", t)) for n, t in enumerate(texts, start=1) if t.strip()]
-    if not found:
+    rows = [(n, _object(f"{path}:{n}", t)) for n, t in enumerate(texts, start=1) if t.strip()]
+    if not rows:
         raise ConfigError(f"{path}: must hold a user a line, got none")
-    return found
+    return rows
 
 
 def row(profile: Profile) -> str:
-    """As a line of a file."""
+    """Return a profile as a line of a file."""
     return json.dumps(dataclasses.asdict(profile), ensure_ascii=False)
 
 
 def checked(where: str, profile: Profile) -> Profile:
-    """The same, as a file that holds it is read. Raises ConfigError if it would not be taken."""
+    """Return the profile as a file that holds it is read.
+
+    Raises ConfigError if it would not be taken.
+    """
     return _profile(where, _object(where, row(profile)))
 
 
 def check(profiles: Sequence[Profile], where: str) -> None:
-    """Raises ConfigError if a persona is on both sides, or a side is empty."""
+    """Raise ConfigError if a persona is on both sides, or a side is empty."""
     both = overlap(profiles)
     if both:
         raise ConfigError(f"{where}: {overlap_line(profiles)}; {ADVICE}")
@@ -111,13 +116,13 @@ ADVICE = "leave `split` out, and whole personas are dealt to the two sides"
 
 
 def overlap(profiles: Sequence[Profile]) -> list[str]:
-    """Personas that are on both sides, in order."""
+    """Return the personas that are on both sides, sorted."""
     sides = {s: {p.persona for p in profiles if p.split == s} for s in (TRAIN, HELD_OUT)}
     return sorted(sides[TRAIN] & sides[HELD_OUT])
 
 
 def overlap_line(profiles: Sequence[Profile]) -> str:
-    """`54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
+    """Return `54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
     both, held_out = overlap(profiles), [p for p in profiles if p.split == HELD_OUT]
     reused = sum(profile.persona in set(both) for profile in held_out)
     named = f", such as {', '.join(both[:3])}" if both else ""
@@ -127,13 +132,13 @@ def overlap_line(profiles: Sequence[Profile]) -> str:
     )
 
 
-def dealt(persona: str) -> str:
-    """The side of a persona that was given none: the same in every file, whoever else is in it."""
+def side_of(persona: str) -> str:
+    """Return the side of a persona that was given none: the same in every file."""
     return HELD_OUT if uniforms("split", persona)[0] < HELD_OUT_SHARE else TRAIN
 
 
 def cleaned(where: str, field: str, text: Any) -> str:
-    """One line of plain text. Raises ConfigError for what is no text, or too long."""
+    """Return one line of plain text. Raises ConfigError for what is no text, or too long."""
     if not isinstance(text, str):
         raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
     if len(text) > LONGEST[field]:
@@ -148,12 +153,12 @@ def _object(where: str, line: str) -> dict[str, Any]:
         rule = f"a line must be at most {LONGEST_LINE_BYTES:,} bytes"
         raise ConfigError(f"{where}: {rule}, got {size:,}")
     try:
-        found = json.loads(line)
+        values = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: must be JSON, got {line[:40]!r}") from error
-    if not isinstance(found, dict):
+    if not isinstance(values, dict):
         raise ConfigError(f"{where}: must be a JSON object, got {line[:40]!r}")
-    return found
+    return values
 
 
 def _profile(where: str, values: Mapping[str, Any]) -> Profile:
@@ -172,25 +177,25 @@ def _profile(where: str, values: Mapping[str, Any]) -> Profile:
         moved_by=cleaned(where, "moved_by", values.get("moved_by", "")),
         intention=_choice(where, "intention", values, INTENTIONS),
         temperament=_choice(where, "temperament", values, TEMPERAMENTS),
-        split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or dealt(persona),
+        split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or side_of(persona),
     )
 
 
 def _words(where: str, field: str, text: Any) -> str:
-    found = cleaned(where, field, text)
-    if not any(character.isalnum() for character in found):
+    line = cleaned(where, field, text)
+    if not any(character.isalnum() for character in line):
         raise ConfigError(f"{where}: {field} must have words, got {text!r:.40}")
-    return found
+    return line
 
 
 def _choice(
     where: str, field: str, values: Mapping[str, Any], allowed: Sequence[str]
 ) -> str | None:
-    given = values.get(field)
-    if given is None:
+    value = values.get(field)
+    if value is None:
         return None
-    if not isinstance(given, str):
+    if not isinstance(value, str):
         rule = f"{field} must be one of {', '.join(allowed)}"
-        raise ConfigError(f"{where}: {rule}, got {given!r:.40}")
-    one_of(f"{where}: {field}", given, allowed)
-    return given
+        raise ConfigError(f"{where}: {rule}, got {value!r:.40}")
+    one_of(f"{where}: {field}", value, allowed)
+    return value

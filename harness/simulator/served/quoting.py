@@ -1,4 +1,4 @@
-"""Words of one side made safe for the other: data in a prompt, never part of its frame."""
+"""Quotation of one side's words for the other: data in a prompt, never part of its frame."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SPECIAL = re.compile(
     re.IGNORECASE,
 )
 _BARS = re.compile(r"<\||\|>|<\uff5c|\uff5c>")
-"""What is left of a marker inside a marker; a blank in its place makes no other."""
+"""Rest of a marker inside a marker; a blank in its place makes no other."""
 _ROLE = re.compile(
     r"(?m)^(?:#+\s?|\*\*\s?)?(system|assistant|user|developer|human|tool)\s?(?:\*\*)?\s?:", re.I
 )
@@ -31,17 +31,20 @@ _LONE_JOINER = re.compile("\u200d(?![^\x00-\x7f\u200d])|(?<![^\x00-\x7f\u200d])\
 
 
 def quoted(text: str) -> str:
-    """What the policy said, as one line of plain text: no control character, no role marker."""
+    """Return what the policy said as one line of plain text.
+
+    No control character or role marker.
+    """
     return _shortened(plain(text[:MOST_READ]), LONGEST_QUOTE)
 
 
 def spoken(text: str) -> str:
-    """What the user said, fit for the policy's chat template and for a terminal."""
+    """Return what the user said, fit for the policy's chat template and for a terminal."""
     return _shortened(plain(text[:MOST_READ]), LONGEST_REPLY)
 
 
 def plain(text: str) -> str:
-    """One line without control characters, role markers or special tokens."""
+    """Return one line without control characters, role markers or special tokens."""
     text = "".join(map(_visible, _LINE_ENDS.sub("\n", text)))
     text = _BARS.sub(" ", _SPECIAL.sub(" ", _LONE_JOINER.sub("", text)))
     whole = (" ".join(line.split()) for line in text.split("\n"))

@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.config.ranges import one_of
 from harness.errors import ConfigError
-from harness.simulator.served.profiles import Profile, checked, cleaned, dealt, lines
+from harness.simulator.served.profiles import Profile, checked, cleaned, lines, side_of
 
 INTENTION_OF = {
     "你认为自己在事件中没有任何责任和错误，你想要对方也认同你没有错": "not_at_fault",
@@ -42,7 +42,10 @@ _OF_THE_TALK = re.compile(r"NPC|倾诉|倾听|诉说|(?:希望|渴望).{0,12}(?:
 
 
 def read(path: Path, split: str | None) -> list[Profile]:
-    """The users in a published file, all of one side; None deals them. Raises ConfigError."""
+    """Return the users in a published file, all on the side `split`; None deals them.
+
+    Raises ConfigError.
+    """
     made = [(f"{path}:{number}", values) for number, values in lines(path)]
     return [checked(where, _profile(where, values, split)) for where, values in made]
 
@@ -51,8 +54,8 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
     card, scene = (_text(where, field, values) for field in ("player", "scene"))
     one_of(f"{where}: task", _text(where, "task", values), INTENTION_OF)
     one_of(f"{where}: main_cha", _text(where, "main_cha", values), TEMPERAMENT_OF)
-    given = values.get("cha_group")
-    traits = [] if given is None else given
+    cha_group = values.get("cha_group")
+    traits = [] if cha_group is None else cha_group
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
         raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
     told, reactions = _halves(scene)
@@ -68,19 +71,22 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
         moved_by=cleaned(where, "moved_by", "\n".join(reactions)),
         intention=INTENTION_OF[values["task"]],
         temperament=TEMPERAMENT_OF[values["main_cha"]],
-        split=split or dealt(persona),
+        split=split or side_of(persona),
     )
 
 
 def _persona(card: str) -> str:
-    """The name on the card with a hash of the whole card: another card is another persona."""
+    """Return the name on the card with a hash of the whole card.
+
+    Another card is another persona.
+    """
     name = _NAME.search(card)
     digest = blake2b(" ".join(card.split()).encode(errors="replace"), digest_size=4).hexdigest()
     return f"{name[1][:20] if name else 'persona'}-{digest}"
 
 
 def _halves(scene: str) -> tuple[list[str], list[str]]:
-    """What happened, a line each, headings left out; and what the one who appraises is told."""
+    """Return what happened, a line each without headings, and what only the appraiser is told."""
     rows = scene.split("####隐藏主题")[0].split("\n")
     cut = next((n for n, row in enumerate(rows) if _REACTIONS.search(row)), len(rows))
     plain = [_MARKUP.sub("", row).strip() for row in rows]
@@ -93,7 +99,7 @@ def _halves(scene: str) -> tuple[list[str], list[str]]:
 
 
 def _text(where: str, field: str, values: Mapping[str, Any]) -> str:
-    found = values.get(field)
-    if not isinstance(found, str):
-        raise ConfigError(f"{where}: {field} must be text, got {found!r:.40}")
-    return found
+    text = values.get(field)
+    if not isinstance(text, str):
+        raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
+    return text

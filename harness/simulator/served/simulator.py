@@ -2,127 +2,146 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.config.run import DifficultyConfig
-from harness.simulator import rules
-from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted.asking import Answers
+from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig
+from harness.simulator.protocol import (
+    TRAIN,
+    ConversationKey,
+    PendingAnswers,
+    SupporterReply,
+    UserTurn,
+)
 from harness.simulator.scripted.reading import read
 from harness.simulator.served import answers, prompts, wording
-from harness.simulator.served.answers import Appraisal
-from harness.simulator.served.cast import Guest, who
+from harness.simulator.served.answers import ServedAppraisal
+from harness.simulator.served.cast import SUPPORTER, USER, ProfiledUser, ServedState, user_of
+from harness.simulator.served.client import EndpointClient
+from harness.simulator.served.completions import Request
 from harness.simulator.served.faults import Fault
-from harness.simulator.served.line import Line
 from harness.simulator.served.quoting import quoted
-from harness.simulator.served.talk import SUPPORTER, USER, Talk
-from harness.simulator.state import User
+from harness.simulator.state import (
+    User,
+    ending,
+    reported_change,
+    shown_emotions,
+    turn_draws,
+)
+
+SILENCE = "..."
+"""The text of a user who could not be asked."""
+PROBE_LEVEL = DifficultyConfig()
+"""Level of the user whom a probe asks about."""
 
 
 class ServedSimulator:
     """Users of one difficulty. A conversation's whole state is in its turns."""
 
-    def __init__(self, difficulty: DifficultyConfig, line: Line) -> None:
-        self.difficulty, self._line = difficulty, line
+    def __init__(self, difficulty: DifficultyConfig, client: EndpointClient) -> None:
+        self.difficulty, self._client = difficulty, client
         self._changes = wording.changes(difficulty)
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
-        """The opening of each conversation; each user is asked once, and the same ever after."""
-        users = [who(key, self.difficulty, self._line.config) for key in keys]
+        """Return the opening of each conversation; each user is asked for theirs once a run."""
+        users = [user_of(key, self.difficulty, self._client.config) for key in keys]
         distinct = list(dict.fromkeys(users))
-        said = self._line.run([self._opening(user) for user in distinct])
-        opening = dict(zip(distinct, said, strict=True))
-        return [self._open(k, u, opening[u]) for k, u in zip(keys, users, strict=True)]
+        texts = self._client.run([self._opening(user) for user in distinct])
+        openings = dict(zip(distinct, texts, strict=True))
+        return [self._open(k, u, openings[u]) for k, u in zip(keys, users, strict=True)]
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
-        """The user's answer to each reply. Raises ValueError for a conversation that has ended."""
+        """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
         return self.ask(turns, replies)()
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
-        """The same, to be waited for. Raises ValueError."""
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+        """Begin to answer, and return at once. Raises ValueError for an ended conversation."""
         for turn in turns:
             if turn.ended is not None:
                 raise ValueError(
                     f"a conversation that has ended ({turn.ended}) can not be answered"
                 )
         pairs = zip(turns, replies, strict=True)
-        return self._line.start([self._answer(turn, reply) for turn, reply in pairs])
+        return self._client.start([self._answer(turn, reply) for turn, reply in pairs])
 
-    async def _opening(self, user: User | Guest) -> str | Fault:
+    async def _opening(self, user: User | ProfiledUser) -> str | Fault:
         request, level = prompts.opening(user, self.difficulty), self.difficulty.disclosure
         try:
-            return await self._line.ask(
+            return await self._client.ask(
                 request, lambda content: answers.message(content, user.intention, level)
             )
         except Fault as fault:
             return fault
 
-    def _open(self, key: ConversationKey, user: User | Guest, said: str | Fault) -> UserTurn:
-        """A user whose opening failed keeps silent; the first reply then ends the conversation."""
+    def _open(
+        self, key: ConversationKey, user: User | ProfiledUser, opening: str | Fault
+    ) -> UserTurn:
+        """Return a first turn; where the opening failed, the first reply ends the conversation."""
         start = self.difficulty.start_emotion
-        talk = Talk(key, user, start, float(start))
-        if isinstance(said, Fault):
-            talk, text = replace(talk, fault=said.kind), SILENCE
+        state = ServedState(key, user, start, float(start))
+        if isinstance(opening, Fault):
+            state, text = replace(state, fault=opening.kind), SILENCE
         else:
-            talk, text = replace(talk, said=((USER, said),)), said
-        return UserTurn(text, start, None, float(start), None, (), False, {}, talk)
+            state, text = replace(state, messages=((USER, opening),)), opening
+        return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
     async def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
-        talk: Talk = turn.state
-        assert turn.emotion == talk.emotion, "a turn and its state are of one moment"
-        if talk.fault is not None:
-            return _failed(talk, talk.fault)
+        state: ServedState = turn.state
+        assert turn.emotion == state.emotion, "a turn and its state are of one moment"
+        if state.fault is not None:
+            return _failed(state, state.fault)
         try:
-            felt = await self._appraise(talk, quoted(reply.text))
-            after = self._after(talk, felt, quoted(reply.text))
-            ended = rules.ending(after.emotion, after.turn, self.difficulty)
-            text = "" if ended else await self._speak(after, after.emotion - talk.emotion)
+            appraisal = await self._appraise(state, quoted(reply.text))
+            after = self._after(state, appraisal, quoted(reply.text))
+            ended = ending(after.emotion, after.turn, self.difficulty)
+            text = "" if ended else await self._speak(after, after.emotion - state.emotion)
         except Fault as fault:
-            return _failed(talk, fault.kind)
-        return _turn(after, after.emotion - talk.emotion, text, ended, felt, reply)
+            return _failed(state, fault.kind)
+        return _turn(after, after.emotion - state.emotion, text, ended, appraisal, reply)
 
-    async def _appraise(self, talk: Talk, reply: str) -> Appraisal:
-        request = prompts.appraise(talk, reply, self.difficulty)
-        assert request.data["mood_now"] == talk.emotion, "the user feels what they feel now"
-        return await self._line.ask(
+    async def _appraise(self, state: ServedState, reply: str) -> ServedAppraisal:
+        request = prompts.appraise(state, reply, self.difficulty)
+        assert request.data["mood_now"] == state.emotion, "the user feels what they feel now"
+        return await self._client.ask(
             request, lambda content: answers.appraisal(content, self._changes)
         )
 
-    async def _speak(self, after: Talk, change: int) -> str:
+    async def _speak(self, after: ServedState, change: int) -> str:
         request = prompts.speak(after, change, self.difficulty)
         assert request.data["mood_now"] == after.emotion, "the user speaks as they feel now"
         intention, level = after.user.intention, self.difficulty.disclosure
-        return await self._line.ask(
+        return await self._client.ask(
             request, lambda content: answers.message(content, intention, level)
         )
 
-    def _after(self, talk: Talk, felt: Appraisal, reply: str) -> Talk:
-        """The user once the reply has sunk in, before they speak."""
-        emotion = min(100, max(0, talk.emotion + felt.change))
-        u = rules.turn_draws(talk.key, talk.turn + 1)
-        reported = rules.reported_change(emotion - talk.emotion, self.difficulty, u)
+    def _after(self, state: ServedState, appraisal: ServedAppraisal, reply: str) -> ServedState:
+        """Return the user once the reply has sunk in, before they speak."""
+        emotion = min(100, max(0, state.emotion + appraisal.change))
+        u = turn_draws(state.key, state.turn + 1)
+        reported = reported_change(emotion - state.emotion, self.difficulty, u)
         return replace(
-            talk,
+            state,
             emotion=emotion,
-            reported=talk.reported + reported,
-            said=(*talk.said, (SUPPORTER, reply)),
-            turn=talk.turn + 1,
+            reported=state.reported + reported,
+            messages=(*state.messages, (SUPPORTER, reply)),
+            turn=state.turn + 1,
         )
 
 
-SILENCE = "..."
-"""What the policy hears of a user who could not be asked."""
-
-
 def _turn(
-    after: Talk, change: int, text: str, ended: str | None, felt: Appraisal, reply: SupporterReply
+    after: ServedState,
+    change: int,
+    text: str,
+    ended: str | None,
+    appraisal: ServedAppraisal,
+    reply: SupporterReply,
 ) -> UserTurn:
-    """What the policy and the trainer get."""
-    emotion, reported = rules.shown(after.emotion, after.reported, ended)
+    """Return the turn that the policy and the trainer get."""
+    emotion, reported = shown_emotions(after.emotion, after.reported, ended)
     return UserTurn(
         text=text,
         emotion=emotion,
@@ -131,11 +150,46 @@ def _turn(
         ended=ended,
         strategies=read(reply.text).strategies,
         flagged=False,
-        why={"target_fit": felt.target_fit, "reason": felt.reason},
-        state=replace(after, said=(*after.said, (USER, text))) if text else after,
+        why={"target_fit": appraisal.target_fit, "reason": appraisal.reason},
+        state=replace(after, messages=(*after.messages, (USER, text))) if text else after,
     )
 
 
-def _failed(talk: Talk, kind: str) -> UserTurn:
-    """The end of a conversation whose user could not be asked: no reward, and why."""
-    return UserTurn("", talk.emotion, None, math.nan, "failed", (), False, {"fault": kind}, talk)
+def _failed(state: ServedState, kind: str) -> UserTurn:
+    """Return the end of a conversation whose user could not be asked: no reward, and why."""
+    return UserTurn("", state.emotion, None, math.nan, "failed", (), False, {"fault": kind}, state)
+
+
+def probe_request() -> Request:
+    """Return a reply to appraise, as in any conversation: the least that a user needs."""
+    user = User(0, INTENTIONS[0], TEMPERAMENTS[0])
+    key = ConversationKey(0, 0, 0, 0, TRAIN)
+    messages = ((USER, user.persona.facts[0]),)
+    state = ServedState(key, user, PROBE_LEVEL.start_emotion, 0.0, messages)
+    return prompts.appraise(state, "I am here with you.", PROBE_LEVEL)
+
+
+def check_endpoint(client: EndpointClient) -> None:
+    """Have one reply appraised. Raises EndpointError if that cannot be done."""
+    changes = wording.changes(PROBE_LEVEL)
+    client.check(probe_request(), lambda content: answers.appraisal(content, changes))
+
+
+def enforces_schema(client: EndpointClient) -> bool:
+    """Return whether the schema binds what the model writes, tried with orders against it.
+
+    Raises EndpointError if that cannot be asked.
+    """
+    shape = {"type": "string", "enum": ["apple", "pear"]}
+    request = Request(
+        "schema",
+        ("check",),
+        "Answer with the one word banana: plain text, no braces, no quotes.",
+        {"question": "Which fruit?"},
+        prompts.object_of({"fruit": shape}),
+    )
+    try:
+        content = client.check(request, lambda content: content)
+        return json.loads(content) in ({"fruit": "apple"}, {"fruit": "pear"})
+    except (ValueError, RecursionError):
+        return False

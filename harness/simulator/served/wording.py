@@ -1,4 +1,7 @@
-"""The knobs of a difficulty in words: what the scripted user computes, the model is told."""
+"""The knobs of a difficulty in words.
+
+What the scripted user computes, a model is told in a prompt.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ HOPES = {
     "growth": "to be led to understand themselves better and to grow from it",
     "motives": "to understand why the others acted as they did",
 }
-"""What a user of each hidden intention came for (arXiv 2507.03112, Table 5, in our words)."""
+"""The aim of each hidden intention (arXiv 2507.03112, Table 5, in our words)."""
 ACCEPTANCES = {
     "any_kindness": (
         "Any warm, friendly message lifts their mood, whether or not it gives what they hope "
@@ -60,18 +63,18 @@ _EASIEST = "They are very easy to reach: only a message that does harm lowers th
 
 
 def threshold(logits: float) -> str:
-    """difficulty.threshold in five grades of words."""
+    """Return difficulty.threshold, in log-odds, as one of five grades of words."""
     return next((words for least, words in _PATIENCE if logits >= least), _EASIEST)
 
 
 def changes(difficulty: DifficultyConfig) -> list[int]:
-    """The changes of emotion that the level allows, lowest first: its lattice within its clamp."""
+    """Return the changes of emotion, in points, that the level allows, lowest first."""
     sizes = {min(difficulty.clamp, difficulty.step_size * n) for n in (1, 2)}
     return sorted({0} | sizes | {-size for size in sizes})
 
 
-def felt(change: int) -> str:
-    """What a change of emotion is like, for the one who words the reply."""
+def feeling_of(change: int) -> str:
+    """Return a change of emotion in words, for the model that words the reply."""
     if change == 0:
         return "it changed nothing"
     how = "much " if abs(change) >= 10 else "a little "

@@ -13,9 +13,9 @@ from typing import Any
 from harness.config.run import RunConfig
 from harness.errors import EndpointError
 from harness.records.run_folder import RunFolder
-from harness.simulator.served.check import question, reach
-from harness.simulator.served.line import line_to
-from harness.simulator.served.outage import Outage
+from harness.simulator.served.client import client_for
+from harness.simulator.served.faults import Outage
+from harness.simulator.served.simulator import check_endpoint, probe_request
 from harness.train.metrics import evaluate
 
 WINDOW_STEPS = 20
@@ -34,9 +34,9 @@ class ServedUsers:
         Raises DataError for a damaged journal.
         """
         self._where, self._url = run.path, config.simulator.base_url
-        self._line = line_to(config.simulator)
+        self._line = client_for(config.simulator)
         self._line.keep_in(run.simulator)
-        self._line.endure(question(), told)
+        self._line.wait_out_outages(probe_request(), told)
         self._last_row = 0
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
@@ -44,7 +44,7 @@ class ServedUsers:
 
     def reach(self) -> None:
         """Raises EndpointError if the endpoint does not answer as it must."""
-        reach(self._line)
+        check_endpoint(self._line)
 
     def at_step(self, step: int, last_row: int) -> None:
         """From here on it is step `step`; a row up to `last_row` is on disk and binds it."""
@@ -53,7 +53,7 @@ class ServedUsers:
 
     def cost(self) -> dict[str, Any]:
         """Calls, retries, latencies and tokens since the last time."""
-        return self._line.take_tally().to_json()
+        return self._line.take_usage().to_json()
 
     def count(self, lost: float) -> None:
         """Remember how many conversations a new row lost; those of a row met again are history."""

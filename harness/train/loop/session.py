@@ -34,7 +34,7 @@ from harness.utils import messages
 from harness.utils.process import STOP_SIGNALS
 
 if TYPE_CHECKING:
-    from harness.simulator.served.outage import Outage
+    from harness.simulator.served.faults import Outage
     from harness.train.loop.served_users import ServedUsers
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserSimulator
-from harness.simulator.served.cast import who
+from harness.simulator.served.cast import user_of
 from harness.train.algorithms.advantages import (
     FloatArray,
     group_relative,
@@ -76,7 +76,7 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
 
 def _named(held: Conversation, level: DifficultyConfig, config: RunConfig) -> Conversation:
     """With what is known of its user for the record."""
-    user = who(held.start.key if held.start else held.key, level, config.simulator)
+    user = user_of(held.start.key if held.start else held.key, level, config.simulator)
     return replace(held, level=level.name, temperament=user.temperament)
 
 

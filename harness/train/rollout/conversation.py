@@ -13,8 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
-from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
-from harness.simulator.scripted.asking import Answers, ask
+from harness.simulator.protocol import (
+    ConversationKey,
+    PendingAnswers,
+    SupporterReply,
+    UserSimulator,
+    UserTurn,
+    ask,
+)
 
 MAX_TURNS = 20
 """Replies that no conversation exceeds: the largest difficulty.turn_cap."""
@@ -165,7 +171,7 @@ class _Wave:
         self.exchanges: list[list[Exchange]] = [[] for _ in openings]
         self.live = list(range(len(openings)))
 
-    def speak(self, simulator: UserSimulator) -> tuple[list[SupporterReply], Answers]:
+    def speak(self, simulator: UserSimulator) -> tuple[list[SupporterReply], PendingAnswers]:
         """What is said in each live conversation, and the answers to come."""
         now = [self._current[i] for i in self.live]
         replies = self._speaker.speak(self.live, [turn.text for turn in now])

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
-from harness.simulator.scripted.asking import Answers, ask
+from harness.simulator.protocol import (
+    ConversationKey,
+    PendingAnswers,
+    SupporterReply,
+    UserSimulator,
+    UserTurn,
+    ask,
+)
 
 
 class SideBySide:
@@ -29,9 +35,9 @@ class SideBySide:
         """Each reply answered by the simulator that its conversation belongs to."""
         return self.ask(turns, replies)()
 
-    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
         """The same, to be waited for: the users of all simulators think at once."""
-        asked: list[tuple[list[int], Answers]] = []
+        asked: list[tuple[list[int], PendingAnswers]] = []
         for number, simulator in enumerate(self._simulators):
             mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
             plain = [turns[i].with_state(turns[i].state[1]) for i in mine]

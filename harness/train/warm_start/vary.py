@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
-from harness.simulator.people import PEOPLE, Persona
+from harness.simulator.personas import PERSONAS, Persona
 from harness.simulator.protocol import TRAIN
 from harness.simulator.scripted.voice import manner
 from harness.simulator.scripted.words import FUNCTION_WORDS
@@ -101,12 +101,12 @@ def _phrase_words() -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _facts() -> list[str]:
-    return [fact for person in PEOPLE[TRAIN] for fact in person.facts]
+    return [fact for person in PERSONAS[TRAIN] for fact in person.facts]
 
 
 @lru_cache(maxsize=1)
 def _topics() -> list[str]:
-    return [person.topic for person in PEOPLE[TRAIN]]
+    return [person.topic for person in PERSONAS[TRAIN]]
 
 
 @lru_cache(maxsize=1)
@@ -117,7 +117,7 @@ def _words() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _feelings() -> list[str]:
-    found = {feeling for person in PEOPLE[TRAIN] for feeling in person.feelings}
+    found = {feeling for person in PERSONAS[TRAIN] for feeling in person.feelings}
     return sorted((found | set(_MORE_FEELINGS.split())) - _phrase_words())
 
 

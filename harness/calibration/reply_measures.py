@@ -1,0 +1,146 @@
+"""Acceptance and need expression of a level, measured on fixed replies in fixed contexts.
+
+Acceptance is the chance that emotion rises, exact in each context. RLVER's strategy acceptance rate
+(arXiv 2507.03112, appendix D.2) is the share of such replies with a rise; here its expectation is
+taken, so that only the choice of contexts is chance. Need expression follows RLVER's three aspects
+(D.3), of each turn that answers a fixed reply: attitude, the reaction says how the reply was taken;
+thought, a fact is told where one was left to tell; need, a line bears on what they came for. A
+language model scored these in the paper; here they are read off the user's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.calibration.contexts import (
+    Contexts,
+    FreeReply,
+    fixed_replies,
+    free_replies,
+    rotated,
+    users_of,
+)
+from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
+from harness.simulator.protocol import SupporterReply, UserTurn
+from harness.simulator.scripted import voice
+from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.state import State
+
+INTENTION_EVERY = 8
+"""Contexts a step in which acceptance by intention is measured."""
+
+
+@dataclass(frozen=True)
+class AcceptanceResult:
+    """P(rise) of every fixed reply in every context, and of every free-wording reply."""
+
+    fixed: Floats
+    """Shape (contexts, replies)."""
+    contexts: Contexts
+    intentions: Floats
+    """Shape (contexts, intentions): mean over the fixed replies, had the user come for each.
+
+    NaN but in every INTENTION_EVERY-th context.
+    """
+    free: Floats
+    """Shape (free-wording replies,): mean over the intentions and temperaments a user may have."""
+
+    @property
+    def by_context(self) -> Floats:
+        """Mean over the fixed replies, shape (contexts,)."""
+        return np.asarray(self.fixed.mean(axis=1))
+
+    def all(self) -> Interval | None:
+        """Return the mean over all fixed replies, clustered by conversation."""
+        return clustered(self.by_context, self.contexts.conversations)
+
+    def held_out(self) -> Interval | None:
+        """Return the mean over the half of the replies that nothing was tuned on."""
+        held = np.array([reply.held_out for reply in fixed_replies()])
+        return clustered(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
+
+    def by_intention(self) -> dict[str, Interval | None]:
+        """Return the mean by the intention that the users came with."""
+        clusters = self.contexts.conversations
+        return {i: clustered(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)}
+
+    def free_wording(self) -> Interval | None:
+        """Return the mean over personas of their free-wording replies."""
+        return mean(_by_persona(self.free, lambda reply: True))
+
+    def free_wording_held_out(self) -> Interval | None:
+        """Return the same over the held-out personas."""
+        return mean(_by_persona(self.free, lambda reply: reply.held_out))
+
+
+def measure_acceptance(level: DifficultyConfig, contexts: Contexts) -> AcceptanceResult:
+    """Return P(rise) of both reply sets for the users of `level`."""
+    simulator = ScriptedSimulator(level)
+    states = [turn.state for turn in contexts.turns]
+    fixed = [_rises(simulator, s) for s in states]
+    free = [
+        np.mean([simulator.rise_probability(s, SupporterReply(r.text)) for s in users_of(r)])
+        for r in free_replies()
+    ]
+    return AcceptanceResult(
+        np.array(fixed), contexts, _by_intention(simulator, states), np.array(free)
+    )
+
+
+def _by_intention(simulator: ScriptedSimulator, states: Sequence[State]) -> Floats:
+    values = np.full((len(states), len(INTENTIONS)), np.nan)
+    for number in range(0, len(states), INTENTION_EVERY):
+        for column, intention in enumerate(INTENTIONS):
+            user = replace(states[number].user, intention=intention)
+            values[number, column] = np.mean(_rises(simulator, replace(states[number], user=user)))
+    return values
+
+
+def _rises(simulator: ScriptedSimulator, state: State) -> list[float]:
+    replies = (SupporterReply(reply.to(state)) for reply in fixed_replies())
+    return [simulator.rise_probability(state, reply) for reply in replies]
+
+
+def strategy_agreement(held_out: bool) -> Interval | None:
+    """Return the share of free-wording replies whose strategy is among those recognised in them."""
+    chosen = [reply for reply in free_replies() if reply.held_out == held_out]
+    return share([reply.strategy in recognise(reply.text) for reply in chosen])
+
+
+def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
+    """Return the mean of each persona's replies: those of one persona were written together."""
+    pairs = [
+        (reply.persona_index, value)
+        for reply, value in zip(free_replies(), values, strict=True)
+        if chosen(reply)
+    ]
+    personas = sorted({index for index, _ in pairs})
+    return np.array([np.mean([v for index, v in pairs if index == p]) for p in personas])
+
+
+def measure_need_expression(level: DifficultyConfig, contexts: Contexts) -> Floats:
+    """Return the share of the items that show, by context: shape (contexts,)."""
+    simulator = ScriptedSimulator(level)
+    by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
+    shares = []
+    for number, turn in enumerate(contexts.turns):
+        replies = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
+        answers = simulator.answer([turn] * len(replies), replies)
+        items = [_items(turn, answer) for answer in answers if answer.ended is None]
+        shares.append(np.nanmean(items) if items else np.nan)
+    return np.array(shares)
+
+
+def _items(before: UserTurn, after: UserTurn) -> tuple[float, float, float]:
+    """Return attitude, thought, need: 1 shown, 0 not, NaN where there was nothing to show."""
+    attitude = float(voice.shows_attitude(after.text))
+    told, now = before.state.disclosed.facts, after.state.disclosed.facts
+    left = told < len(after.state.user.persona.facts)
+    thought = float(now > told) if left else float("nan")
+    need = float(voice.speaks_of_need(after.text))
+    return attitude, thought, need

@@ -1,0 +1,127 @@
+"""Values of supporters who never listen: the best fixed schedules of the strategy game."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.calibration.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
+from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+from harness.config.run import STRATEGIES
+
+BEAM = 128
+"""Schedules kept after each turn. Up to four turns that is every schedule; beyond, the search is
+checked against all 8 ** 6 schedules of six turns."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Strategies played whatever the user says."""
+
+    value: float
+    """Mean final emotion / 100."""
+    strategies: tuple[str, ...]
+
+
+def value(game: Game, strategies: Sequence[str]) -> float:
+    """Return the mean final emotion / 100 of one schedule, a strategy for every turn."""
+    return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
+
+
+def best_cycle(game: Game, length: int) -> Schedule:
+    """Return the best repetition of `length` strategies; length 1 is the best constant."""
+    cycles = list(itertools.product(range(COUNT), repeat=length))
+    turns = game.difficulty.turn_cap
+    played = [[c[t % length] for t in range(turns)] for c in cycles]
+    return _best(_values(game, played), cycles)
+
+
+def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
+    """Return the best schedule that a beam search finds.
+
+    Schedules are ranked by their best next turn.
+    """
+    crowd = _opening(game)
+    for _ in range(game.difficulty.turn_cap - 1):
+        crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
+        crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
+    values = _last_turn(crowd, game)
+    schedules = [(*played, s) for played in crowd.played for s in range(COUNT)]
+    return _best(values.ravel(), schedules)
+
+
+@dataclass(frozen=True)
+class _Crowd:
+    """State of the users after each of N schedules so far."""
+
+    mass: NDArray[np.float32]
+    """Shape (N, users, emotions, trusts, momenta): share of users still in the talk."""
+    earned: Floats
+    """Shape (N,): final emotion / 100 of those who have ended."""
+    heard: list[Recency]
+    played: list[tuple[int, ...]]
+
+
+def _opening(game: Game) -> _Crowd:
+    shape = (1, len(game.users), len(EMOTIONS), TRUSTS, len(MOMENTA))
+    mass = np.zeros(shape, dtype=np.float32)
+    mass[:, :, game.start, 0, NONE] = 1 / len(game.users)
+    return _Crowd(mass, np.zeros(1), [SILENCE], [()])
+
+
+def _each(crowd: _Crowd) -> _Crowd:
+    """Every schedule COUNT times, to be continued by each strategy."""
+    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), COUNT))
+
+
+def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
+    heard, played = [crowd.heard[n] for n in rows], [crowd.played[n] for n in rows]
+    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
+
+
+def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
+    """One turn: schedule n goes on with strategies[n]."""
+    mass = np.zeros_like(crowd.mass)
+    for strategy in sorted(set(strategies)):
+        rows = np.flatnonzero(np.array(strategies) == strategy)
+        before = crowd.mass[rows]
+        classes = [fatigue_class(crowd.heard[n], strategy) for n in rows]
+        rising = before * game.rise[:, strategy].astype(np.float32)[classes]
+        falling = before.sum(axis=-1) - rising.sum(axis=-1)
+        mass[rows, ..., UP] = game.spread(rising.sum(axis=-1), strategy, rises=True)
+        mass[rows, ..., DOWN] = game.spread(falling, strategy, rises=False)
+    ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
+    mass[:, :, game.over] = 0
+    heard = [hear(h, s) for h, s in zip(crowd.heard, strategies, strict=True)]
+    played = [(*before, s) for before, s in zip(crowd.played, strategies, strict=True)]
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
+
+
+def _total(crowd: _Crowd, game: Game) -> Floats:
+    return np.asarray(crowd.earned + crowd.mass.sum(axis=(1, 3, 4)) @ game.final)
+
+
+def _last_turn(crowd: _Crowd, game: Game) -> Floats:
+    """Value of each schedule ended by each strategy: shape (N, strategies)."""
+    mass = crowd.mass.reshape(len(crowd.heard), -1)
+    outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
+    values = (mass @ outcome.T).reshape(len(mass), -1, COUNT)
+    classes = [[fatigue_class(h, s) for s in range(COUNT)] for h in crowd.heard]
+    rows = np.arange(len(mass))[:, None]
+    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(COUNT)])
+
+
+def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
+    crowd = _kept(_opening(game), np.zeros(len(schedules), dtype=np.int64))
+    for turn in zip(*schedules, strict=True):
+        crowd = _play(crowd, turn, game)
+    return _total(crowd, game)
+
+
+def _best(values: Floats, schedules: Sequence[Sequence[int]]) -> Schedule:
+    at = int(values.argmax())
+    return Schedule(float(values[at]), tuple(STRATEGIES[s] for s in schedules[at]))

@@ -1,0 +1,217 @@
+"""The one of the eight strategies that a supporter's sentence carries, from its wording alone.
+
+Wordings that are beyond doubt are rules of the lexicon (lexicon.tsv); the rest goes by the weights
+of its words: a multinomial logistic regression over words, pairs of neighbours, and how the
+sentence begins and ends. strategy_weights.tsv holds what `benchmarks/strategy_reader.py` learnt
+from the sentences in strategy_sentences.tsv, written for that from the strategies' definitions
+(ESConv, arXiv 2106.01144, section 3). Neither knows the grammar a policy may speak with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+from harness.config.run import STRATEGIES
+from harness.simulator.data_files import ANY, require, require_one_of, rows
+from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
+
+LEXICON = Path(__file__).with_name("lexicon.tsv")
+WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
+NONE = "none"
+KINDS = (*STRATEGIES, NONE)
+SURE = 0.4
+"""Least probability at which a sentence is taken to carry a strategy."""
+MIN_WORDS = 3
+"""A strategy is carried by a sentence, not by a word or two."""
+_FILLER = r"(?:and |but |oh |well |then |yes |no |ok |okay |honestly |of course |also |now )*"
+_TABLES = {
+    "opening": STRATEGIES,
+    "phrase": STRATEGIES,
+    "question": ANY,
+    "restating_question": ANY,
+    "dismissive": ANY,
+    "off_topic": ANY,
+    "demand": ANY,
+    "flattery": ANY,
+}
+"""By table of the lexicon, its keys."""
+_PART = re.compile(r"(?<!\?)<(\w+)>")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """One pattern of the lexicon."""
+
+    where: str
+    """file:line"""
+    pattern: str
+
+
+def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
+    """Return the wordings of a lexicon by table and key, in the order of their first rows.
+
+    Raises ConfigError for a malformed file.
+    """
+    parts: dict[str, str] = {}
+    lexicon: dict[str, dict[str, list[Wording]]] = {table: {} for table in _TABLES}
+    for row in rows(path):
+        pattern = row.text
+        for name in _PART.findall(pattern):
+            require_one_of(row.where, "named part", name, parts)
+            pattern = pattern.replace(f"<{name}>", parts[name])
+        if row.table == "let":
+            parts[row.key] = pattern
+            continue
+        require_one_of(row.where, "table", row.table, ("let", *_TABLES))
+        require_one_of(row.where, f"key of {row.table}", row.key, _TABLES[row.table])
+        lexicon[row.table].setdefault(row.key, []).append(Wording(row.where, pattern))
+    for table, wordings in lexicon.items():
+        require(str(path), f"must have rows of {table}", bool(wordings), "none")
+    return lexicon
+
+
+def at_start(wordings: Iterable[Wording]) -> re.Pattern[str]:
+    """Return a pattern for any of some wordings that begin a sentence. Raises ConfigError."""
+    return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
+
+
+def anywhere(wordings: Iterable[Wording]) -> re.Pattern[str]:
+    """Return a pattern for any of some wordings in a sentence. Raises ConfigError."""
+    return _compiled(r"\b(?:%s)\b", list(wordings))
+
+
+def _compiled(frame: str, wordings: Sequence[Wording]) -> re.Pattern[str]:
+    """Compile all at once, which is faster than one by one, as is done to find an error."""
+    try:
+        return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
+    except re.error:
+        for wording in wordings:
+            try:
+                re.compile(wording.pattern)
+            except re.error as error:
+                rule = f"must be a regular expression ({error})"
+                require(wording.where, rule, False, wording.pattern)
+        raise
+
+
+_Rules = list[tuple[str, re.Pattern[str]]]
+_Stock = tuple[int, int, str]
+"""End and start of a stock wording, and its strategy."""
+_LEXICON = read_lexicon(LEXICON)
+_OPENINGS: _Rules = [(name, at_start(some)) for name, some in _LEXICON["opening"].items()]
+_OPENINGS_WITHIN: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["opening"].items()]
+_PHRASES: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["phrase"].items()]
+_QUESTIONS: _Rules = [
+    ("suggest", anywhere(_LEXICON["phrase"]["suggest"])),
+    ("restate", at_start(_LEXICON["restating_question"]["any"])),
+    (
+        "question",
+        at_start(Wording(w.where, f"(?:so )?(?:{w.pattern})") for w in _LEXICON["question"]["any"]),
+    ),
+    ("question", anywhere([Wording("", "tell me more")])),
+]
+_FLATTERY = anywhere(_LEXICON["flattery"]["any"])
+_UNWELCOME = anywhere(
+    wording for table in ("dismissive", "off_topic", "demand") for wording in _LEXICON[table]["any"]
+)
+
+
+@lru_cache(maxsize=65536)
+def strategy_of(sentence: str) -> str | None:
+    """Return the one strategy a sentence carries.
+
+    None for a fragment or where none is recognised.
+    """
+    sentence_words = words(sentence)
+    if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
+        return None
+    if dismisses(sentence):
+        return None
+    rules = _QUESTIONS if asks(sentence) else _OPENINGS
+    plain = " ".join(sentence_words)
+    by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
+    if by_rule is None and not asks(sentence):
+        by_rule = next((name for _, _, name in _phrases(plain)), None)
+    return by_rule or (likeliest(sentence) if len(sentence_words) > MIN_WORDS else None)
+
+
+def recognise(text: str) -> tuple[str, ...]:
+    """Return the strategies of a reply, one for each sentence that carries one, in order."""
+    return tuple(s for s in map(strategy_of, sentences(text)) if s)
+
+
+def flatters(plain: str) -> bool:
+    """Return whether a sentence, in plain words, praises the whole person beyond anything told."""
+    return _FLATTERY.search(plain) is not None
+
+
+@lru_cache(maxsize=65536)
+def dismisses(sentence: str) -> bool:
+    """Return whether a sentence belittles, leaves the subject or is meant for a machine."""
+    return _UNWELCOME.search(" ".join(words(sentence))) is not None
+
+
+def stock_kinds(clause: list[str]) -> int:
+    """Return of how many strategies a clause holds stock wordings, one beside the other."""
+    plain, kinds, end = " ".join(clause), set[str](), -1
+    for last, first, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
+        before = plain[:first].split()[-1:]
+        if first > end and CLAUSE_TAKERS.isdisjoint(before):
+            kinds.add(name)
+            end = last
+    return len(kinds)
+
+
+@lru_cache(maxsize=4096)
+def _phrases(plain: str) -> tuple[_Stock, ...]:
+    """Return the phrases in some words, in the order of the lexicon."""
+    return _stock(plain, _PHRASES)
+
+
+def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
+    return tuple(
+        (m.end(), m.start(), name) for name, p in rules for m in p.finditer(plain) if m.group()
+    )
+
+
+def features(sentence: str) -> tuple[str, ...]:
+    """Return the features of one sentence, each once."""
+    sentence_words = words(sentence)
+    stop = "?" if asks(sentence) else "."
+    pairs = [f"{a} {b}" for a, b in pairwise(("^", *sentence_words, stop))]
+    openings = [f"^ {' '.join(sentence_words[:n])}" for n in (2, 3) if len(sentence_words) >= n]
+    return tuple(sorted({"", *sentence_words, *pairs, *openings}))
+
+
+def probabilities(sentence: str) -> Mapping[str, float]:
+    """Return P(kind), by the weights of its words, for each of KINDS."""
+    weights = _weights()
+    chosen = [weights[f] for f in features(sentence) if f in weights]
+    scores = [sum(column) for column in zip(*chosen, strict=True)]
+    most = max(scores)
+    odds = [math.exp(s - most) for s in scores]
+    total = sum(odds)
+    return {kind: o / total for kind, o in zip(KINDS, odds, strict=True)}
+
+
+@lru_cache(maxsize=65536)
+def likeliest(sentence: str) -> str | None:
+    """Return the strategy a sentence most likely carries; None if none, or if that is not sure."""
+    chances = probabilities(sentence)
+    best = max(chances, key=lambda kind: chances[kind])
+    return best if best != NONE and chances[best] >= SURE else None
+
+
+@cache
+def _weights() -> dict[str, tuple[float, ...]]:
+    """Return the weights for KINDS by feature; the empty feature is in every sentence."""
+    lines = WEIGHTS.read_text(encoding="utf-8").splitlines()[1:]
+    cells = (line.split("\t") for line in lines)
+    return {name: tuple(map(float, values)) for name, *values in cells}

@@ -1,0 +1,249 @@
+"""The client of one endpoint: requests in, answers out, from the journal or asked, with retries.
+
+One process trains one run, so it has one client for each endpoint that its config names: levels,
+training and evaluation share its limits, its journal and its connections. Calls are made in a
+thread of their own, so that the policy can speak meanwhile; all else of a client is the
+caller's, while no call is under way.
+
+A request is asked once, whoever else asks the same meanwhile: the journal has one answer of it,
+and a model that samples would give each its own, which a resumed run could not repeat.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import random
+import threading
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from harness.config.simulator import SimulatorConfig
+from harness.errors import EndpointError
+from harness.simulator.draws import uniforms
+from harness.simulator.served.completions import Request
+from harness.simulator.served.endpoint import Endpoint
+from harness.simulator.served.faults import (
+    AWAY,
+    Fault,
+    Outage,
+    Outages,
+    RetryBudget,
+    consume_exception,
+)
+from harness.simulator.served.journal import Entry, Journal
+from harness.simulator.served.model_identity import ModelIdentity
+from harness.simulator.served.usage import Limits, Usage, tokens_of
+
+T = TypeVar("T")
+LONGEST_WAIT_S = 60.0
+"""Between two tries, whatever Retry-After asks for."""
+NEWS_EVERY_S = 0.2
+"""Seconds between looks for news of an outage while answers are waited for."""
+_CLIENTS: dict[SimulatorConfig, EndpointClient] = {}
+
+
+def client_for(config: SimulatorConfig) -> EndpointClient:
+    """Return this process's client of the endpoint of `config`."""
+    if config not in _CLIENTS:
+        _CLIENTS[config] = EndpointClient(config)
+    return _CLIENTS[config]
+
+
+class EndpointClient:
+    """Made by `client_for`; asks nothing until it has to."""
+
+    def __init__(self, config: SimulatorConfig) -> None:
+        self.config, self.journal = config, Journal()
+        self.model_identity = ModelIdentity(config.base_url)
+        self._usage = Usage()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._endpoint: Endpoint | None = None
+        self._limits: Limits | None = None
+        self._under_way: dict[str, asyncio.Task[Entry]] = {}
+        self._outages: Outages | None = None
+        self._on_outage: Callable[[Outage], None] = lambda outage: None
+
+    def wait_out_outages(self, probe: Request, on_outage: Callable[[Outage], None]) -> None:
+        """Wait from here on for an endpoint that is away, for simulator.outage_s at most.
+
+        `probe` is what it is asked meanwhile. `on_outage` is called with each outage, in the thread
+        that waits for answers.
+        """
+
+        async def away() -> Fault | None:
+            try:
+                await self._call(probe, _seed("probe", 1))
+            except Fault as fault:
+                return fault if fault.kind in AWAY else None
+            return None
+
+        if self.config.outage_s:
+            self._outages = Outages(self.config.base_url, self.config.outage_s, away)
+            self._on_outage = on_outage
+
+    def start(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> Callable[[], list[T]]:
+        """Begin all at once; return a function that waits for them.
+
+        Their answers are durable then.
+        """
+
+        async def together() -> list[T]:
+            try:
+                return list(await asyncio.gather(*conversations))
+            finally:
+                self.journal.flush()
+                self.model_identity.flush()
+
+        future = asyncio.run_coroutine_threadsafe(together(), self._running())
+        return lambda: self._waited_for(future)
+
+    def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
+        """Run all at once, and return their results."""
+        return self.start(conversations)()
+
+    async def ask(self, request: Request, read: Callable[[str], T]) -> T:
+        """Return the answer to `request` as `read` has it; `read` raises Fault for a bad one.
+
+        Raises Fault once the tries are spent, which are those of whoever asked first.
+        """
+        digest = request.digest(self.config.model, self.config.temperature)
+        entry = self.journal.find(digest)
+        if entry is not None or digest in self._under_way:
+            self._usage.remembered += 1
+        else:
+            asked = asyncio.create_task(self._settled(request, read, digest))
+            asked.add_done_callback(consume_exception)
+            self._under_way[digest] = asked
+        if entry is None:  # whoever asked may be cancelled, and others still wait
+            entry = await asyncio.shield(self._under_way[digest])
+        if "fault" in entry:
+            raise Fault(entry["fault"], "in all its tries")
+        return read(entry["content"])
+
+    async def _settled(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
+        """Return the entry that is in the journal from now on."""
+        try:
+            content, _ = await self._try(request, read, digest)
+            return self.journal.add(digest, request, content, None)
+        except Fault as fault:
+            self._usage.given_up[fault.kind] += 1
+            return self.journal.add(digest, request, None, fault.kind)
+        finally:
+            del self._under_way[digest]
+
+    def check(self, request: Request, read: Callable[[str], T]) -> T:
+        """Return the answer, past the journal. Raises EndpointError if there is none."""
+
+        async def once() -> T:
+            return (await self._try(request, read, "check"))[1]
+
+        try:
+            return self.run([once()])[0]
+        except Fault as fault:
+            raise EndpointError(
+                f"simulator.base_url: {self.config.base_url} must answer as "
+                f"{self.config.model!r}, got {fault}"
+            ) from fault
+
+    def keep_in(self, folder: Path) -> None:
+        """Keep the answers, and the model's identity, in `folder`.
+
+        Raises DataError, StorageError.
+        """
+        self.journal.keep_in(folder)
+        self.model_identity.keep_in(folder)
+
+    def at_step(self, step: int, binding: bool) -> None:
+        """Begin step `step`; `binding`: its row is on disk. Raises DataError, StorageError."""
+        self.journal.at_step(step, binding)
+        self.model_identity.at_step()
+
+    def take_usage(self) -> Usage:
+        """Return the counts since the last time."""
+        taken, self._usage = self._usage, Usage()
+        return taken
+
+    def close(self) -> None:
+        """Drop what is under way and close the connections; a later `client_for` makes another."""
+        if _CLIENTS.get(self.config) is self:
+            del _CLIENTS[self.config]
+        if self._loop is None or self._thread is None:
+            return
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+            self._thread.start()
+        return self._loop
+
+    def _waited_for(self, future: concurrent.futures.Future[T]) -> T:
+        """Return the result of `future`, with the news meanwhile."""
+        if self._outages is not None:
+            while not future.done() or not self._outages.news.empty():
+                concurrent.futures.wait([future], timeout=NEWS_EVERY_S)
+                while not self._outages.news.empty():
+                    self._on_outage(self._outages.news.get())
+        return future.result()
+
+    async def _end(self) -> None:
+        mine = asyncio.current_task()
+        others = [task for task in asyncio.all_tasks() if task is not mine]
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        if self._endpoint is not None:
+            await self._endpoint.close()
+
+    async def _try(self, request: Request, read: Callable[[str], T], digest: str) -> tuple[str, T]:
+        """Return content and value of the first good answer."""
+        budget = RetryBudget(self.config.retries, self._outages)
+        while True:
+            await budget.take()
+            try:
+                content = await self._call(request, _seed(digest, budget.made))
+                if self._outages is not None:
+                    self._outages.answered()
+                return content, read(content)
+            except Fault as fault:
+                if await budget.is_spent(fault):
+                    raise
+                self._usage.retries[fault.kind] += 1
+                await asyncio.sleep(self._wait_s(budget.made, fault.retry_after_s))
+
+    async def _call(self, request: Request, seed: int) -> str:
+        """Return the content of one try, within the limits."""
+        if self._endpoint is None or self._limits is None:
+            self._endpoint, self._limits = Endpoint(self.config), Limits(self.config)
+        expected, most = tokens_of(request, self.config.max_tokens)
+        async with self._limits.call(expected):
+            began = time.monotonic()
+            self._usage.calls += 1
+            done = await self._endpoint.complete(request, seed)
+            self._usage.latencies_s.append(time.monotonic() - began)
+        self.model_identity.observe(done.model, done.build)
+        if done.tokens is not None:
+            self._usage.tokens += done.tokens
+            self._limits.tokens.correct(min(done.tokens, most) - expected)
+        return done.content
+
+    def _wait_s(self, made: int, retry_after_s: float | None) -> float:
+        """Return the wait before the next try.
+
+        Doubled each time, spread so that calls that failed together do not return together.
+        """
+        wait_s = self.config.backoff_s * 2.0 ** (made - 1) * random.uniform(0.5, 1.5)
+        return min(LONGEST_WAIT_S, max(wait_s, retry_after_s or 0.0))
+
+
+def _seed(digest: str, made: int) -> int:
+    """For endpoints that take one: another try draws another answer."""
+    return int(uniforms("served", digest, made)[0] * 2**31)

@@ -1,0 +1,94 @@
+"""The exact values against brute force, and against conversations in text."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from harness.calibration import optimum, schedules
+from harness.calibration.strategy_game import Game
+from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
+from harness.simulator.reference import converse, spoken_schedule
+from harness.simulator.scripted.user import ScriptedSimulator
+from tests.simulator.contract import key
+from tests.simulator.test_scripted import level
+
+SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])
+PREDICTION_ERROR = 0.03
+"""Largest error allowed for the game's prediction of a spoken schedule, beyond sampling error."""
+
+
+def test_values_are_shares() -> None:
+    game = Game(level("hard"))
+    assert np.all((game.rise > 0) & (game.rise < 1))
+    assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)
+    assert np.all((game.last_turn >= 0) & (game.last_turn <= 1))
+
+
+def test_spread_is_the_adjoint_of_expect() -> None:
+    game = Game(SHORT)
+    r = np.random.default_rng(0)
+    after, mass = r.random((2, 5, 2, 21, 4))
+    for strategy, rises in itertools.product((0, 5), (True, False)):
+        forward = game.spread(mass, strategy, rises) * after
+        backward = mass * game.expect(after, strategy, rises)
+        assert forward.sum() == pytest.approx(backward.sum(), rel=1e-5)
+
+
+def test_the_best_schedule_is_the_best_of_all() -> None:
+    game = Game(SHORT)
+    found = schedules.best_schedule(game)
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    assert found.value == pytest.approx(max(values), abs=1e-5)
+    assert schedules.value(game, found.strategies) == pytest.approx(found.value, abs=1e-5)
+
+
+def test_chance_is_the_mean_over_all_schedules() -> None:
+    game = Game(SHORT)
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
+    assert optimum.uniform(game) == pytest.approx(np.mean(values), abs=1e-5)
+
+
+def test_knowing_the_user_beats_the_best_schedule_for_each_user() -> None:
+    alone = [
+        schedules.best_schedule(Game(dataclasses.replace(SHORT, intentions=[i]))).value
+        for i in SHORT.intentions
+    ]
+    together = schedules.best_schedule(Game(SHORT)).value
+    assert optimum.knowing_user(Game(SHORT)) >= np.mean(alone) > together
+
+
+@pytest.mark.slow
+def test_a_narrow_beam_finds_the_best_of_all_schedules() -> None:
+    game = Game(dataclasses.replace(SHORT, turn_cap=4))
+    values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=4)]
+    assert schedules.best_schedule(game, beam=16).value == pytest.approx(max(values), abs=1e-5)
+
+
+SCHEDULES = (("question",), ("reflect", "affirm"), ("restate", "inform"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LEVELS)
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_the_game_predicts_conversations_in_text(name: str, schedule: tuple[str, ...]) -> None:
+    game = Game(level(name))
+    played = tuple(itertools.islice(itertools.cycle(schedule), game.difficulty.turn_cap))
+    predicted = schedules.value(game, played)
+    keys = [key(group=n, seed=31) for n in range(500)]
+    talks = converse(ScriptedSimulator(level(name)), spoken_schedule(schedule), keys)
+    finals = np.array([t[-1].emotion for t in talks]) / 100
+    error = 2.6 * finals.std() / len(finals) ** 0.5
+    assert abs(predicted - finals.mean()) < PREDICTION_ERROR + error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["medium", "hard"])
+def test_listening_pays_where_it_should(name: str) -> None:
+    game = Game(level(name))
+    chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
+    assert schedules.best_schedule(game).value - chance < 0.6 * (ceiling - chance)
+    assert schedules.best_cycle(game, 1).value < chance + 0.1

@@ -15,7 +15,7 @@ from rich.console import Console
 from harness.cli import exit_codes, output_folder
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
-from harness.law.compare.margins import parse as parse_margins
+from harness.law.compare.claims import parse_margins as parse_margins
 from harness.law.io.discover import is_folder
 from harness.law.results import Analysis
 from harness.report import write

@@ -8,32 +8,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law.compare import replicates, transfer
+from harness.law import verdict
+from harness.law.compare import replicates
 from harness.law.compare.replicates import Replicate
-from harness.law.estimate import (
-    breaks,
-    forecast,
-    identifiability,
-    landmarks,
-    onset,
-    regime,
-    rivals,
-    signals,
-)
+from harness.law.estimate import breaks, forecast, identifiability, onset, regime, rivals, signals
 from harness.law.estimate.estimate import LeastSquares, Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import Course
-from harness.law.io import aux_columns, clean, column_choice, reading
-from harness.law.io import standing as standings
+from harness.law.io import clean, columns, integrity, reading
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
-from harness.law.io.column_choice import EVALUATION, Choice
+from harness.law.io.columns import EVALUATION, Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
-from harness.law.io.reading import ReadError, Table
-from harness.law.io.standing import Standing
+from harness.law.io.integrity import Integrity
+from harness.law.io.table import FAULTS, ReadError, Table
 from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
-from harness.law.verdict import verdict
-from harness.law.verdict.verdict import Verdict
+from harness.law.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -59,15 +49,15 @@ class _Log:
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
-        return _failed(run, run.problem, {}, standings.without_rows(who))
+        return _failed(run, run.problem, {}, integrity.without_log(who))
     try:
-        wanted = column_choice.columns(choice, (*aux_columns.COLUMNS, *replicates.COLUMNS))
+        wanted = columns.to_read(choice, (*columns.AUXILIARY, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
     except ReadError as error:
-        return _failed(run, error.problem, {}, standings.without_rows(who))
-    standing = standings.of(table, who)
+        return _failed(run, error.problem, {}, integrity.without_log(who))
+    standing = integrity.check(table, who)
     try:
-        chosen = column_choice.choose(table, choice, who.ours)
+        chosen = columns.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
@@ -93,12 +83,12 @@ def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
 
 
 def _of_first_row(table: Table, name: str) -> str:
-    fault = reading.FAULTS[table.faults[name][0]]
+    fault = FAULTS[table.faults[name][0]]
     return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
 def _failed(
-    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Standing
+    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Integrity
 ) -> Analysed:
     result = RunResult(run.run, "error", problem, 0, dict(dropped))
     told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
@@ -106,7 +96,7 @@ def _failed(
 
 
 def _result(
-    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Standing
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Integrity
 ) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
@@ -115,7 +105,7 @@ def _result(
     judged = verdict.judge(fitted, found, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won = regime.gain(points)
-    plateau = landmarks.reward_plateau(points, shape)
+    plateau = regime.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
     return RunResult(
         run=run.run,
@@ -129,7 +119,7 @@ def _result(
         regime=regime.regime(course, won, found, silent),
         intervened=who.intervened,
         onset=found,
-        landmarks=landmarks.landmarks(course, judged.law_break, plateau),
+        landmarks=regime.landmarks(course, judged.law_break, plateau),
         **_against_others(cleaned, choice),
         fits=_other_fits(log, found, who.intervened),
         config=who.config,
@@ -140,7 +130,7 @@ def _result(
         until_onset=_law_of(before) if before else None,
         dropped_at=_dropped_at(run, cleaned, standing),
         silent_share=silent,
-        transfer=transfer.of(log.table),
+        transfer=replicates.level_ends(log.table),
         same_batch=log.reward == log.training,
         unfinished=standing.unfinished,
         checksums=standing.checksums,
@@ -148,7 +138,7 @@ def _result(
     )
 
 
-def _dropped_at(run: Found, cleaned: Cleaned, standing: Standing) -> dict[str, list[str]]:
+def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
     """By line, or where there is none, by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.io.unfinished import Unfinished
-
 SCHEMA = 1
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
@@ -56,6 +54,20 @@ class Onset:
     def is_collapse(self) -> bool:
         """An explosion of H begins somewhere too, and is none."""
         return self.kind != "explosion"
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """How a run stands that is not done, or is and has lost its last rows."""
+
+    status: str | None
+    """As in run.json; None where that cannot be read."""
+    reason: str | None
+    exit_code: int | None
+    last_step: int
+    """Of its last row."""
+    steps: int | None
+    """Planned, where its config says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.compare import random_effects
-from harness.law.compare.claims import p_differs
-from harness.law.compare.margins import DEFAULT
+from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
 from harness.report.tables import contrasts
 from harness.report.write import write_results
 from tests.law import synthetic
@@ -47,7 +46,7 @@ def test_levels_that_are_the_same_are_equivalent_where_the_seeds_can_tell(tmp_pa
     assert contrast(found, "ceiling")["decision"] == "equivalent"
     assert contrast(found, "a")["decision"] == "equivalent"
     assert contrast(found, "ceiling")["p_equivalent"] < 0.05
-    tighter = analyse([tmp_path], margins={**DEFAULT, "ceiling": 0.003})
+    tighter = analyse([tmp_path], margins={**DEFAULT_MARGINS, "ceiling": 0.003})
     undecided = contrast(tighter, "ceiling")
     assert undecided["decision"] == "undecided"
     assert undecided["seeds_needed"] > 5

@@ -9,20 +9,24 @@ import pytest
 
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from harness.law.compare.margins import DEFAULT, parse
+from harness.law.compare.claims import DEFAULT_MARGINS, parse_margins
 from tests.law import synthetic
 
 
 def test_what_is_named_replaces_the_default_and_the_rest_stays() -> None:
-    assert parse([]) == DEFAULT
-    assert parse(["ceiling=0.02", "a=0.5"]) == {**DEFAULT, "ceiling": 0.02, "a": 0.5}
+    assert parse_margins([]) == DEFAULT_MARGINS
+    assert parse_margins(["ceiling=0.02", "a=0.5"]) == {
+        **DEFAULT_MARGINS,
+        "ceiling": 0.02,
+        "a": 0.5,
+    }
 
 
 @pytest.mark.parametrize("word", ["reward=0.1", "ceiling", "", "=0.1", "A=0.1", " a=0.1"])
 def test_another_quantity_is_refused_with_those_there_are(word: str) -> None:
     rule = r"^--margin: must be QUANTITY=VALUE for one of a, ceiling, onset, gain, fall, got "
     with pytest.raises(ConfigError, match=rule) as refused:
-        parse([word])
+        parse_margins([word])
     assert str(refused.value).endswith(repr(word))
 
 
@@ -30,12 +34,12 @@ def test_another_quantity_is_refused_with_those_there_are(word: str) -> None:
 def test_a_margin_is_a_finite_number_above_zero(value: str) -> None:
     rule = rf"^--margin: VALUE must be a finite number above 0, got 'gain={value}'$"
     with pytest.raises(ConfigError, match=rule):
-        parse([f"gain={value}"])
+        parse_margins([f"gain={value}"])
 
 
 def test_a_quantity_named_twice_is_not_guessed_at() -> None:
     with pytest.raises(ConfigError, match=r"^--margin: must name a quantity once, got a again"):
-        parse(["a=0.1", "a=0.2"])
+        parse_margins(["a=0.1", "a=0.2"])
 
 
 def test_a_bad_margin_ends_before_the_analysis(

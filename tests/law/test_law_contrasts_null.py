@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.law import advice
 from harness.law.analysis import analyse
 from harness.law.compare import quantities, random_effects
 from harness.law.estimate.null_control import gain_beyond
 from harness.law.io.clean import Points
 from harness.law.results import Analysis
-from harness.law.verdict import advice
 from harness.report.tables import contrasts
 from tests.law import synthetic
 from tests.law.synthetic import LOW

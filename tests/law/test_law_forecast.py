@@ -16,8 +16,7 @@ from benchmarks.cells import points_of
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.law.analysis import analyse
-from harness.law.estimate import extrapolation
-from harness.law.estimate.forecast import forecast
+from harness.law.estimate.forecast import forecast, guesses
 from harness.law.io.clean import Cleaned
 from tests.law import synthetic
 from tests.law.synthetic import LOW, NONE, Log
@@ -83,22 +82,22 @@ def test_without_noise_an_exponential_decay_is_foretold() -> None:
 TIME = np.linspace(0, 1, 30)
 
 
-def guesses(h: synthetic.Floats, at: float) -> dict[str, float]:
-    return extrapolation.guesses(TIME, np.log(h), at)
+def guesses_on(h: synthetic.Floats, at: float) -> dict[str, float]:
+    return guesses(TIME, np.log(h), at)
 
 
 def test_each_way_to_go_on_is_right_where_h_goes_that_way() -> None:
-    decaying = guesses(np.exp(-1.5 * TIME), 2.0)
+    decaying = guesses_on(np.exp(-1.5 * TIME), 2.0)
     for way in ("log_linear", "log_linear_second_half", "saturating", "saturating_floored"):
         assert decaying[way] == pytest.approx(np.exp(-3.0), abs=0.02)
-    settling = guesses(0.4 + 0.6 * np.exp(-TIME / 0.2), 2.0)
+    settling = guesses_on(0.4 + 0.6 * np.exp(-TIME / 0.2), 2.0)
     for way in ("last_value", "saturating", "saturating_floored"):
         assert settling[way] == pytest.approx(0.4, abs=0.02)
     assert settling["log_linear"] < 0.3
 
 
 def test_a_floor_at_no_entropy_is_kept_where_h_sinks_in_a_line() -> None:
-    sinking = guesses(1.0 - 0.8 * TIME, 3.0)
+    sinking = guesses_on(1.0 - 0.8 * TIME, 3.0)
     assert sinking["saturating"] == 0.0
     assert 0.0 < sinking["saturating_floored"] < 0.2
 
@@ -107,7 +106,7 @@ def test_a_floor_at_no_entropy_is_kept_where_h_sinks_in_a_line() -> None:
 @settings(deadline=None)
 def test_a_guess_is_an_entropy_that_a_row_may_hold(log_h: list[float], at: float) -> None:
     time = np.linspace(0, 1, len(log_h))
-    for h in extrapolation.guesses(time, np.array(log_h), at).values():
+    for h in guesses(time, np.array(log_h), at).values():
         assert 0.0 <= h <= 20.0
 
 

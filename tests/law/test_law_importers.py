@@ -16,6 +16,7 @@ from pyarrow import parquet
 from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
+from harness.law.io.table import FAULTS
 from harness.law.results import RunResult
 from tests.law import synthetic
 
@@ -205,7 +206,7 @@ def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:
     columns = {"step": [1, 2, 3], "entropy": ["0.5", "x", None], "reward": [0.5, 0.6, 0.7]}
     parquet.write_table(pa.table(columns), path)
     table = reading.read(path, ["step", "entropy", "reward"])
-    wrong, null = (reading.FAULTS.index(f) for f in ("wrong_type", "null"))
+    wrong, null = (FAULTS.index(f) for f in ("wrong_type", "null"))
     assert table.faults["entropy"].tolist() == [wrong, wrong, null]
     np.testing.assert_array_equal(table.columns["reward"], [0.5, 0.6, 0.7])
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.law import many_runs
+from harness.law import analysis
 from harness.law.analysis import analyse
 from harness.utils import process_pool
 from tests.law import synthetic
 
-RUNS = many_runs.FEWEST_RUNS + 7
+RUNS = analysis.FEWEST_RUNS + 7
 
 
 @pytest.mark.slow

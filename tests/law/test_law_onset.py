@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.law.estimate import landmarks, onset, segments
+from harness.law.estimate import onset, regime, segments
 from harness.law.io.clean import Points
 from harness.law.results import Onset
 from tests.law import synthetic
@@ -128,14 +128,14 @@ def test_few_points_and_no_entropy_have_no_course() -> None:
 def test_landmarks_are_the_steps_of_the_shares() -> None:
     steps = np.arange(1.0, 1001)
     course = onset.course(steps, np.exp(-3 * steps / 1000))
-    marks = landmarks.landmarks(course, law_break=123.0, plateau=45.0)
+    marks = regime.landmarks(course, law_break=123.0, plateau=45.0)
     for percent in (50, 20, 10):
         exact = -1000 * np.log(percent / 100) / 3
         assert marks[f"entropy_{percent}"] == pytest.approx(exact, abs=20)
     assert marks["entropy_5"] == pytest.approx(1000, abs=30) or marks["entropy_5"] is None
     assert marks["headroom_50"] < marks["entropy_50"]  # type: ignore[operator]
     assert (marks["law_break"], marks["reward_plateau"]) == (123.0, 45.0)
-    assert set(landmarks.landmarks(None, None, None).values()) == {None}
+    assert set(regime.landmarks(None, None, None).values()) == {None}
 
 
 @pytest.mark.parametrize("bins", [16, 40, 100])

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.estimate import at_onset, identifiability, landmarks, onset, regime
-from harness.law.estimate.at_onset import Ceiling
-from harness.law.io.aux_columns import Trace
+from harness.law.estimate import identifiability, onset, regime, signals
+from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.results import RunResult
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
@@ -36,7 +36,7 @@ def test_the_interval_of_the_silent_share_holds_the_truth(n: int, rho: float) ->
     held = []
     for seed in range(100):
         noise = 0.05 * synthetic.ar1(np.random.default_rng(seed), n, rho)
-        found = regime.silent_share([Trace(np.arange(1.0, n + 1), truth + noise)])
+        found = regime.silent_share([ColumnSeries(np.arange(1.0, n + 1), truth + noise)])
         assert found is not None
         held.append(found.low <= truth.mean() <= found.high)
     assert np.mean(held) >= 0.9
@@ -44,12 +44,12 @@ def test_the_interval_of_the_silent_share_holds_the_truth(n: int, rho: float) ->
 
 def test_the_silent_share_is_of_the_larger_column_and_stays_a_share() -> None:
     steps = np.arange(1.0, 41)
-    shares = [Trace(steps, np.full(40, 0.25)), Trace(steps, np.r_[np.ones(39), 0.9])]
+    shares = [ColumnSeries(steps, np.full(40, 0.25)), ColumnSeries(steps, np.r_[np.ones(39), 0.9])]
     found = regime.silent_share(shares)
     assert found is not None
     assert (found.value, found.high) == (pytest.approx(0.9975), 1.0)
-    assert regime.silent_share([Trace(steps[:15], np.ones(15))]) is None
-    assert regime.silent_share([Trace(steps, np.full(40, 3.0))]) is None
+    assert regime.silent_share([ColumnSeries(steps[:15], np.ones(15))]) is None
+    assert regime.silent_share([ColumnSeries(steps, np.full(40, 3.0))]) is None
 
 
 def test_a_run_starves_when_the_interval_of_silent_groups_lies_above_a_half(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_run_that_loses_entropy_or_gains_reward_does_not_starve(tmp_path: Path
     ("at", "n", "noise"), [(0.3, 300, LOW), (0.6, 300, LOW), (0.3, 1500, HIGH)]
 )
 def test_the_reward_plateau_is_where_the_ramp_ends(at: float, n: int, noise: Noise) -> None:
-    found = [landmarks.reward_plateau(ramp(seed, n, noise, at)) for seed in range(40)]
+    found = [regime.reward_plateau(ramp(seed, n, noise, at)) for seed in range(40)]
     errors = [abs(step / n - at) for step in found if step is not None]
     assert len(errors) >= 0.9 * 40
     assert np.median(errors) < 0.04
@@ -82,8 +82,8 @@ def test_the_reward_plateau_is_where_the_ramp_ends(at: float, n: int, noise: Noi
 
 @pytest.mark.parametrize("noise", [LOW, HIGH])
 def test_a_reward_that_never_rises_or_never_stops_has_no_plateau(noise: Noise) -> None:
-    rising = [landmarks.reward_plateau(ramp(seed, 300, noise, 1.0)) for seed in range(40)]
-    flat = [landmarks.reward_plateau(ramp(seed, 300, noise, 1.0, 0.0)) for seed in range(40)]
+    rising = [regime.reward_plateau(ramp(seed, 300, noise, 1.0)) for seed in range(40)]
+    flat = [regime.reward_plateau(ramp(seed, 300, noise, 1.0, 0.0)) for seed in range(40)]
     assert sum(step is not None for step in rising + flat) <= 1
 
 
@@ -120,7 +120,7 @@ def reward_left(log: Log) -> dict[str, Any]:
     law = identifiability.fit(points.where(points.steps < found.step))
     assert law.spread is not None
     ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
-    about = at_onset.at_onset(found, points, ceiling, {})
+    about = signals.at_onset(found, points, ceiling, {})
     assert about is not None
     left: dict[str, Any] = about["reward_left"]
     return left

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import cells
-from harness.law.estimate import skill
+from harness.law.estimate import forecast
 from harness.law.io.clean import Points
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
@@ -17,7 +17,7 @@ RUNS = 20
 
 
 def skill_of(points: Points) -> float | None:
-    return skill.out_of_time(points.x, points.reward)
+    return forecast.out_of_time(points.x, points.reward)
 
 
 def test_a_perfect_law_has_skill_of_one_and_a_useless_one_none() -> None:

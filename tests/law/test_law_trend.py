@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from harness.law.estimate import estimate, regime, trend
+from harness.law.estimate import estimate, interval, regime
 from harness.law.io.clean import Points
 from harness.law.results import Floats
 from tests.law import synthetic
@@ -19,7 +19,7 @@ def noise(seed: int, n: int, rho: float) -> Floats:
 
 @pytest.mark.parametrize(("n", "rho"), [(31, 0.5), (61, 0.8)])
 def test_a_cubic_takes_more_of_the_autocorrelation_than_a_mean_does(n: int, rho: float) -> None:
-    found = [trend.wobble(noise(seed, n, rho)).tau for seed in range(RUNS)]
+    found = [interval.wobble(noise(seed, n, rho)).tau for seed in range(RUNS)]
     mean = np.mean([(tau - 1) / (tau + 1) for tau in found])
     assert mean == pytest.approx(rho, abs=0.09)
 

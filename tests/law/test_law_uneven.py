@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks import cells, uneven
-from harness.law.estimate import binning, breaks, landmarks, onset
+from harness.law.estimate import binning, breaks, onset, regime
 from harness.law.io.clean import Points
 from tests.law import synthetic
 from tests.law.synthetic import LOW, Noise
@@ -50,7 +50,7 @@ def test_an_exact_course_keeps_its_landmarks_whatever_rows_were_logged() -> None
     for rows in UNEVEN[:-1]:
         some = uneven.logged(log, rows)
         course = onset.course(some.steps, some.entropy)
-        marks = landmarks.landmarks(course, None, None)
+        marks = regime.landmarks(course, None, None)
         for percent in (50, 20, 10):
             exact = -1000 * np.log(percent / 100) / 3
             assert marks[f"entropy_{percent}"] == pytest.approx(exact, abs=35)
@@ -70,11 +70,11 @@ def test_a_reward_that_rises_in_a_line_has_no_plateau_where_logging_becomes_dens
         reward = 0.3 + 0.4 * steps / 300 + noise
         kept = (steps > 150) | (steps % 4 == 1)
         points = Points(steps[kept], np.ones(kept.sum()), reward[kept])
-        assert landmarks.reward_plateau(points) is None
+        assert regime.reward_plateau(points) is None
 
 
 def test_a_plateau_is_found_at_its_step_when_the_ramp_before_it_was_logged_densely() -> None:
-    found = [landmarks.reward_plateau(ramp(seed, Noise(0.5, 0.0))) for seed in range(RUNS)]
+    found = [regime.reward_plateau(ramp(seed, Noise(0.5, 0.0))) for seed in range(RUNS)]
     at = [step for step in found if step is not None]
     assert len(at) == RUNS
     assert np.median(np.abs(np.array(at) - 900)) < 45

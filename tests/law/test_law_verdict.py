@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from benchmarks import cells
+from harness.law import advice
+from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import regime
 from harness.law.results import Interval, Onset, RunResult
-from harness.law.verdict import advice, verdict
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
+from harness.law import verdict
 from harness.law.results import Analysis, Onset
-from harness.law.verdict import verdict
 from harness.report.figures import draw, run_series
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import law_csv

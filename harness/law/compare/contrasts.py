@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from harness.law.compare import claims, compared, measured, pairs
+from harness.law.compare import claims, measured, pairs, seed_numbers
 from harness.law.compare.groups import Member
 from harness.law.compare.measured import Measured
 from harness.law.compare.pairs import Pair
@@ -57,7 +57,7 @@ def contrasted(
     said: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         said.setdefault(row.pair.later.place, []).append(_json(row, comparisons))
-    seeds = compared.by_place(sides)
+    seeds = seed_numbers.by_place(sides)
     return tuple(
         replace(group, contrasts=said.get(place, []), compared=seeds.get(place))
         for place, group in enumerate(groups)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare import claims, groups, quantities, random_effects, reward_column, scales
+from harness.law.compare import claims, groups, quantities, random_effects, scales
 from harness.law.compare.pairs import Pair, Side
 from harness.law.compare.quantities import Footing
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
@@ -65,7 +65,7 @@ class Measured:
 
 
 def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Measured:
-    """`margin` as in margins.DEFAULT, a's a share of the mean of both a."""
+    """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
     column = scales.column_for(pair.sides)
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
@@ -151,9 +151,7 @@ def _of_runs(pair: Pair, quantity: str) -> list[Any]:
     if quantity == "onset":
         return []
     return [
-        reward_column.number(m.result, quantity, m.column)
-        for side in pair.sides
-        for m in side.members
+        groups.number_on(m.result, quantity, m.column) for side in pair.sides for m in side.members
     ]
 
 

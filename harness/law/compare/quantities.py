@@ -1,6 +1,6 @@
 """What is compared between groups, of each of their seeds, on one footing for all of them.
 
-The onset is that of the states visited; a study's (`link_values`) is that of the probe.
+The onset is that of the states visited; a study's (`study_metrics`) is that of the probe.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.law.compare import shared_range
+from harness.law.compare import scales
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
 from harness.law.estimate import null_control, regime
 from harness.law.estimate.interval import Spread
-from harness.law.io.aux_columns import NOT_HELD, Trace
 from harness.law.io.clean import Points
+from harness.law.io.columns import NO_SERIES, ColumnSeries
 from harness.law.io.identity import share_of_run
 from harness.law.results import Interval, Onset
 
@@ -43,12 +43,12 @@ class Footing:
     def points(self, member: Member) -> Points | None:
         return member.replicate.points_on(self.column_of(member), self.probe)
 
-    def course(self, member: Member) -> Trace:
+    def course(self, member: Member) -> ColumnSeries:
         """H at every step that has it."""
         if not self.probe:
             return member.replicate.course
         points = self.points(member)
-        return NOT_HELD if points is None else Trace(points.steps, points.entropy)
+        return NO_SERIES if points is None else ColumnSeries(points.steps, points.entropy)
 
     def spread(self, member: Member) -> Spread | None:
         """How sure the law of the run is on this footing."""
@@ -72,11 +72,11 @@ def slopes(
     points = [[footing.points(m) for m in group.members] for group in groups]
     settling = [footing.points(m) for group in range_of or groups for m in group.members]
     known = [p for p in settling if p is not None]
-    within = shared_range.shared(known) if known else None
+    within = scales.shared_range(known) if known else None
     if within is None:
         return None
     return [
-        [shared_range.slope(p, within) if p is not None else None for p in of_group]
+        [scales.slope_within(p, within) if p is not None else None for p in of_group]
         for of_group in points
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.law.compare import study_metrics
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
-from harness.law.io import unfinished
+from harness.law.io import integrity
 from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 
@@ -49,7 +49,7 @@ def finished(ledger: Sweep) -> list[Path]:
 
 def diverged(ledger: Sweep) -> frozenset[str]:
     """The names of the runs that did."""
-    return frozenset(row.name for row in ledger.runs if unfinished.diverged(row))
+    return frozenset(row.name for row in ledger.runs if integrity.diverged(row))
 
 
 def arms(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.estimate import numbers
+from harness.law.io.clean import Points
 from harness.law.results import Floats
 
 Labels = NDArray[np.intp]
@@ -133,6 +134,12 @@ def without_spikes(values: Floats) -> Floats:
     centre = numbers.running_median(mirrored(values, SPIKE_WINDOW // 2), SPIKE_WINDOW)
     spread = SPIKE_SD * numbers.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
+
+
+def calm(points: Points) -> Points:
+    """The points with the spikes of H and of R taken out (`without_spikes`)."""
+    h, r = without_spikes(points.entropy), without_spikes(points.reward)
+    return Points(points.steps, h, r)
 
 
 def clipped(residuals: Floats) -> Floats:

@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning, estimate, interval, numbers, segments, trend
+from harness.law.estimate import binning, estimate, interval, numbers, segments
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.segments import Knots
@@ -118,7 +118,7 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
     """What `law` says of the points `after`, minus what they did; None where that is unknown."""
     if law.line is None or law.spread is None:
         return None
-    x, reward = trend.move(after.steps, after.x), trend.move(after.steps, after.reward)
+    x, reward = interval.move(after.steps, after.x), interval.move(after.steps, after.reward)
     if x is None or reward is None:
         return None
     se_a = interval.half_width(law.spread.a) / 2

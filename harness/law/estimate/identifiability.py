@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.estimate import estimate, interval
+from harness.law.estimate import binning, estimate, interval
 from harness.law.estimate.estimate import LeastSquares, Line
 from harness.law.estimate.interval import Spread
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -32,7 +32,7 @@ class Fitted:
 
 
 def fit(points: Points) -> Fitted:
-    calm = points.without_spikes()
+    calm = binning.calm(points)
     line = estimate.fit(calm.entropy, calm.reward)
     spread = interval.spread(line) if line is not None else None
     return Fitted(points, calm, line, spread, estimate.least_squares(points.x, points.reward))

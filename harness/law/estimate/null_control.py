@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law.estimate import binning, regime, trend
+from harness.law.estimate import binning, interval, regime
 from harness.law.estimate.interval import half_width
-from harness.law.io.aux_columns import Trace
 from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.io.identity import Identity
 from harness.law.results import Floats, Interval, RunResult, RunSeries
 
@@ -116,7 +116,7 @@ def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval 
     return _minus(won, mean) if won and mean else None
 
 
-def fall_beyond(own: Trace, nulls: Sequence[Trace], until: float) -> Interval | None:
+def fall_beyond(own: ColumnSeries, nulls: Sequence[ColumnSeries], until: float) -> Interval | None:
     """Fall of H of a run minus the mean fall of its null controls, nats, up to `until`."""
     fell, *others = (fall(h.values[h.steps <= until]) for h in (own, *nulls))
     mean = _mean(others)
@@ -138,7 +138,7 @@ def fall(entropy: Floats) -> Interval | None:
     if n < FEWEST_POINTS:
         return None
     edge, first, last = max(FEWEST_POINTS, n // 5), max(3, n // 50), max(3, n // 10)
-    start, end = trend.wobble(h[:edge], 1), trend.wobble(h[-edge:], 1)
+    start, end = interval.wobble(h[:edge], 1), interval.wobble(h[-edge:], 1)
     half = float(np.hypot(start.half_width(first), end.half_width(last)))
     return _around(float(h[:first].mean() - h[-last:].mean()), half)
 

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, numbers, segments, trend
+from harness.law.estimate import binning, interval, numbers, segments
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -140,7 +140,7 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
     """Then H was consumed for reward, as the law has it, and did not collapse."""
     before = rewards.reward[rewards.steps < step]
     after = rewards.where(rewards.steps >= step)
-    rise = trend.move(after.steps, after.reward)
+    rise = interval.move(after.steps, after.reward)
     if rise is None or len(before) < 2:
         return False
     edge = max(1, len(before) // 10)

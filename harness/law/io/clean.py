@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning
 from harness.law.io.importers.aliases import EVALUATIONS
-from harness.law.io.reading import FAULTS, Codes, Table
+from harness.law.io.table import FAULTS, Codes, Table
 from harness.law.results import Floats
 
 Mask = NDArray[np.bool_]
@@ -52,11 +51,6 @@ class Points:
     def where(self, keep: Mask) -> Points:
         """The points where the mask `keep` says so."""
         return Points(self.steps[keep], self.entropy[keep], self.reward[keep])
-
-    def without_spikes(self) -> Points:
-        """H and R each pulled to near the values around it."""
-        h, r = binning.without_spikes(self.entropy), binning.without_spikes(self.reward)
-        return Points(self.steps, h, r)
 
 
 @dataclass(frozen=True)

@@ -18,15 +18,15 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from harness.law.io import checksums, values
+from harness.law.io import checksums
 from harness.law.io import table as tables
 from harness.law.io.importers import csv_text
-from harness.law.io.values import Codes
+from harness.law.io.table import Codes
 from harness.law.results import Floats
 from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 
-INFINITE = values.FAULTS.index("infinite")
+INFINITE = tables.FAULTS.index("infinite")
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,10 @@ def _columns(
     """None where a row is missing, or a number overflowed."""
     if read is None or len(read) != rows:
         return None
-    held = {name: values.of_arrow(read.column(name)) for name in wanted if name in names}
+    held = {name: tables.arrow_numbers(read.column(name)) for name in wanted if name in names}
     if any((faults == INFINITE).any() for _, faults in held.values()):
         return None
-    nothing = values.nothing(rows)
+    nothing = tables.no_numbers(rows)
     found = {name: held.get(name, nothing) for name in wanted}
     numbers = {name: column for name, (column, _) in found.items()}
     return Columns(numbers, {name: faults for name, (_, faults) in found.items()}, names)

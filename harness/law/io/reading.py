@@ -21,11 +21,8 @@ from harness.law.io.importers import (
     trainer_state,
     verl_console,
 )
-from harness.law.io.importers.rows import Places, Rows
+from harness.law.io.importers.rows import Rows
 from harness.law.io.table import ReadError, Table
-from harness.law.io.values import FAULTS, Codes
-
-__all__ = ["FAULTS", "Codes", "Places", "ReadError", "Table", "read"]
 
 GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 2**30

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.law import advice
 from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.law.verdict import advice
 from harness.report.tables import contrasts as table_contrasts
 from harness.report.tables import dropped_rows
 from harness.report.text import alternatives, beside_law, naming, sentences, wording

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.law import verdict
 from harness.law.estimate import identifiability
 from harness.law.results import Interval, RunResult
-from harness.law.verdict import verdict
 from harness.report.text import alternatives, beside_law, sentences, wording
 from harness.report.text.wording import number, plural
 

@@ -1,4 +1,4 @@
-"""Which columns of a log the law is fitted to: the named ones, else the log's own."""
+"""The columns of a log: those the law is fitted to, and those beside H and R that explain it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned
 from harness.law.io.importers import aliases
 from harness.law.io.table import ReadError, Table, ours
+from harness.law.results import Floats
 
 EVALUATION = "eval/reward"
 TRAINING = "reward"
@@ -37,7 +38,7 @@ class Chosen:
     """Of the same batch."""
 
 
-def columns(choice: Choice, beside: Sequence[str]) -> list[str]:
+def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:
     """Every column a run is read for; what a log calls them otherwise, the reader finds."""
     named = [name for name in (choice.entropy, choice.reward) if name]
     return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
@@ -81,3 +82,41 @@ def _missing(table: Table, what: str, known: tuple[str, ...], option: str) -> Re
     hint = f"; {option} COLUMN names another" if option else ""
     message = f"{table.path}: needs {what}, has {has or 'none'}{looked}{hint}"
     return ReadError("missing_column", message)
+
+
+PROBE = "entropy/probe"
+ENTROPY_SE = "entropy_se"
+ZERO_VARIANCE = "frac_reward_zero_std"
+SILENT = ("groups/below_floor", ZERO_VARIANCE)
+"""Shares of groups that carry no signal; the larger one counts."""
+AT_ONSET = (ZERO_VARIANCE, "distinct_2", "strategy/entropy")
+ACTED = "remedy/acted"
+AUXILIARY = tuple(dict.fromkeys((PROBE, ENTROPY_SE, *SILENT, *AT_ONSET, ACTED)))
+
+
+@dataclass(frozen=True)
+class ColumnSeries:
+    """One column where it was measured. Steps ascend; arrays have shape (n,), n may be 0."""
+
+    steps: Floats
+    values: Floats
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def as_entropy(self) -> ColumnSeries:
+        """Without the values that no H can have."""
+        valid = (self.values >= 0) & (self.values <= HIGHEST_ENTROPY_NATS)
+        return ColumnSeries(self.steps[valid], self.values[valid])
+
+
+NO_SERIES = ColumnSeries(np.empty(0), np.empty(0))
+
+
+def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
+    """The column on the rows with a valid H, one a step; empty where the log does not hold it."""
+    if name not in table.names:
+        return NO_SERIES
+    values = table.columns[name][cleaned.rows]
+    measured = np.isfinite(values)
+    return ColumnSeries(cleaned.steps[measured], values[measured])

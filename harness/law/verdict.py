@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import breaks, identifiability, interval, skill
+from harness.law.estimate import breaks, forecast, identifiability, interval
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import Course
 from harness.law.io.clean import FEWEST_POINTS, Points
@@ -58,7 +58,7 @@ class Verdict:
     reasons: tuple[str, ...]
     law_break: float | None = None
     skill: float | None = None
-    """Out of time: 1 - squared error of the law / of the last value (skill.py)."""
+    """Out of time: 1 - squared error of the law / of the last value (forecast.py)."""
     before: Fitted | None = None
     """The law before the onset, where it holds until then."""
 
@@ -111,7 +111,7 @@ def judge(
         turns = breaks.falls_after_rise(shape, collapsed=found is not None)
         if turns and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
-        verdict = replace(verdict, skill=skill.out_of_time(fitted.line.x, fitted.line.reward))
+        verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
     if many and run is not None:
         verdict = _by_rise(verdict, run)
     if verdict.word == "holds":

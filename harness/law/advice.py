@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.law.compare import measured
 from harness.law.results import Analysis, RunResult
-from harness.law.verdict.verdict import REASONS
+from harness.law.verdict import REASONS
 
 LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
 EVAL_EVERY = "trainer.eval_every"

@@ -65,10 +65,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     )
     if law is None or law.spread is None:
         return None, truth
-    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
-    left = (signals.at_onset(found, points, ceiling, {}) or {})["reward_left"]
-    known = left is not None and left["low"] is not None
-    return (Interval(**left) if known else None), truth
+    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
+    about = signals.at_onset(found, points, ceiling, {})
+    left = about.reward_left if about else None
+    if left is None or left.low is None or left.high is None:
+        return None, truth
+    return Interval(left.value, left.low, left.high), truth
 
 
 def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> float | None:

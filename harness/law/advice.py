@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
 
 from harness.law.compare import measured
-from harness.law.results import Analysis, RunResult
+from harness.law.group_results import Analysis, Contrast
+from harness.law.results import RunResult
 from harness.law.verdict import REASONS
 
 LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
@@ -59,24 +58,24 @@ def _of_contrasts(analysis: Analysis) -> list[str]:
     """What gives more points to the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
-        (contrast["on"], _trainer(runs[group.every[0]], "eval_every"))
+        (contrast.on, _trainer(runs[group.every[0]], "eval_every"))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)
     ]
-    sparse = {on: every for on, every in wanting if every is not None and every > 1}
+    sparse = {on: every for on, every in wanting if on and every is not None and every > 1}
     if not sparse:
         return []
     more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
     return [f"{more}: add {_denser(min(sparse.values()))} to the sweep."]
 
 
-def _wants_points(contrast: Mapping[str, Any]) -> bool:
+def _wants_points(contrast: Contrast) -> bool:
     """Whether a is not comparable for too few points on an evaluation, or too little H in them."""
-    if contrast["quantity"] != "a" or contrast["decision"] != "not_comparable":
+    if contrast.quantity != "a" or contrast.decision != "not_comparable":
         return False
-    on, why = contrast["on"] or "", contrast["why"]
-    return bool(on.startswith("eval/") and why.startswith(measured.TOO_FEW))
+    on, why = contrast.on or "", contrast.why or ""
+    return on.startswith("eval/") and why.startswith(measured.TOO_FEW)
 
 
 def _denser(every: int) -> str:
@@ -84,6 +83,5 @@ def _denser(every: int) -> str:
 
 
 def _trainer(run: RunResult, key: str) -> int | None:
-    trainer = (run.config or {}).get("trainer")
-    value = trainer.get(key) if isinstance(trainer, dict) else None
+    value = run.setting("trainer", key)
     return value if isinstance(value, int) else None

@@ -19,12 +19,13 @@ from harness.law.compare import contrasts, groups
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
 from harness.law.estimate import null_control
+from harness.law.group_results import Analysis
 from harness.law.io import discover, identity
 from harness.law.io.columns import Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.one_run import Analysed
-from harness.law.results import Analysis, RunResult, RunSeries
+from harness.law.results import RunResult, RunSeries, Skipped
 from harness.utils import process_pool
 from harness.utils.process_pool import FEWEST_RUNS
 
@@ -79,7 +80,7 @@ class _Read:
     series: Mapping[str, RunSeries]
     repeats: Mapping[str, str]
     """Run -> the one that counts in its place."""
-    skipped: tuple[Mapping[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 def analyse(
@@ -107,9 +108,7 @@ def analyse(
     read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)
-    repeated = tuple(
-        {"path": path, "reason": f"repeat of {chosen}"} for path, chosen in read.repeats.items()
-    )
+    repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
     return Analysis(
         runs=read.runs,
         groups=contrasts.contrasted(

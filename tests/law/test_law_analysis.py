@@ -12,8 +12,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.law import law_json
 from harness.law.analysis import analyse
-from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, Analysis, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import LOW, lawful_rows
 from tests.records.bombs import alias_bomb
@@ -66,7 +68,7 @@ def test_the_json_has_the_contracts_keys_and_no_nan(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path / "constant", synthetic.rows(synthetic.constant(1, 30, LOW)))
     synthetic.write_rows(tmp_path / "two", lawful_rows(n=2))
     synthetic.write_rows(tmp_path / "none", [])
-    found = strict(analyse([tmp_path]).to_json())
+    found = strict(law_json.from_analysis(analyse([tmp_path])))
     assert list(found) == ["schema", "runs", "groups", "skipped"]
     assert found["schema"] == 1
     for run in found["runs"]:
@@ -101,7 +103,8 @@ def test_the_headline_is_the_evaluation_and_the_other_fit_is_beside_it(tmp_path:
     assert run.ceiling is not None
     assert run.fits is not None
     same_batch = run.fits["reward"]
-    assert same_batch["ceiling"]["value"] == pytest.approx(run.ceiling.value + 0.1)
+    assert same_batch.ceiling is not None
+    assert same_batch.ceiling.value == pytest.approx(run.ceiling.value + 0.1)
     assert run.config is not None
     assert run.config["difficulty"]["name"] == "hard"
 
@@ -117,8 +120,8 @@ def test_a_log_without_a_run_folder_is_judged_by_its_training_reward(tmp_path: P
     )  # fmt: skip
     assert bare.fits is not None
     assert ours.fits is not None
-    assert bare.fits["eval/reward"]["same_batch"] is False
-    assert ours.fits["reward"]["same_batch"] is True
+    assert bare.fits["eval/reward"].same_batch is False
+    assert ours.fits["reward"].same_batch is True
     (asked,) = analyse([tmp_path / "bare"], reward="eval/reward").runs
     assert (asked.a, asked.ceiling) == (ours.a, ours.ceiling)
 
@@ -164,9 +167,9 @@ def test_a_runs_numbers_do_not_depend_on_the_others_or_their_order(tmp_path: Pat
     for seed in range(4):
         synthetic.write_run(tmp_path / f"run{seed}", lawful_rows(seed), seed=seed)
     paths = [tmp_path / f"run{seed}" for seed in range(4)]
-    together = {run.run: run.to_json() for run in analyse(paths).runs}
-    backwards = {run.run: run.to_json() for run in analyse(paths[::-1]).runs}
-    alone = {run.run: run.to_json() for path in paths for run in analyse([path]).runs}
+    together = {run.run: law_json.from_run(run) for run in analyse(paths).runs}
+    backwards = {run.run: law_json.from_run(run) for run in analyse(paths[::-1]).runs}
+    alone = {run.run: law_json.from_run(run) for path in paths for run in analyse([path]).runs}
     assert together == backwards == alone
 
 
@@ -189,7 +192,7 @@ def test_damage_anywhere_equals_those_rows_left_out(tmp_path: Path, data: st.Dat
     for rows in (damaged, kept):
         (tmp_path / "metrics.jsonl").write_text("\n".join(rows) + "\n", encoding="utf-8")
         (result,) = analyse([tmp_path]).runs
-        results.append({**result.to_json(), "dropped": None, "dropped_at": None})
+        results.append({**law_json.from_run(result), "dropped": None, "dropped_at": None})
     assert results[0] == results[1]
 
 
@@ -212,7 +215,7 @@ def test_damage_anywhere_equals_those_rows_left_out(tmp_path: Path, data: st.Dat
 def test_whatever_the_rows_hold_the_answer_is_json(tmp_path: Path, rows: list[Any]) -> None:
     keys = ("step", "entropy", "reward")
     synthetic.write_rows(tmp_path, [dict(zip(keys, row, strict=True)) for row in rows])
-    strict(analyse([tmp_path]).to_json())
+    strict(law_json.from_analysis(analyse([tmp_path])))
 
 
 @pytest.mark.parametrize("damage", ["a: [", "just text", "\x00", "seed: 1\ndifficulty: 3\n"])
@@ -239,7 +242,7 @@ def test_rivals_are_given_with_their_distance_to_the_law(tmp_path: Path) -> None
     synthetic.write_rows(tmp_path, lawful_rows(n=2000))
     (run,) = analyse([tmp_path]).runs
     assert run.rivals is not None
-    assert run.rivals["law"]["delta_aicc"] == 0
+    assert run.rivals["law"].delta_aicc == 0
     assert run.against_linear == "law_better"
-    assert run.rivals["log_h"]["delta_aicc"] > 2
-    assert run.rivals["last_value"]["delta_aicc"] > 10
+    assert run.rivals["log_h"].delta_aicc > 2
+    assert run.rivals["last_value"].delta_aicc > 10

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.results import Analysis
+from harness.law.group_results import Analysis, Contrast
 from tests.law import synthetic
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.law.synthetic import Log
@@ -32,11 +32,11 @@ def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_pa
         for lines in (probed, elsewhere)
     }
     for fall in found.values():
-        assert (fall["decision"], fall["on"], fall["margin"]) == ("differs", None, 0.10)
+        assert (fall.decision, fall.on, fall.margin) == ("differs", None, 0.10)
         truth = 0.45 * (0.967 - 0.023)  # of exp(-4 u), first 2% and last 10%
-        assert fall["difference"] == pytest.approx(truth, abs=0.03)
-    assert found[probed]["why"] is None
-    assert found[elsewhere]["why"] == "perhaps contexts: not found on entropy/probe"
+        assert fall.difference == pytest.approx(truth, abs=0.03)
+    assert found[probed].why is None
+    assert found[elsewhere].why == "perhaps contexts: not found on entropy/probe"
 
 
 @pytest.mark.parametrize("every", [1, 10, 18])
@@ -51,7 +51,7 @@ def test_a_fall_is_of_all_steps_however_seldom_reward_is_evaluated(
 
     found = contrast(analyse([levels(tmp_path / "seldom", LOGS, lines=seldom)]), "fall")
     always = contrast(analyse([levels(tmp_path / "always", LOGS)]), "fall")
-    assert found["difference"] == always["difference"]
+    assert found.difference == always.difference
 
 
 def test_with_one_seed_the_error_of_its_fall_says_how_many_it_takes_at_least(
@@ -62,8 +62,8 @@ def test_with_one_seed_the_error_of_its_fall_says_how_many_it_takes_at_least(
         return [{**line, "entropy": abs(line["entropy"] + draw.normal())} for line in rows(log)]
 
     found = contrast(analyse([levels(tmp_path, LOGS, seeds=1, lines=noisy)]), "fall")
-    assert found["decision"] == "undecided"
-    assert found["seeds_needed"] > 3
+    assert found.decision == "undecided"
+    assert found.seeds_needed > 3
 
 
 def test_a_fall_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Path) -> None:
@@ -78,17 +78,17 @@ def test_a_fall_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Pa
             where = tmp_path / f"{level}-{seed}-{null}"
             synthetic.write_run(where, lines, seed=seed, level=level, null_control=null)
     fall = of_levels(analyse([tmp_path]))
-    assert fall["difference"] == pytest.approx(0.94 * 0.3, abs=0.02)
-    assert fall["decision"] == "differs"
-    assert fall["net_of_null"]["low"] < 0 < fall["net_of_null"]["high"]
+    assert fall.difference == pytest.approx(0.94 * 0.3, abs=0.02)
+    assert fall.decision == "differs"
+    assert fall.net_of_null.low < 0 < fall.net_of_null.high
 
 
-def of_levels(found: Analysis) -> dict[str, Any]:
+def of_levels(found: Analysis) -> Contrast:
     """The contrast of the falls of the two levels' runs."""
     (one,) = [
         c
         for g in found.groups
         for c in g.contrasts
-        if c["quantity"] == "fall" and c["with"]["difficulty"] != g.key["difficulty"]
+        if c.quantity == "fall" and c.baseline["difficulty"] != g.key["difficulty"]
     ]
-    return dict(one)
+    return one

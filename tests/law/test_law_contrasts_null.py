@@ -13,8 +13,8 @@ from harness.law import advice
 from harness.law.analysis import analyse
 from harness.law.compare import quantities, random_effects
 from harness.law.estimate.null_control import gain_beyond
+from harness.law.group_results import Analysis, Contrast
 from harness.law.io.clean import Points
-from harness.law.results import Analysis
 from harness.report.tables import contrasts
 from tests.law import synthetic
 from tests.law.synthetic import LOW
@@ -63,35 +63,35 @@ def study(
     return folder
 
 
-def of_levels(found: Analysis, quantity: str = "gain") -> dict[str, Any]:
+def of_levels(found: Analysis, quantity: str = "gain") -> Contrast:
     """The contrast of the two levels' runs."""
     (one,) = [
         c
         for g in found.groups
         for c in g.contrasts
-        if c["quantity"] == quantity and c["with"]["difficulty"] != g.key["difficulty"]
+        if c.quantity == quantity and c.baseline["difficulty"] != g.key["difficulty"]
     ]
-    return dict(one)
+    return one
 
 
 def test_a_difference_that_only_the_null_controls_hide_is_given_net_of_them(tmp_path: Path) -> None:
     found = analyse([study(tmp_path, {"easy": (0.4, 0.3), "hard": (0.4, 0.1)})])
     gain = of_levels(found)
-    assert gain["decision"] == "equivalent"
-    assert gain["on"] == COMMON
-    net = gain["net_of_null"]
-    assert 0.1 < net["low"] < SEEN * 0.2 < net["high"]
+    assert gain.decision == "equivalent"
+    assert gain.on == COMMON
+    net = gain.net_of_null
+    assert 0.1 < net.low < SEEN * 0.2 < net.high
     assert "; net of the null 0." in contrasts.decision(gain)
-    assert of_levels(found, "ceiling")["net_of_null"] is None
+    assert of_levels(found, "ceiling").net_of_null is None
 
 
 def test_a_difference_that_the_null_controls_have_too_is_none_net_of_them(tmp_path: Path) -> None:
     gain = of_levels(analyse([study(tmp_path, {"easy": (0.5, 0.3), "hard": (0.3, 0.1)})]))
-    assert gain["decision"] == "differs"
-    assert gain["difference"] == pytest.approx(-SEEN * 0.2, abs=0.05)
-    net = gain["net_of_null"]
-    assert net["low"] < 0 < net["high"]
-    assert net["high"] - net["low"] < 0.2
+    assert gain.decision == "differs"
+    assert gain.difference == pytest.approx(-SEEN * 0.2, abs=0.05)
+    net = gain.net_of_null
+    assert net.low < 0 < net.high
+    assert net.high - net.low < 0.2
 
 
 def test_the_interval_net_of_the_null_holds_the_truth() -> None:
@@ -115,8 +115,8 @@ def test_without_a_null_control_of_its_seed_for_every_run_nothing_is_net(tmp_pat
     study(tmp_path, {"easy": (0.4, 0.3), "hard": (0.4, 0.1)})
     (tmp_path / "hard-3-null" / "config.yaml").unlink()
     gain = of_levels(analyse([tmp_path]))
-    assert gain["net_of_null"] is None
-    assert gain["difference"] is not None
+    assert gain.net_of_null is None
+    assert gain.difference is not None
     assert "net of the null" not in contrasts.decision(gain)
 
 
@@ -127,10 +127,10 @@ def test_a_run_is_held_against_its_null_control_whichever_comes_first(
     study(tmp_path, {"easy": (0.4, 0.1), "hard": (0.3, 0.1)}, null_name, own=True)
     found = analyse([tmp_path])
     against = [
-        (g.key["difficulty"], c["difference"])
+        (g.key["difficulty"], c.difference)
         for g in found.groups
         for c in g.contrasts
-        if c["quantity"] == "gain" and c["with"]["algorithm.null_control"]
+        if c.quantity == "gain" and c.baseline["algorithm.null_control"]
     ]
     assert [level for level, _ in against] == ["easy", "hard"]
     assert [d for _, d in against] == pytest.approx([SEEN * 0.3, SEEN * 0.2], abs=0.05)
@@ -150,8 +150,8 @@ def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(tmp_path: Path)
                 line[COMMON] = line["reward"] if line["step"] % 10 == 1 else None
             synthetic.write_run(tmp_path / f"{level}{seed}", lines, seed=seed, level=level)
     found = analyse([tmp_path])
-    a = next(c for g in found.groups for c in g.contrasts if c["quantity"] == "a")
-    assert a["decision"] == "not_comparable"
+    a = next(c for g in found.groups for c in g.contrasts if c.quantity == "a")
+    assert a.decision == "not_comparable"
     assert advice.what_would_decide(found)[-1] == (
         "Evaluated more often, a may be comparable on eval/medium/reward: "
         "add trainer.eval_every=2 to the sweep."
@@ -173,6 +173,6 @@ def test_the_range_of_h_that_a_is_drawn_over_is_that_of_runs_with_a_signal(tmp_p
     assert len(compared) == 4
     for group in compared:
         assert group is not None
-        assert group["shared_range"]
-        if not group["seeds"][0]["run"].endswith("null"):
-            assert group["a"].low <= synthetic.TRUE_A <= group["a"].high
+        assert group.shared_range
+        if not group.seeds[0].run.endswith("null"):
+            assert group.a.low <= synthetic.TRUE_A <= group.a.high

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.cli.fit import Wanted, fit
+from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
@@ -63,7 +64,7 @@ def fitted(folder: Path, data: bytes) -> RunResult:
 
 def numbers(result: RunResult) -> str:
     """All but the run's name and what was left out, every float to its last bit."""
-    return json.dumps(result.to_json() | {"run": "", "dropped": {}, "dropped_at": {}})
+    return json.dumps(law_json.from_run(result) | {"run": "", "dropped": {}, "dropped_at": {}})
 
 
 def of_lines(lines: list[bytes]) -> bytes:

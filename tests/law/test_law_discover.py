@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.io.discover import Discovery, discover
+from harness.law.results import Skipped
 from tests.law import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
@@ -65,7 +66,7 @@ def test_a_folder_of_results_is_no_run_and_a_run_that_is_one_too_is_said(tmp_pat
     synthetic.write_rows(tmp_path / "kept", ROWS)
     found = discover([tmp_path])
     assert names(found, tmp_path) == ["run"]
-    assert found.skipped == ({"path": str(tmp_path / "kept"), "reason": "holds law.json"},)
+    assert found.skipped == (Skipped(str(tmp_path / "kept"), "holds law.json"),)
 
 
 def test_runs_below_a_folder_that_holds_results_too_are_found(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from benchmarks import cells
 from harness.law.estimate import binning, estimate, identifiability, interval
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import Points
+from harness.law.results import Identified
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, NONE, TRUE_A, TRUE_B, TRUE_CEILING, Log, Noise
 
@@ -95,17 +96,17 @@ def test_narrow_and_short_runs_are_not_identified() -> None:
     short = fit(synthetic.lawful(1, 12, LOW))
     constant = fit(synthetic.constant(1, 200, LOW))
     assert narrow.spread is not None
-    assert not identifiability.identified(narrow)["a"]
-    assert identifiability.identified(short) == {"a": False, "ceiling": False}
-    assert identifiability.identified(constant) == {"a": False, "ceiling": False}
+    assert not identifiability.identified(narrow).a
+    assert identifiability.identified(short) == Identified(a=False, ceiling=False)
+    assert identifiability.identified(constant) == Identified(a=False, ceiling=False)
     assert constant.line is None
     wide = fit(synthetic.lawful(1, 1000, LOW))
-    assert identifiability.identified(wide) == {"a": True, "ceiling": True}
+    assert identifiability.identified(wide) == Identified(a=True, ceiling=True)
 
 
 def test_a_low_entropy_run_knows_its_ceiling_and_not_its_a() -> None:
     low = fit(synthetic.lawful(2, 300, LOW, synthetic.exponential(0.1, start=0.1)))
-    assert identifiability.identified(low) == {"a": False, "ceiling": True}
+    assert identifiability.identified(low) == Identified(a=False, ceiling=True)
 
 
 def test_a_first_stage_that_is_strong_beyond_doubt_needs_no_closer_look(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate.forecast import forecast, guesses
 from harness.law.io.clean import Cleaned
+from harness.law.results import Forecast
 from tests.law import synthetic
 from tests.law.synthetic import LOW, NONE, Log
 
@@ -30,18 +31,18 @@ def cleaned(log: Log) -> Cleaned:
     return Cleaned(points_of(log), log.steps, log.entropy, rows, {}, {})
 
 
-def forecasts(make: Make, share: float) -> list[dict[str, Any]]:
+def forecasts(make: Make, share: float) -> list[Forecast]:
     """Those of the runs whose a is identified from their first part."""
     found = [forecast(cleaned(make(seed)), share) for seed in range(RUNS)]
-    return [f for f in found if f["identified"]]
+    return [f for f in found if f.identified]
 
 
-def typical(found: list[dict[str, Any]], error: str) -> float:
-    return float(np.sqrt(np.mean([f[error] ** 2 for f in found])))
+def typical(found: list[Forecast], error: str) -> float:
+    return float(np.sqrt(np.mean([getattr(f, error) ** 2 for f in found])))
 
 
-def held(found: list[dict[str, Any]]) -> float:
-    return float(np.mean([f["low"] <= f["truth"] <= f["high"] for f in found]))
+def held(found: list[Forecast]) -> float:
+    return float(np.mean([f.low <= f.truth <= f.high for f in found]))
 
 
 def partial(seed: int) -> Log:
@@ -72,11 +73,11 @@ def test_no_interval_foresees_that_the_law_ends() -> None:
 def test_without_noise_an_exponential_decay_is_foretold() -> None:
     log = synthetic.lawful(1, 400, synthetic.Noise(0.0, 0.0, 0.0), lambda u: np.exp(-2 * u))
     found = forecast(cleaned(log), 0.5)
-    assert found["from_step"] == pytest.approx(1 + 0.5 * 399)
-    assert found["value"] == pytest.approx(
+    assert found.from_step == pytest.approx(1 + 0.5 * 399)
+    assert found.value == pytest.approx(
         float(synthetic.law(np.exp(-2 * np.array([0.976])))[0]), abs=0.02
     )
-    assert found["truth"] == pytest.approx(log.reward[-20:].mean(), abs=0.005)
+    assert found.truth == pytest.approx(log.reward[-20:].mean(), abs=0.005)
 
 
 TIME = np.linspace(0, 1, 30)
@@ -112,23 +113,23 @@ def test_a_guess_is_an_entropy_that_a_row_may_hold(log_h: list[float], at: float
 
 def test_too_few_points_before_it_give_no_number_but_what_came() -> None:
     found = forecast(cleaned(synthetic.lawful(1, 40, LOW)), 0.2)
-    assert (found["value"], found["low"], found["high"]) == (None, None, None)
-    assert found["identified"] is False
-    assert found["error"] is None
-    assert found["truth"] is not None
-    json.dumps(found, allow_nan=False)
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert found.identified is False
+    assert found.error is None
+    assert found.truth is not None
+    json.dumps(dataclasses.asdict(found), allow_nan=False)
 
 
 @pytest.mark.parametrize("share", [0.001, 0.97, 0.999])
 def test_any_share_is_answered(share: float) -> None:
     found = forecast(cleaned(synthetic.lawful(1, 300, LOW)), share)
-    json.dumps(found, allow_nan=False)
-    assert (found["value"] is None) == (share < 0.1)
+    json.dumps(dataclasses.asdict(found), allow_nan=False)
+    assert (found.value is None) == (share < 0.1)
 
 
 def test_a_constant_reward_or_entropy_is_answered() -> None:
     for log in (synthetic.constant(1, 200, NONE), synthetic.unrelated(1, 200, NONE)):
-        json.dumps(forecast(cleaned(log), 0.5), allow_nan=False)
+        json.dumps(dataclasses.asdict(forecast(cleaned(log), 0.5)), allow_nan=False)
 
 
 def test_rows_after_the_share_change_nothing_but_what_came() -> None:
@@ -137,8 +138,8 @@ def test_rows_after_the_share_change_nothing_but_what_came() -> None:
     spoiled.entropy[250:], spoiled.reward[250:] = 3.0, -5.0
     one, other = (forecast(cleaned(run), 0.5) for run in (log, spoiled))
     for key in ("value", "low", "high", "from_step", "identified", "last_value"):
-        assert one[key] == other[key]
-    assert one["truth"] != other["truth"]
+        assert getattr(one, key) == getattr(other, key)
+    assert one.truth != other.truth
 
 
 def test_a_forecast_is_in_the_json_of_a_run_only_if_asked_for(tmp_path: Path) -> None:
@@ -146,7 +147,12 @@ def test_a_forecast_is_in_the_json_of_a_run_only_if_asked_for(tmp_path: Path) ->
     assert analyse([tmp_path]).runs[0].forecast is None
     given = analyse([tmp_path], forecast_from=0.36).runs[0].forecast
     assert given is not None
-    assert list(given)[:4] == ["value", "low", "high", "from_step"]
+    assert [field.name for field in dataclasses.fields(given)][:4] == [
+        "value",
+        "low",
+        "high",
+        "from_step",
+    ]
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 36.0, float("nan"), float("inf")])

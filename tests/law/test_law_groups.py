@@ -9,6 +9,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.compare.groups import pooled
+from harness.law.results import Skipped
 from tests.law import synthetic
 from tests.law.synthetic import LOW, lawful_rows
 
@@ -20,9 +21,9 @@ def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path / "d", lawful_rows(2), seed=2)
     found = analyse([tmp_path])
     assert sorted(Path(run.run).name for run in found.runs) == ["b", "d"]
-    assert [dict(s) for s in found.skipped] == [
-        {"path": str(tmp_path / "a"), "reason": f"repeat of {tmp_path / 'b'}"},
-        {"path": str(tmp_path / "c"), "reason": f"repeat of {tmp_path / 'b'}"},
+    assert list(found.skipped) == [
+        Skipped(str(tmp_path / "a"), f"repeat of {tmp_path / 'b'}"),
+        Skipped(str(tmp_path / "c"), f"repeat of {tmp_path / 'b'}"),
     ]
 
 
@@ -34,7 +35,7 @@ def test_a_repeat_that_cannot_be_read_puts_no_other_aside(tmp_path: Path) -> Non
     found = analyse([tmp_path])
     assert [(Path(run.run).name, run.status) for run in found.runs] == [("whole", "ok")]
     (entry,) = found.skipped
-    assert entry["path"] == str(tmp_path / "emptied")
+    assert entry.path == str(tmp_path / "emptied")
 
 
 def test_copies_without_a_run_json_are_repeats_and_no_seeds(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path)
     assert gains[0] == 0
     students = pooled(gains, censored=0)
     assert found.groups[0].gain == students
-    assert found.groups[0].compared["gain"] == students
+    assert found.groups[0].compared.gain == students
 
 
 def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_an_explosion_is_no_onset_of_collapse_in_any_mean(tmp_path: Path) -> Non
     assert explosion.kind == "explosion"
     (group,) = found.groups
     assert (group.onset.mean, group.onset.censored) == (collapse.step, 1)
-    assert group.compared["onset"].censored == 1
+    assert group.compared.onset.censored == 1
 
 
 def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:
@@ -131,12 +132,11 @@ def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) 
         ({"measurement.entropy.temperature": 1.0}, 2),
         ({"measurement.entropy.temperature": 0.7}, 1),
     ]
-    assert [dict(s) for s in apart.skipped] == [
-        {
-            "path": str(tmp_path / "s3"),
-            "reason": f"not pooled: measurement.entropy.temperature differs from that of "
-            f"{tmp_path / 's1'}",
-        }
+    assert list(apart.skipped) == [
+        Skipped(
+            str(tmp_path / "s3"),
+            f"not pooled: measurement.entropy.temperature differs from that of {tmp_path / 's1'}",
+        )
     ]
     (pooled,) = analyse([tmp_path], pool_unlike=True).groups
     assert len(pooled.runs) == 3

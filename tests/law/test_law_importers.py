@@ -13,6 +13,7 @@ import pytest
 from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
+from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
@@ -73,8 +74,8 @@ def test_a_log_is_fitted_under_its_own_names(name: str) -> None:
     assert (result.entropy, result.reward) == (expected.entropy, expected.reward)
     assert (result.n_valid, result.dropped) == (ROWS, expected.dropped)
     assert result.ols is not None
-    assert result.ols["a"] == pytest.approx(TRUE_A, abs=0.03)
-    assert result.ols["b"] - result.ols["a"] == pytest.approx(TRUE_CEILING, abs=0.01)
+    assert result.ols.a == pytest.approx(TRUE_A, abs=0.03)
+    assert result.ols.b - result.ols.a == pytest.approx(TRUE_CEILING, abs=0.01)
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -84,7 +85,7 @@ def test_another_column_is_fitted_on_request(name: str) -> None:
     assert result.error is None
     assert (result.reward, result.n_valid) == (expected.validation, expected.evaluations)
     assert result.fits is not None
-    assert result.fits[expected.reward]["n_valid"] == ROWS
+    assert result.fits[expected.reward].n_valid == ROWS
 
 
 def test_steps_without_an_evaluation_are_no_damage() -> None:
@@ -125,7 +126,7 @@ def test_rows_that_complete_each_other_are_one_and_the_last_of_a_step_wins(tmp_p
     assert result.a == fitted(LOGS / "prime_rl.jsonl").a
     again = fitted(path, reward="reward/all/max")
     assert again.ols is not None
-    assert again.ols["b"] - again.ols["a"] == pytest.approx(0.5)
+    assert again.ols.b - again.ols.a == pytest.approx(0.5)
 
 
 def test_a_trainer_state_torn_by_a_full_disk_gives_the_records_before_its_end(
@@ -160,7 +161,7 @@ def test_a_table_gives_the_numbers_of_the_same_rows_as_lines(tmp_path: Path, end
     write = arrow_csv.write_csv if ending == "csv" else parquet.write_table
     write(pa.Table.from_pylist(rows), path)
     lines, table = fitted(tmp_path / "run"), fitted(path)
-    assert table.to_json() | {"run": ""} == lines.to_json() | {"run": ""}
+    assert law_json.from_run(table) | {"run": ""} == law_json.from_run(lines) | {"run": ""}
 
 
 @pytest.mark.parametrize("name", EXPECTED)

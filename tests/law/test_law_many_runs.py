@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.law import analysis
+from harness.law import analysis, law_json
 from harness.law.analysis import analyse
 from harness.utils import process_pool
 from tests.law import synthetic
@@ -24,6 +24,6 @@ def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: 
     alone = analyse([tmp_path])
     with process_pool.others(2) as pool:
         shared = analyse([tmp_path], pool=pool)
-    assert json.dumps(shared.to_json()) == json.dumps(alone.to_json())
+    assert json.dumps(law_json.from_analysis(shared)) == json.dumps(law_json.from_analysis(alone))
     assert list(shared.series) == list(alone.series)
     assert [run.status for run in shared.runs].index("error") == 50

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.estimate.null_control import fall
-from harness.law.results import Analysis, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import RunResult
 from tests.law import synthetic
 from tests.law.synthetic import Log, Noise
 
@@ -62,7 +64,7 @@ def test_a_null_that_keeps_its_entropy_leaves_the_run_its_own(tmp_path: Path) ->
     assert real.reasons is not None
     assert "noise_driven" not in real.reasons
     assert real.net_of_null is not None
-    net, gain = real.net_of_null["fall"], real.net_of_null["gain"]
+    net, gain = real.net_of_null.fall, real.net_of_null.gain
     assert net is not None
     assert net.low < 0.7 - 0.1 < net.high
     assert gain is not None
@@ -118,7 +120,7 @@ def test_a_run_that_lost_nothing_has_no_share_of_a_loss(tmp_path: Path) -> None:
     real = by_name(analyse([tmp_path]))["real"]
     assert (real.null_share, real.noise_driven) == (None, None)
     assert real.net_of_null is not None
-    assert real.net_of_null["fall"] is not None
+    assert real.net_of_null.fall is not None
 
 
 def test_a_null_stopped_half_way_is_compared_over_that_half(tmp_path: Path) -> None:
@@ -136,15 +138,15 @@ def test_gains_on_different_columns_are_not_subtracted(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path / "null", synthetic.rows(line(2, 0.9)), null_control=True)
     real = by_name(analyse([tmp_path]))["real"]
     assert real.net_of_null is not None
-    assert real.net_of_null["gain"] is None
-    assert real.net_of_null["fall"] is not None
+    assert real.net_of_null.gain is None
+    assert real.net_of_null.fall is not None
 
 
 def test_a_null_control_changes_no_other_number(tmp_path: Path) -> None:
     pair(tmp_path, line(1, 0.3), line(2, 0.4))
     filled = {"null_share", "noise_driven", "net_of_null", "reasons"}
-    alone = analyse([tmp_path / "real"]).runs[0].to_json()
-    beside = by_name(analyse([tmp_path]))["real"].to_json()
+    alone = law_json.from_run(analyse([tmp_path / "real"]).runs[0])
+    beside = law_json.from_run(by_name(analyse([tmp_path]))["real"])
     assert {k for k in alone if alone[k] != beside[k]} == filled
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
@@ -61,7 +62,7 @@ def test_damage_is_counted_and_changes_no_number(tmp_path: Path, name: str) -> N
 
 
 def without_damage(result: RunResult) -> dict[str, object]:
-    values = result.to_json()
+    values = law_json.from_run(result)
     return {k: v for k, v in values.items() if k not in ("dropped", "dropped_at")}
 
 
@@ -98,7 +99,7 @@ def test_null_between_evaluations_is_no_damage(tmp_path: Path) -> None:
     (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid, result.dropped) == ("eval/reward", 20, {})
     assert result.fits is not None
-    assert result.fits["reward"]["n_valid"] == 40
+    assert result.fits["reward"].n_valid == 40
 
 
 def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> N
     (result,) = analyse([synthetic.write_run(tmp_path / "r", rows)]).runs
     assert (result.reward, result.n_valid) == ("reward", 40)
     assert result.fits is not None
-    assert result.fits["eval/reward"]["verdict"] == "undetermined"
+    assert result.fits["eval/reward"].verdict == "undetermined"
 
 
 ERRORS = {
@@ -139,7 +140,7 @@ def test_a_file_without_numbers_is_a_row_that_says_why(tmp_path: Path, name: str
     assert (result.status, result.error.kind, result.n_valid) == ("error", kind, 0)
     assert str(tmp_path / "metrics.jsonl") in result.error.message
     assert sentence in result.error.message
-    after = list(result.to_json())[5:]
+    after = list(law_json.from_run(result))[5:]
     assert all(getattr(result, key) is None for key in after)
 
 

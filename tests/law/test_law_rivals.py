@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import time
 import warnings
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from benchmarks.cells import points_of
 from harness.law.estimate import rival_forms, rivals
 from harness.law.io.clean import LARGEST, Points
-from harness.law.results import Floats
+from harness.law.results import Floats, Rival
 from tests.law import synthetic
 from tests.law.synthetic import LOW, NONE, Noise
 
@@ -41,7 +42,7 @@ def run_of(truth: Reward, seed: int, n: int, noise: Noise) -> Points:
     return points_of(synthetic._logged(rng, h, truth(h, u), noise))
 
 
-def compared(points: Points) -> dict[str, dict[str, float]]:
+def compared(points: Points) -> dict[str, Rival]:
     found = rivals.compare(points)
     assert found is not None
     return found
@@ -50,7 +51,7 @@ def compared(points: Points) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize("name", TRUTHS)
 def test_the_curve_that_made_the_points_has_the_lowest_aicc(name: str) -> None:
     best = Counter(
-        min(found, key=lambda model: found[model]["aicc"])
+        min(found, key=lambda model: found[model].aicc)
         for found in (compared(run_of(TRUTHS[name], s, 2000, LOW)) for s in range(RUNS))
     )
     assert best[name] >= 0.65 * RUNS, best
@@ -61,9 +62,11 @@ def test_models_and_numbers_are_those_of_the_json() -> None:
     assert list(found) == [
         "law", "linear_in_h", "log_h", "saturating", "sigmoid", "last_value"
     ]  # fmt: skip
-    assert all(set(v) == {"aicc", "delta_aicc", "out_of_time_rmse"} for v in found.values())
-    assert found["law"]["delta_aicc"] == 0
-    json.dumps(found, allow_nan=False)
+    assert [field.name for field in dataclasses.fields(Rival)] == [
+        "aicc", "delta_aicc", "out_of_time_rmse"
+    ]  # fmt: skip
+    assert found["law"].delta_aicc == 0
+    json.dumps([dataclasses.asdict(rival) for rival in found.values()], allow_nan=False)
 
 
 def shares(truth: str, n: int, start: float) -> Counter[str | None]:
@@ -118,8 +121,8 @@ def test_out_of_time_is_told_nothing_of_the_last_third() -> None:
     late = np.arange(400) * 20 // 400 >= 2 * 20 // 3
     after = Points(before.steps, before.entropy, before.reward + 10.0 * late)
     for name, numbers in compared(after).items():
-        was = compared(before)[name]["out_of_time_rmse"]
-        assert abs(numbers["out_of_time_rmse"] - 10.0) <= was + 1e-9
+        was = compared(before)[name].out_of_time_rmse
+        assert abs(numbers.out_of_time_rmse - 10.0) <= was + 1e-9
 
 
 def test_fewer_than_16_points_are_not_compared() -> None:
@@ -145,7 +148,7 @@ def test_any_points_give_numbers_without_a_warning(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = compared(points)
-    assert all(np.isfinite(list(numbers.values())).all() for numbers in found.values())
+    assert all(np.isfinite(dataclasses.astuple(numbers)).all() for numbers in found.values())
     assert compared(points) == found
 
 
@@ -153,7 +156,8 @@ def test_steps_may_begin_anywhere() -> None:
     points = run_of(TRUTHS["sigmoid"], 1, 300, LOW)
     moved = Points(points.steps + 2.0**20, points.entropy, points.reward)
     for name, numbers in compared(points).items():
-        assert compared(moved)[name] == pytest.approx(numbers, rel=1e-9)
+        there = dataclasses.astuple(compared(moved)[name])
+        assert there == pytest.approx(dataclasses.astuple(numbers), rel=1e-9)
 
 
 def test_a_run_is_compared_within_a_few_milliseconds() -> None:

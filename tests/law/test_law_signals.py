@@ -13,7 +13,7 @@ from harness.law.estimate import identifiability, onset, regime, signals
 from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.results import RunResult
+from harness.law.results import Bounded, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 
@@ -103,15 +103,15 @@ def test_the_reward_left_at_the_onset_is_what_the_law_had_yet_to_give() -> None:
         at = (log.onset - 1) / 1500
         truth = synthetic.TRUE_CEILING - synthetic.law(np.exp(np.array(-0.8 * at)))
         left = reward_left(log)
-        errors.append(left["value"] - truth)
-        if left["low"] is not None:
-            held.append(left["low"] <= truth <= left["high"])
+        errors.append(left.value - truth)
+        if left.low is not None:
+            held.append(left.low <= truth <= left.high)
     assert abs(np.mean(errors)) < 0.02
     assert len(held) > 10
     assert np.mean(held) >= 0.9
 
 
-def reward_left(log: Log) -> dict[str, Any]:
+def reward_left(log: Log) -> Bounded:
     points = Points(log.steps, log.entropy, log.reward)
     course = onset.course(log.steps, log.entropy)
     assert course is not None
@@ -119,11 +119,11 @@ def reward_left(log: Log) -> dict[str, Any]:
     assert found is not None
     law = identifiability.fit(points.where(points.steps < found.step))
     assert law.spread is not None
-    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
+    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
     about = signals.at_onset(found, points, ceiling, {})
     assert about is not None
-    left: dict[str, Any] = about["reward_left"]
-    return left
+    assert about.reward_left is not None
+    return about.reward_left
 
 
 def test_the_columns_at_the_onset_are_their_means_around_it(tmp_path: Path) -> None:
@@ -136,12 +136,11 @@ def test_the_columns_at_the_onset_are_their_means_around_it(tmp_path: Path) -> N
         frac_reward_zero_std=np.where(log.steps % 2 == 0, np.nan, 0.3),
     )  # fmt: skip
     assert run.at_onset is not None
-    assert list(run.at_onset) == [
-        "reward_left", "frac_reward_zero_std", "distinct_2", "strategy/entropy"
-    ]  # fmt: skip
-    assert run.at_onset["frac_reward_zero_std"] == pytest.approx(0.3)
-    assert 0.2 < run.at_onset["distinct_2"] < 0.6
-    assert run.at_onset["strategy/entropy"] is None
+    columns = run.at_onset.columns
+    assert list(columns) == ["frac_reward_zero_std", "distinct_2", "strategy/entropy"]
+    assert columns["frac_reward_zero_std"] == pytest.approx(0.3)
+    assert 0.2 < columns["distinct_2"] < 0.6
+    assert columns["strategy/entropy"] is None
 
 
 def test_the_ceiling_at_the_onset_is_that_of_the_law_before_it(tmp_path: Path) -> None:
@@ -149,12 +148,14 @@ def test_the_ceiling_at_the_onset_is_that_of_the_law_before_it(tmp_path: Path) -
     run = analysed(tmp_path, log)
     assert run.verdict == "holds_until_onset"
     assert run.until_onset is not None
+    assert run.until_onset.ceiling is not None
     assert run.onset is not None
     assert run.at_onset is not None
+    assert run.at_onset.reward_left is not None
     near = np.abs(log.steps - run.onset.step) <= 37
     there = log.reward[near].mean()
-    left = run.until_onset["ceiling"]["value"] - there
-    assert run.at_onset["reward_left"]["value"] == pytest.approx(left, abs=0.01)
+    left = run.until_onset.ceiling.value - there
+    assert run.at_onset.reward_left.value == pytest.approx(left, abs=0.01)
 
 
 def test_without_an_onset_nothing_is_at_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from harness.law.analysis import analyse
-from harness.law.results import Analysis
+from harness.law.group_results import Analysis
 from harness.report.figures import draw
 from harness.report.text import sentences
 from tests.law import compared, synthetic
@@ -52,18 +52,18 @@ def test_runs_of_unknown_seed_have_a_mean_and_no_interval(unknown: Analysis) -> 
     for pooled in (easy.a, easy.ceiling, easy.gain):
         assert (pooled.low, pooled.high, pooled.n) == (None, None, COPIES)
     assert easy.compared is not None
-    assert easy.compared["ceiling"].low is None
+    assert easy.compared.ceiling.low is None
 
 
 def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> None:
     found = compared.contrast(unknown, "gain")
-    assert found["decision"] == "undecided"
-    assert found["why"] == (
+    assert found.decision == "undecided"
+    assert found.why == (
         "the seed of 3 of 3 runs of difficulty=medium is unknown: they may be repeats, and those "
         "are no replicates"
     )
-    assert found["seeds"] == [1, 1]
-    assert found["p_holm"] is None
+    assert found.seeds == (1, 1)
+    assert found.p_holm is None
 
 
 def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
@@ -90,7 +90,7 @@ def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
 def test_the_same_runs_with_seeds_count_and_nothing_is_said(tmp_path: Path) -> None:
     found = analyse([copied(tmp_path, without_seed=0)])
     assert found.groups[0].a.low is not None
-    assert compared.contrast(found, "gain")["seeds"] == [COPIES, COPIES]
+    assert compared.contrast(found, "gain").seeds == (COPIES, COPIES)
     assert sentences.unknown_seeds(found) == []
 
 
@@ -98,7 +98,7 @@ def test_one_unknown_among_known_seeds_is_enough_for_doubt(tmp_path: Path) -> No
     found = analyse([copied(tmp_path, without_seed=1)])
     assert [group.unknown_seeds for group in found.groups] == [1, 1]
     assert found.groups[0].ceiling.low is None
-    assert compared.contrast(found, "ceiling")["why"].startswith("the seed of 1 of 3 runs of")
+    assert compared.contrast(found, "ceiling").why.startswith("the seed of 1 of 3 runs of")
 
 
 def test_a_lone_run_of_unknown_seed_is_one_seed(tmp_path: Path) -> None:

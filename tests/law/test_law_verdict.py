@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from benchmarks import cells
-from harness.law import advice
+from harness.law import advice, law_json
 from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import regime
-from harness.law.results import Interval, Onset, RunResult
+from harness.law.results import Identified, Interval, Onset, RunResult
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Log, Noise
 
@@ -224,10 +224,11 @@ def test_the_law_until_the_onset_is_given_beside_that_of_the_whole_run(tmp_path:
     assert run.verdict == "holds_until_onset"
     assert run.a is not None
     assert run.until_onset is not None
-    before = run.until_onset["a"]
-    assert before["low"] <= synthetic.TRUE_A <= before["high"]
+    before = run.until_onset.a
+    assert before is not None
+    assert before.low <= synthetic.TRUE_A <= before.high
     assert run.a.value < 0.5 * synthetic.TRUE_A
-    json.dumps(run.to_json(), allow_nan=False)
+    json.dumps(law_json.from_run(run), allow_nan=False)
 
 
 @pytest.mark.parametrize("reward", [0.0, 0.7])
@@ -242,5 +243,5 @@ def test_where_neither_h_nor_the_reward_moves_nothing_is_known(
     ]
     synthetic.write_rows(tmp_path, rows)
     (run,) = analyse([tmp_path]).runs
-    assert run.identified == {"a": False, "ceiling": False}
+    assert run.identified == Identified(a=False, ceiling=False)
     assert (run.verdict, run.reasons) == ("undetermined", ["identification_range"])

@@ -16,11 +16,12 @@ import numpy as np
 from harness.law.compare import random_effects
 from harness.law.compare.replicates import Replicate
 from harness.law.estimate import numbers
+from harness.law.group_results import Axes, GroupResult, Pooled
 from harness.law.io import integrity
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import EVALUATION
 from harness.law.io.identity import Identity
-from harness.law.results import GroupResult, Interval, Pooled, RunResult
+from harness.law.results import Interval, RunResult, Skipped
 
 NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"
 
@@ -28,7 +29,7 @@ NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in
 def points_by_column(run: RunResult) -> dict[str, int]:
     """Column that the law was fitted on -> how many points."""
     own = {run.reward: run.n_valid or 0} if run.reward is not None else {}
-    return own | {column: law["n_valid"] for column, law in (run.fits or {}).items()}
+    return own | {column: law.n_valid for column, law in (run.fits or {}).items()}
 
 
 def common_column(runs: Sequence[RunResult]) -> str | None:
@@ -57,12 +58,11 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
     if column is not None and column == run.reward:
         own: Interval | None = getattr(run, quantity)
         return own
-    law: Mapping[str, Mapping[str, float] | None] = (run.fits or {}).get(column or "", {})
-    given = law.get(quantity)
-    return Interval(**given) if given else None
+    law = (run.fits or {}).get(column or "")
+    on_other: Interval | None = getattr(law, quantity, None)
+    return on_other
 
 
-Axes = Mapping[str, Any]
 NO_AXES = {"seed", "schema"}
 
 
@@ -98,7 +98,7 @@ class Grouping:
     """The groups, and which runs were kept apart from runs of the same config, and why."""
 
     groups: tuple[GroupResult, ...]
-    skipped: tuple[dict[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
@@ -252,7 +252,7 @@ def weighed(given: Sequence[Interval | None]) -> Pooled:
 
 def _kept_apart(
     members: Sequence[Member], configs: Sequence[Axes], cards: Sequence[Axes]
-) -> tuple[dict[str, str], ...]:
+) -> tuple[Skipped, ...]:
     """One entry for each run whose card differs from that of the first run of its config."""
     first: dict[str, int] = {}
     entries = []
@@ -263,5 +263,5 @@ def _kept_apart(
         )
         if unlike:
             reason = f"not pooled: {unlike[0]} differs from that of {members[other].result.run}"
-            entries.append({"path": member.result.run, "reason": reason})
+            entries.append(Skipped(member.result.run, reason))
     return tuple(entries)

@@ -13,7 +13,7 @@ from harness.law.compare.pairs import Pair, Side
 from harness.law.compare.quantities import Footing
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
 from harness.law.io.clean import FEWEST_POINTS
-from harness.law.results import Interval
+from harness.law.results import Interval, setting
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
 TOLD_BY_H_ALONE = ("onset", "fall")
@@ -236,8 +236,7 @@ def failures(pair: Pair) -> tuple[float, float] | None:
 def _failure_rate(side: Side) -> float | None:
     rates = []
     for member in side.members:
-        trainer = (member.identity.config or {}).get("trainer")
-        asked = trainer.get("conversations") if isinstance(trainer, dict) else None
+        asked = setting(member.identity.config, "trainer", "conversations")
         failed = member.replicate.failed_a_step
         if failed is None or not isinstance(asked, int) or asked <= 0:
             return None

@@ -11,8 +11,8 @@ from harness.config.run import LEVELS
 from harness.law.compare import groups as grouping
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import COMMON
+from harness.law.group_results import GroupResult
 from harness.law.io.identity import Identity
-from harness.law.results import GroupResult
 
 OTHER_USERS = {"simulator", "levels"}
 """Config groups that change the users of every evaluation."""

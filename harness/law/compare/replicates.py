@@ -15,7 +15,7 @@ from harness.law.io import clean
 from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
 from harness.law.io.table import Table
-from harness.law.results import Floats, Onset
+from harness.law.results import Floats, LevelEnds, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
 """Evaluations on the same users in every run; the first that all compared runs hold is used.
@@ -100,10 +100,7 @@ def _last_tenth(values: Floats) -> Floats:
     return values[-max(1, len(values) // 10) :]
 
 
-Transfer = dict[str, dict[str, float]]
-
-
-def level_ends(table: Table) -> Transfer | None:
+def level_ends(table: Table) -> dict[str, LevelEnds] | None:
     """Level -> eval/LEVEL/reward at its first evaluation (start) and at its last (end).
 
     Of rows with the same step the last counts. None where no level was evaluated twice.
@@ -112,11 +109,11 @@ def level_ends(table: Table) -> Transfer | None:
     return {level: ends for level, ends in found.items() if ends} or None
 
 
-def _ends(table: Table, column: str) -> dict[str, float] | None:
+def _ends(table: Table, column: str) -> LevelEnds | None:
     if column not in table.names:
         return None
     steps, values = table.columns["step"], table.columns[column]
     known = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
     if len(known) < 2:
         return None
-    return {"start": float(values[known[0]]), "end": float(values[known[-1]])}
+    return LevelEnds(float(values[known[0]]), float(values[known[-1]]))

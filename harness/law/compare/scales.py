@@ -17,7 +17,7 @@ from harness.law.estimate import binning, identifiability
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import EVALUATION, TRAINING
-from harness.law.results import Floats, Interval
+from harness.law.results import Floats, Interval, setting
 
 OWN = (EVALUATION, TRAINING)
 """What runs may have been fitted on, the better one first."""
@@ -74,9 +74,8 @@ def _points(member: Member, column: str) -> int:
 
 def _often_enough(member: Member) -> int | None:
     """How often to evaluate for FEWEST_POINTS in a run of its length; None if it does already."""
-    trainer = (member.identity.config or {}).get("trainer")
-    given = trainer if isinstance(trainer, dict) else {}
-    steps, every = given.get("steps"), given.get("eval_every")
+    config = member.identity.config
+    steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
     if not isinstance(steps, int) or not isinstance(every, int):
         return None
     needed = steps // FEWEST_POINTS

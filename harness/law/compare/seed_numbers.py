@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from harness.law.compare import groups, quantities, scales
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.quantities import Footing, Values
 from harness.law.compare.random_effects import FEWEST_SEEDS, Sample
-from harness.law.results import Interval, Pooled
+from harness.law.group_results import GroupNumbers, Pooled, SeedNumbers
+from harness.law.results import Interval
 
 OWN_ERROR = ("a", "ceiling", "gain", "fall")
 """Numbers that have an error of their own, in the order of a seed's values."""
 
 
-def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
-    """Place of a group -> reward column, shared or own; its seeds; their means."""
+def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
+    """Place of a group -> its numbers; none of a group without a readable run."""
     if not sides:
         return {}
     column = scales.column_for(sides)
@@ -31,15 +31,15 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
     of_all = (quantities.ceilings, quantities.gains, quantities.falls)
     ceilings, gains, falls = (of(sides, footing) for of in of_all)
     return {
-        side.place: {
-            "order": order,
-            "on": column,
-            "shared_range": slopes is not None,
-            "seeds": [
+        side.place: GroupNumbers(
+            order=order,
+            on=column,
+            shared_range=slopes is not None,
+            seeds=[
                 *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
                 *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
             ],
-            "onset": groups.over_seeds(
+            onset=groups.over_seeds(
                 _onset(side.onset_members, onsets[order] if onsets else None),
                 [member.identity.seed for member in side.onset_members],
             ),
@@ -47,7 +47,7 @@ def by_place(sides: Sequence[Side]) -> dict[int, dict[str, Any]]:
                 name: groups.over_seeds(_mean(name, given, len(side.diverged)), side.seeds)
                 for name, given in zip(OWN_ERROR, values, strict=True)
             },
-        }
+        )
         for order, (side, *values) in enumerate(
             zip(sides, slopes or own, ceilings, gains, falls, strict=True)
         )
@@ -74,14 +74,14 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     return values if all(enough) else None
 
 
-def _seed(member: Member, *values: Interval | None) -> dict[str, Any]:
-    return {
-        "run": member.result.run,
-        "seed": member.identity.seed,
+def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
+    return SeedNumbers(
+        run=member.result.run,
+        seed=member.identity.seed,
         **dict(zip(OWN_ERROR, values, strict=True)),
-        "onset": quantities.onset_share(member),
-        "reached": quantities.reached(member),
-    }
+        onset=quantities.onset_share(member),
+        reached=quantities.reached(member),
+    )
 
 
 def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from harness.law.estimate import binning, numbers
-from harness.law.results import Floats
+from harness.law.results import Floats, LeastSquares
 
 FEWEST_BINS_FOR_BIAS = 3
 
@@ -73,15 +73,6 @@ class Line:
         left = self.reward - (self.b - self.a * self.x)
         rounding = 1e-10 * float(np.abs(self.reward).max() + abs(self.a) * self.x.max())
         return np.where(np.abs(left) > rounding, left, 0.0)
-
-
-@dataclass(frozen=True)
-class LeastSquares:
-    """Plain least squares of R on exp(H), as the paper fits it."""
-
-    a: float
-    b: float
-    r2: float
 
 
 def fit(entropy: Floats, reward: Floats) -> Line | None:

@@ -23,7 +23,7 @@ from harness.law.estimate import (
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import Course
 from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned, Points
-from harness.law.results import Floats, Interval
+from harness.law.results import Floats, Forecast, Interval
 
 FEWEST_FITTED = 8
 FEWEST_BINS_AHEAD = 4
@@ -121,12 +121,8 @@ END = 0.05
 NORMAL_95 = 1.96
 
 
-def forecast(cleaned: Cleaned, share: float) -> dict[str, float | bool | None]:
-    """What the first `share` of the run says of its end, and what the end was.
-
-    value, low and high (95%, if the law continues) are None where no law or no course of H can
-    be computed; `identified` says whether a was, without which they are worth nothing.
-    """
+def forecast(cleaned: Cleaned, share: float) -> Forecast:
+    """Predicts the reward at the end of the run from its first `share`, beside what it was."""
     points, steps = cleaned.points, cleaned.steps
     first, last = float(steps[0]), float(steps[-1])
     cut = first + share * (last - first)
@@ -136,26 +132,21 @@ def forecast(cleaned: Cleaned, share: float) -> dict[str, float | bool | None]:
     fitted = identifiability.fit(early)
     course = onset.course(steps[known], cleaned.entropy[known])
     predicted = _predicted(fitted, course, end) if course is not None else None
-    return {
-        "value": predicted.value if predicted else None,
-        "low": predicted.low if predicted else None,
-        "high": predicted.high if predicted else None,
-        "from_step": cut,
-        "identified": identifiability.identified(fitted)["a"],
-        **_compared(predicted, early, end),
-    }
-
-
-def _compared(predicted: Interval | None, early: Points, end: Points) -> dict[str, float | None]:
-    """What came, and how far the forecast and the last known value are from it."""
-    last = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
+    last_value = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
     truth = float(end.reward.mean()) if len(end) else None
-    return {
-        "last_value": last,
-        "truth": truth,
-        "error": predicted.value - truth if predicted and truth is not None else None,
-        "last_value_error": last - truth if last is not None and truth is not None else None,
-    }
+    return Forecast(
+        value=predicted.value if predicted else None,
+        low=predicted.low if predicted else None,
+        high=predicted.high if predicted else None,
+        from_step=cut,
+        identified=identifiability.identified(fitted).a,
+        last_value=last_value,
+        truth=truth,
+        error=predicted.value - truth if predicted and truth is not None else None,
+        last_value_error=last_value - truth
+        if last_value is not None and truth is not None
+        else None,
+    )
 
 
 def _last(n: int) -> int:

@@ -17,7 +17,7 @@ from harness.law.estimate.interval import half_width
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.io.identity import Identity
-from harness.law.results import Floats, Interval, RunResult, RunSeries
+from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
 """A run whose null control is sure to explain more than this share of its fall of H: the interval
@@ -184,7 +184,7 @@ def _around(value: float, half: float) -> Interval:
 def _filled(run: RunResult, net: Net) -> RunResult:
     noise = None if net.null_share is None else driven(net.null_share)
     reasons = [*(run.reasons or ()), *(["noise_driven"] if noise else [])]
-    beyond = {"fall": net.fall, "gain": net.gain}
+    beyond = NetOfNull(net.fall, net.gain)
     return replace(
         run,
         null_share=net.null_share,

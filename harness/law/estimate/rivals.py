@@ -10,7 +10,7 @@ import numpy as np
 from harness.law.estimate import binning, estimate, numbers
 from harness.law.estimate.rival_forms import STEP_FORMS
 from harness.law.io.clean import Points
-from harness.law.results import Floats
+from harness.law.results import Floats, Rival
 
 FEWEST_BINS = 8
 LOWEST_ENTROPY_NATS = 1e-4
@@ -30,8 +30,8 @@ LARGEST_LAG1 = 0.8
 """Of residuals of binned means: they are few, and the estimate is noisy."""
 
 
-def compare(points: Points) -> dict[str, dict[str, float]] | None:
-    """Model -> aicc, delta_aicc (its AICc minus the law's), rmse out of time (last third).
+def compare(points: Points) -> dict[str, Rival] | None:
+    """Compares the law with every model on the same points: model -> how well it does.
 
     AICc on time-binned means at their effective number (Hurvich and Tsai 1989), that of the
     model which leaves least, so that a poor law does not hide its rivals. None where points
@@ -50,20 +50,20 @@ def compare(points: Points) -> dict[str, dict[str, float]] | None:
     worth = max(bins / tau, LEAST_WORTH)
     scores = {name: _aicc(left[name], PARAMETERS[name], worth) for name in PARAMETERS}
     return {
-        name: {
-            "aicc": score,
-            "delta_aicc": score - scores["law"],
-            "out_of_time_rmse": math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
-        }
+        name: Rival(
+            aicc=score,
+            delta_aicc=score - scores["law"],
+            out_of_time_rmse=math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
+        )
         for name, score in scores.items()
     }
 
 
-def against_linear(compared: Mapping[str, Mapping[str, float]] | None) -> str | None:
+def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
     """law_better, linear_better or not_distinguishable; None where nothing was compared."""
     if compared is None:
         return None
-    ahead = compared["linear_in_h"]["delta_aicc"]
+    ahead = compared["linear_in_h"].delta_aicc
     if abs(ahead) < TELLS_APART:
         return "not_distinguishable"
     return "law_better" if ahead > 0 else "linear_better"

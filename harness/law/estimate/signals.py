@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Cleaned, Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.io.table import Table
-from harness.law.results import Floats, Interval, Onset
+from harness.law.results import AtOnset, Bounded, Floats, Interval, Onset
 
 SHARE_AROUND = 0.05
 """Of a column's values: the nearest in time to the onset are averaged."""
@@ -31,7 +30,7 @@ class Ceiling:
 
 def at_onset(
     found: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
-) -> dict[str, Any] | None:
+) -> AtOnset | None:
     """reward_left, and of each column in `beside` its mean around the onset; None without one.
 
     A column the log does not hold is None.
@@ -39,12 +38,10 @@ def at_onset(
     if found is None:
         return None
     around = {name: _level(column, found.step) for name, column in beside.items()}
-    return {"reward_left": _reward_left(found, points, ceiling), **around}
+    return AtOnset(_reward_left(found, points, ceiling), around)
 
 
-def _reward_left(
-    found: Onset, points: Points, ceiling: Ceiling | None
-) -> dict[str, float | None] | None:
+def _reward_left(found: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
     """Ceiling minus the reward around the onset; its 95% interval where the ceiling is identified.
 
     The two errors are added as if independent.
@@ -54,10 +51,10 @@ def _reward_left(
         return None
     value = ceiling.interval.value - float(points.reward[near].mean())
     if not ceiling.identified:
-        return {"value": value, "low": None, "high": None}
+        return Bounded(value, None, None)
     level = interval.wobble(points.reward).half_width(len(near))
     half = float(np.hypot(level, (ceiling.interval.high - ceiling.interval.low) / 2))
-    return {"value": value, "low": value - half, "high": value + half}
+    return Bounded(value, value - half, value + half)
 
 
 def _level(column: ColumnSeries, step: float) -> float | None:
@@ -78,19 +75,29 @@ def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
     )
 
 
-def fields(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> dict[str, Any]:
-    """Fields of a RunResult. `law` is the one whose ceiling the run was heading for."""
+@dataclass(frozen=True)
+class Signals:
+    """Fields of a RunResult, described there."""
+
+    at_onset: AtOnset | None
+    onset_probe: Onset | None
+    reliability_from_se: float | None
+    remedy_acted: float | None
+
+
+def read(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> Signals:
+    """Reads them off the log; `law` is the one whose ceiling R was heading for."""
     around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
-    return {
-        "at_onset": at_onset(found, cleaned.points, _ceiling(law), around_onset),
-        "onset_probe": _onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
-        "reliability_from_se": _reliability(table, cleaned),
-        "remedy_acted": _mean(columns.column_series(table, cleaned, columns.ACTED)),
-    }
+    return Signals(
+        at_onset=at_onset(found, cleaned.points, _ceiling(law), around_onset),
+        onset_probe=_onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
+        reliability_from_se=_reliability(table, cleaned),
+        remedy_acted=_mean(columns.column_series(table, cleaned, columns.ACTED)),
+    )
 
 
 def _ceiling(law: Fitted) -> Ceiling | None:
-    known = identifiability.identified(law)["ceiling"]
+    known = identifiability.identified(law).ceiling
     return Ceiling(law.spread.ceiling, known) if law.spread is not None else None
 
 

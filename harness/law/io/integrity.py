@@ -20,7 +20,7 @@ from harness.law.io import checksums
 from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
 from harness.law.io.identity import Identity
 from harness.law.io.table import Table
-from harness.law.results import Floats, Unfinished
+from harness.law.results import Floats, Unfinished, setting
 from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 from harness.records.sweep_file import LedgerRow
@@ -66,8 +66,7 @@ def diverged(given: Unfinished | LedgerRow | None) -> bool:
 
 
 def _planned(config: Mapping[str, Any] | None) -> int | None:
-    trainer = (config or {}).get("trainer")
-    steps = trainer.get("steps") if isinstance(trainer, dict) else None
+    steps = setting(config, "trainer", "steps")
     return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
 
 

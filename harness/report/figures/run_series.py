@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.estimate import binning, estimate, interval
-from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
+from harness.law.group_results import Analysis
+from harness.law.results import Floats, Interval, Onset, RunResult, RunSeries
 from harness.report.figures.clock import STEPS, Clock
 from harness.report.text import findings, law_view, naming
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.random import Generator
 
 from harness.law.compare import claims, quantities, random_effects, scales
-from harness.law.compare.measured import Probe
+from harness.law.compare.differences import ProbeDifference
 from harness.law.compare.random_effects import Estimate, Sample
 from harness.law.estimate import identifiability, regime
 from harness.law.io.clean import Points
@@ -97,7 +97,7 @@ def of_probe(draws: int) -> Iterator[str]:
             )
             if visited is not None and claims.p_differs(visited) < claims.LEVEL / 5:
                 found += 1
-                contexts += not Probe(probe).shows(visited)
+                contexts += not ProbeDifference(probe).shows(visited)
         yield f"| {seeds} | {truth} | {_shares([found], draws)} | {_shares([contexts], found)} |"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from harness.law.compare import measured
+from harness.law.compare import differences
 from harness.law.group_results import Analysis, Contrast
 from harness.law.results import RunResult
 from harness.law.verdict import REASONS
@@ -75,7 +75,7 @@ def _wants_points(contrast: Contrast) -> bool:
     if contrast.quantity != "a" or contrast.decision != "not_comparable":
         return False
     on, why = contrast.on or "", contrast.why or ""
-    return on.startswith("eval/") and why.startswith(measured.TOO_FEW)
+    return on.startswith("eval/") and why.startswith(differences.TOO_FEW)
 
 
 def _denser(every: int) -> str:

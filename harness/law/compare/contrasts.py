@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.law.compare import claims, measured, pairs, seed_numbers
+from harness.law.compare import claims, differences, pairs, seed_numbers
+from harness.law.compare.differences import MeasuredDifference
 from harness.law.compare.groups import Member
-from harness.law.compare.measured import Measured
 from harness.law.compare.pairs import Pair
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import Estimate
@@ -32,7 +32,7 @@ class _Row:
 
     pair: Pair
     quantity: str
-    found: Measured
+    found: MeasuredDifference
     p_differs: float | None = None
     p_equivalent: float | None = None
 
@@ -47,7 +47,7 @@ def contrasted(
     sides = pairs.sides(groups, members)
     rows = _adjusted(
         [
-            _Row(pair, quantity, measured.measure(pair, quantity, margins[quantity], pool_unlike))
+            _row(pair, quantity, margins[quantity], pool_unlike)
             for pair in pairs.to_compare(sides)
             for quantity in QUANTITIES
         ]
@@ -61,6 +61,10 @@ def contrasted(
         replace(group, contrasts=said.get(place, []), compared=seeds.get(place))
         for place, group in enumerate(groups)
     )
+
+
+def _row(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> _Row:
+    return _Row(pair, quantity, differences.measure(pair, quantity, margin, pool_unlike))
 
 
 def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
@@ -124,7 +128,7 @@ def _decided(row: _Row) -> tuple[str, str | None]:
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 
 
-def _seeds_needed(found: Measured, comparisons: int) -> int | None:
+def _seeds_needed(found: MeasuredDifference, comparisons: int) -> int | None:
     """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
     if found.estimate is not None:
         return claims.seeds_needed(found.estimate.spreads, found.margin, comparisons)
@@ -137,7 +141,7 @@ def _seeds_needed(found: Measured, comparisons: int) -> int | None:
 
 def _unlike_failures(pair: Pair) -> tuple[float, float] | None:
     """Both rates of failed conversations, this group's first, where they differ too much."""
-    rates = measured.failures(pair)
+    rates = differences.failures(pair)
     return rates if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
 
 

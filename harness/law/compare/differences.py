@@ -25,7 +25,7 @@ TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeDifference:
     """A difference on frozen prefixes; without an estimate, no run shows the thing there at all."""
 
     estimate: Estimate | None
@@ -39,7 +39,7 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredDifference:
     """What the seeds of two groups say of one quantity."""
 
     margin: float
@@ -50,7 +50,7 @@ class Measured:
     """With a value, of the later group and of the baseline."""
     estimate: Difference | None = None
     """The later group's minus the baseline's."""
-    probe: Probe | None = None
+    probe: ProbeDifference | None = None
     """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
     because the states visited show no difference."""
     net_of_null: Estimate | None = None
@@ -64,12 +64,12 @@ class Measured:
     """Why there is no estimate although they are comparable."""
 
 
-def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Measured:
+def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> MeasuredDifference:
     """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
     column = scales.column_for(pair.sides)
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
-        return Measured(margin, incomparable=reason)
+        return MeasuredDifference(margin, incomparable=reason)
     column = column or scales.own(pair.sides)
     on = None if quantity in TOLD_BY_H_ALONE else column
     lacking = _no_replicates(pair, quantity)
@@ -77,17 +77,17 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
         return _without_replicates(pair, quantity, margin, on, lacking)
     found = _samples(pair.sides, quantity, Footing(column))
     if found is None:
-        return Measured(margin, on, **_nothing_to_compare(pair, quantity))
+        return MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity))
     later, baseline = found
     seeds = (len(later), len(baseline))
     estimate = random_effects.difference(later, baseline)
     margin = _absolute(quantity, margin, found)
     if estimate is None:
-        return Measured(margin, on, seeds, **_too_little(quantity, seeds))
+        return MeasuredDifference(margin, on, seeds, **_too_little(quantity, seeds))
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
     probe = _on_probe(pair, quantity, column) if found_at_all else None
     net = _net_of_null(pair, quantity, column)
-    return Measured(margin, on, seeds, estimate, probe, net)
+    return MeasuredDifference(margin, on, seeds, estimate, probe, net)
 
 
 def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
@@ -130,12 +130,12 @@ def _no_replicates(pair: Pair, quantity: str) -> str | None:
 
 def _without_replicates(
     pair: Pair, quantity: str, margin: float, on: str | None, why: str
-) -> Measured:
+) -> MeasuredDifference:
     own = _of_runs(pair, quantity)
     errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
     values = [i.value for i in own if isinstance(i, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
-    return Measured(
+    return MeasuredDifference(
         margin * scale,
         on,
         (_replicates(pair.later, quantity), _replicates(pair.baseline, quantity)),
@@ -204,16 +204,16 @@ def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> flo
     return margin * abs(sum(m.value for m in means if m is not None) / len(means))
 
 
-def _on_probe(pair: Pair, quantity: str, column: str | None) -> Probe | None:
+def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference | None:
     """None where H on the frozen prefixes was not measured often enough in every run."""
     members = [member for side in pair.sides for member in side.telling(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
     found = _samples(pair.sides, quantity, Footing(column, probe=True))
     if found is None:
-        return Probe(None) if quantity == "onset" else None
+        return ProbeDifference(None) if quantity == "onset" else None
     estimate = random_effects.difference(*found)
-    return Probe(estimate) if estimate is not None else None
+    return ProbeDifference(estimate) if estimate is not None else None
 
 
 def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:

@@ -1,4 +1,4 @@
-"""What a reader should do next: why something is open, and the command that would close it."""
+"""Advice on what to do next: why something is open, and the command that would close it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _less_noise(run: RunResult) -> str:
 
 
 def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
-    """What to add to a sweep of runs like `run`, and the sweep that is sure to be long enough."""
+    """The words to add to a sweep of runs like `run`, and a sweep that is long enough for sure."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
         return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
     said = [f"More steps would decide. In some minutes: {LONGER}"]
@@ -55,7 +55,7 @@ def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
 
 
 def _of_contrasts(analysis: Analysis) -> list[str]:
-    """What gives more points to the evaluations on which a was to be compared."""
+    """The words that give more points to the evaluations on which a was to be compared."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
         (contrast.on, _trainer(runs[group.every[0]], "eval_every"))

@@ -65,7 +65,7 @@ def _in_turn(choice: Choice, runs: Sequence[Found]) -> list[AnalysedRun]:
 
 @dataclass(frozen=True)
 class _Counting:
-    """Which runs count for others, as the user asked."""
+    """Options of which runs count for others."""
 
     pool_unlike: bool
     with_unfinished: bool

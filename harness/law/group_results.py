@@ -45,7 +45,7 @@ class Contrast(Gap):
     quantity: str
     """One of compare.quantities.QUANTITIES."""
     p_holm: float | None
-    """Of no difference, two-sided, adjusted over all comparisons of the analysis (Holm 1979)."""
+    """p of no difference, two-sided, adjusted over all comparisons of the analysis (Holm 1979)."""
     decision: str
     """differs, equivalent, undecided or not_comparable"""
     why: str | None
@@ -55,7 +55,7 @@ class Contrast(Gap):
     margin: float | None
     """The difference below which the two count as equivalent, in the unit of the quantity."""
     p_equivalent: float | None
-    """Of a difference of the margin or more (Schuirmann 1987), adjusted like p_holm."""
+    """p of a difference of the margin or more (Schuirmann 1987), adjusted like p_holm."""
     minimum_detectable: float | None
     """The difference found with a probability of 80% at this spread."""
     seeds: tuple[int, int]
@@ -133,8 +133,8 @@ class GroupResult:
     compared: GroupNumbers | None = None
     """Numbers on one footing for all groups; None of a group without a readable run."""
     unknown_seeds: int = 0
-    """Of several runs, those whose seed is not known: they may be repeats, so no mean has an
-    interval."""
+    """The number of runs, of several, whose seed is not known: they may be repeats, so no mean has
+    an interval."""
     reward: str | None = None
     """The column that a, ceiling and gain are of; None where the runs share none."""
     why: str | None = None
@@ -142,7 +142,7 @@ class GroupResult:
     unfinished: Sequence[str] = ()
     """Runs that are not done; not in `runs`, and in no mean, unless they were asked for."""
     diverged: Sequence[str] = ()
-    """Of these, those that diverged: censored in a, ceiling, gain, and in onset but for those that
+    """Runs that diverged: censored in a, ceiling, gain, and in onset but for those that
     had one before."""
 
     @property

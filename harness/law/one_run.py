@@ -164,7 +164,7 @@ def _result(
 
 
 def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
-    """By line, or where there is none, by step."""
+    """Reason -> the first few rows, by line, or where there is none, by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]
         for reason, numbers in cleaned.first_lines.items()

@@ -40,7 +40,7 @@ class ReadProblem:
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Where collapse (or explosion) begins, in steps."""
+    """The step at which collapse (or explosion) begins, with its 95% interval."""
 
     kind: str
     """terminal_fall, budget_spent or explosion"""
@@ -65,7 +65,7 @@ class Bounded:
 
 @dataclass(frozen=True, slots=True)
 class Identified:
-    """Which numbers of the law are known well enough to be quoted."""
+    """Whether a and the ceiling are known well enough to be quoted."""
 
     a: bool
     ceiling: bool
@@ -87,7 +87,7 @@ class LawNumbers:
     n_valid: int
     """Rows it was fitted on."""
     n_eff: float | None
-    """How many independent rows these are worth."""
+    """The number of independent rows these are worth."""
     a: Interval | None
     b: Interval | None
     ceiling: Interval | None
@@ -95,7 +95,7 @@ class LawNumbers:
     cov_ab: float | None
     identified: Identified
     reliability: float | None
-    """As RunResult.reliability."""
+    """The same as RunResult.reliability."""
     ols: LeastSquares | None
 
 
@@ -112,13 +112,13 @@ class ColumnLaw(LawNumbers):
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """How well another curve through the same points does (Hurvich and Tsai 1989)."""
+    """The score of another curve through the same points (Hurvich and Tsai 1989)."""
 
     aicc: float
     delta_aicc: float
     """Its AICc minus the law's."""
     out_of_time_rmse: float
-    """Of the last third of the run, fitted on what comes before."""
+    """Error over the last third of the run, fitted on what comes before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,14 +170,14 @@ class LevelEnds:
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """How a run stands that is not done, or is and has lost its last rows."""
+    """State of a run that is not done, or is done and has lost rows."""
 
     status: str | None
-    """As in run.json; None where that cannot be read."""
+    """The status in run.json; None where that cannot be read."""
     reason: str | None
     exit_code: int | None
     last_step: int
-    """Of its last row."""
+    """The step of its last row."""
     steps: int | None
     """Planned, where its config says."""
 
@@ -218,7 +218,7 @@ class RunResult:
     fits: Mapping[str, ColumnLaw] | None = None
     """Other reward column -> the law on it."""
     config: Mapping[str, Any] | None = None
-    """As config.yaml holds it, of whatever version; `setting` reads a key of it."""
+    """The content of config.yaml, of whatever version; `setting` reads a key of it."""
     null_share: Interval | None = None
     level: str | None = None
     seed: int | None = None

@@ -1,4 +1,4 @@
-"""Does the law hold in this run? holds, holds_until_onset, fails or undetermined, with reasons."""
+"""The verdict on the law in one run, with reasons: does R follow exp(H), and until when?"""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _by_interval(fitted: Fitted) -> Verdict:
 def _by_break(
     verdict: Verdict, fitted: Fitted, shape: breaks.Binned, found: Onset | None
 ) -> Verdict:
-    """What a break of the law changes; before a collapse the law may have held."""
+    """Applies a break of the law to the verdict; before a collapse the law may have held."""
     assert fitted.line is not None
     fall = found if found is not None and found.kind == "terminal_fall" else None
     parts = _Parts(fitted, np.inf if found is None else found.step)

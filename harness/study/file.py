@@ -34,7 +34,7 @@ class StudyFile:
     question: str
     source: str
     seeds: str
-    """As after `seed=`."""
+    """Seeds, in the grammar of `seed=`."""
     words: tuple[str, ...]
     arms: Mapping[str, tuple[str, ...]]
     links: tuple[Link, ...]

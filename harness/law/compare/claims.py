@@ -38,12 +38,12 @@ def p_differs(given: Estimate) -> float:
 
 
 def p_equivalent(given: Estimate, margin: float) -> float:
-    """Of a difference of `margin` or more: the larger of two one-sided tests (Schuirmann 1987)."""
+    """p of a difference of `margin` or more: the larger of two one-sided ones (Schuirmann 1987)."""
     return numbers.t_tail((margin - abs(given.value)) / given.error, given.df)
 
 
 def p_short(given: Estimate, sign: int, margin: float) -> float:
-    """Of a difference of `margin` or more in the direction of `sign`, 1 or -1.
+    """p of a difference of `margin` or more in the direction of `sign`, 1 or -1.
 
     Twice the one-sided p, so that it is below 0.05 where the 95% interval keeps short of that.
     """
@@ -51,7 +51,7 @@ def p_short(given: Estimate, sign: int, margin: float) -> float:
 
 
 def p_text(p: float) -> str:
-    """As it is told: three decimals, and no p of 0."""
+    """p as text: three decimals, and no p of 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 

@@ -40,7 +40,7 @@ class ProbeDifference:
 
 @dataclass(frozen=True)
 class MeasuredDifference:
-    """What the seeds of two groups say of one quantity."""
+    """One quantity of two groups over their seeds."""
 
     margin: float
     """In the quantity's own unit where there is an estimate."""
@@ -54,10 +54,10 @@ class MeasuredDifference:
     """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
     because the states visited show no difference."""
     net_of_null: Estimate | None = None
-    """Of gain and fall: the estimate from runs minus their null controls; None unless all have
+    """For gain and fall the estimate from runs minus their null controls; None unless all have
     one."""
     own_error: float = 0.0
-    """Of one run by its own interval, a standard error: at least so much do seeds differ."""
+    """Standard error of one run by its own interval: at least so much do seeds differ."""
     incomparable: str | None = None
     """Why the two are not to be compared."""
     open: str | None = None
@@ -145,7 +145,7 @@ def _without_replicates(
 
 
 def _of_runs(pair: Pair, quantity: str) -> list[Any]:
-    """What each run says of it by itself."""
+    """The quantity of each run by itself."""
     if quantity == "fall":
         return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
     if quantity == "onset":
@@ -183,7 +183,7 @@ def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
 
 
 def _until_diverged(pair: Pair) -> str:
-    """How little that is, where some run diverged early."""
+    """The end of the sentence where some run diverged early."""
     lost = [quantities.reached(m) for side in pair.sides for m in side.diverged]
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 

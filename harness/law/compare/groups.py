@@ -194,7 +194,7 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
 
 
 def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
-    """Of the runs on one column; of those that diverged it is not known."""
+    """Mean over the runs on one column; those that diverged are censored."""
     given = [*(number_on(run, name, column) for run in runs), *[None] * lost]
     return over_seeds((alike if name == "gain" else weighed)(given), [run.seed for run in runs])
 
@@ -207,7 +207,7 @@ def _onset(runs: Sequence[RunResult]) -> Pooled:
 
 
 def unknown(seeds: Sequence[int | None]) -> int:
-    """How many of several runs of one config may be repeats of another, for want of a seed."""
+    """The number of runs of one config that may be repeats of another, for want of a seed."""
     return seeds.count(None) if len(seeds) > 1 else 0
 
 

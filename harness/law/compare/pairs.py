@@ -1,4 +1,4 @@
-"""Which groups can be held against each other: those alike in all but one axis."""
+"""Pairs of groups that can be compared: those alike in all but one axis."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Pair:
     later: Side
     baseline: Side
     axes: tuple[str, ...]
-    """Where their configs differ; of a config group whose name differs, the name alone."""
+    """Axes in which their configs differ; of a config group whose name differs, the name alone."""
 
     @property
     def sides(self) -> tuple[Side, Side]:

@@ -20,7 +20,7 @@ from harness.law.io.columns import EVALUATION, TRAINING
 from harness.law.results import Floats, Interval, setting
 
 OWN = (EVALUATION, TRAINING)
-"""What runs may have been fitted on, the better one first."""
+"""Columns that runs may have been fitted on, the better one first."""
 APART = "different scales: each on its own users' reward"
 
 
@@ -54,7 +54,7 @@ def own(sides: Sequence[Side]) -> str | None:
 
 
 def why_none(pair: Pair) -> str:
-    """Of two groups without such a column: what would be one, and what gives it more points."""
+    """Why two groups have no such column, which would be one, and what gives it more points."""
     members = [member for side in pair.sides for member in side.members]
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
     if not common:
@@ -73,7 +73,7 @@ def _points(member: Member, column: str) -> int:
 
 
 def _often_enough(member: Member) -> int | None:
-    """How often to evaluate for FEWEST_POINTS in a run of its length; None if it does already."""
+    """The trainer.eval_every that gives a run of its length FEWEST_POINTS; None if its own does."""
     config = member.identity.config
     steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
     if not isinstance(steps, int) or not isinstance(every, int):

@@ -85,7 +85,7 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
 
 
 def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:
-    """As quantities.samples() takes them; of runs that diverged it is not known."""
+    """Mean by the weights of quantities.samples(); runs that diverged are censored."""
     told = [*given, *[None] * diverged]
     return groups.alike(told) if quantity in quantities.ALIKE else groups.weighed(told)
 

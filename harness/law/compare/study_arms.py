@@ -19,7 +19,7 @@ Runs = Mapping[int, Member]
 
 @dataclass(frozen=True)
 class Counts:
-    """Of one arm."""
+    """Runs of one arm, counted."""
 
     planned: int
     failed: int
@@ -27,9 +27,9 @@ class Counts:
     inactive: int
     """Whose remedy acted upon no token; kept out."""
     starved: int
-    """Of those that count: most groups taught nothing, H was kept and nothing was gained."""
+    """Runs that count and are starved: most groups taught nothing, H was kept, nothing gained."""
     diverged: int = 0
-    """Of those that failed: training itself came to what is no number."""
+    """Failed runs whose training diverged."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Arms:
     runs: Mapping[str, Runs]
     counts: Mapping[str, Counts]
     chosen: Mapping[str, str | None]
-    """Which arm each of `Stated.best` is; None where no run of them has a number."""
+    """The arm that each of `Stated.best` is; None where no run of them has a number."""
 
 
 def finished(ledger: Sweep) -> list[Path]:

@@ -24,7 +24,7 @@ STUDY_QUANTITIES: Mapping[str, str] = {
     "solving": "share that suggests or informs at the end",
 }
 NET_OF_NULL = ("gain", "final_reward", "entropy_fall", "entropy_lost", "solving")
-"""Of these a null control has a number of the same kind, to be taken off."""
+"""Quantities of which a null control has a number of the same kind, to be taken off."""
 
 
 SOLVING = ("strategy/suggest", "strategy/inform")
@@ -116,7 +116,7 @@ def _onset_step(member: Member) -> float | None:
 
 
 def _fall_step(member: Member) -> float | None:
-    """As the onset, but whatever the reward does."""
+    """The onset on the probe, whatever the reward does."""
     probed = member.replicate.probe_course
     course = probed.course if probed else None
     found = onset.find(course, NO_REWARDS) if course is not None else None

@@ -54,7 +54,7 @@ class Line:
     a: float
     b: float
     first_stage_f: float
-    """Of the neighbours' instrument, whether or not it was used; at least that, where it is far
+    """F of the neighbours' instrument, whether or not it was used; at least that, where it is far
     above STRONG_FIRST_STAGE."""
     x: Floats
     """exp(H) without spikes and without the bias that noise of H gives it, shape (n,)."""
@@ -114,7 +114,7 @@ def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
 
 
 def _noise_share(line: Line) -> float:
-    """Of the variance of x, as far as least squares, which that share shrinks, shows it."""
+    """The share of noise in the variance of x, as least squares, which it shrinks, shows it."""
     plain = least_squares(line.x, line.reward)
     if plain is None or line.a == 0:
         return 0.0
@@ -150,7 +150,7 @@ def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
-    """Of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
+    """F of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
     count as noise.
 
     An F that is strong even unclipped and at the largest autocorrelation is returned as that:

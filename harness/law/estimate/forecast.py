@@ -47,7 +47,7 @@ def out_of_time(x: Floats, reward: Floats) -> float | None:
 
 
 def _half_moved(x: Floats) -> int:
-    """How many points come before half of the movement of x, in time bins, is done."""
+    """The number of points before half of the movement of x, in time bins, is done."""
     label = binning.labels(len(x), binning.fit_bins(len(x)))
     moved = np.cumsum(np.abs(np.diff(binning.means(x, label))))
     return int(np.argmax(label > np.argmax(moved >= moved[-1] / 2)))
@@ -96,7 +96,7 @@ def _line(time: Floats, values: Floats, at: float) -> float:
 
 
 def _saturating(time: Floats, h: Floats, at: float, floored: bool) -> float:
-    """By c + d exp(-t/tau), with c at 0 or above where it is floored."""
+    """H by c + d exp(-t/tau), with c at 0 or above where it is floored."""
     both = np.append(time, at)
     form = rival_forms.saturating(both, np.append(h, h[-1]), len(time))
     seen = form[:-1] - form[:-1].mean()
@@ -108,7 +108,7 @@ def _saturating(time: Floats, h: Floats, at: float, floored: bool) -> float:
 
 
 def _decaying_to_nothing(time: Floats, h: Floats, at: float) -> float:
-    """By d exp(-t/tau)."""
+    """H by d exp(-t/tau)."""
     durations = rival_forms.DURATIONS
     columns = np.exp(-time / durations[:, None])
     along, power = columns @ h, np.einsum("ck,ck->c", columns, columns)

@@ -22,7 +22,7 @@ from harness.law.results import Floats, Interval
 
 @dataclass(frozen=True)
 class Spread:
-    """How sure a line is. Half-widths are of 95% intervals."""
+    """The law's numbers with their 95% intervals."""
 
     a: Interval
     b: Interval
@@ -146,7 +146,7 @@ class Wobble:
     """Student's t of a two-sided 95% interval, for n / tau - 2 degrees of freedom."""
 
     def half_width(self, n: int) -> float:
-        """Of the 95% interval of a mean of n neighbouring values."""
+        """Half-width of the 95% interval of a mean of n neighbouring values."""
         return self.t * self.sd / math.sqrt(max(n / self.tau, 1.0))
 
 
@@ -169,7 +169,7 @@ def _polynomials(n: int, degree: int) -> Floats:
 
 
 def batch_half_width(values: Floats) -> float:
-    """Of the 95% interval of the mean, from 8 blocks of time around a parabola. n >= 8."""
+    """Half-width of the mean's 95% interval, from 8 blocks of time around a parabola. n >= 8."""
     label = binning.labels(len(values), BATCHES)
     blocks = wobble(binning.means(values, label), degree=2)
     return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

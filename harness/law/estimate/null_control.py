@@ -1,4 +1,4 @@
-"""How much of what a run did its null control does too: a fall of H without any signal.
+"""Null controls: how much of a run's fall of H comes without any signal.
 
 A null control permutes the advantages inside each group, so its updates are as large and say
 nothing. This is the one place where a run's row hangs on another run.
@@ -92,7 +92,7 @@ def of_own_seed(
 
 
 def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
-    """What the run did beyond the mean of its null controls (at least one).
+    """Computes what the run did beyond the mean of its null controls (at least one).
 
     The intervals hold the errors of both measurements, not the spread of null controls over
     seeds: that is in the spread of these numbers over the runs of a group.
@@ -195,7 +195,7 @@ def _filled(run: RunResult, net: Net) -> RunResult:
 
 
 def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
-    """What a run and its null control share: all of the config but seed and null_control."""
+    """The config that a run and its null control share: all but seed and null_control."""
     config = {key: value for key, value in (who.config or {}).items() if key != "seed"}
     algorithm = config.get("algorithm")
     if isinstance(algorithm, dict):

@@ -1,4 +1,4 @@
-"""Where collapse begins: a sharp fall of log H, or the last of the budget being spent.
+"""The onset of collapse: a sharp fall of log H, or the last of the budget being spent.
 
 Under the law the reward still to be gained, as a share of what there was to gain at the start,
 is (exp(H_t) - 1) / (exp(H_0) - 1): a and b cancel. So "10% left" is a threshold on H alone.
@@ -32,7 +32,7 @@ LOWEST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Rise:
-    """How far a run's H ends (last tenth) above its trough (smoothed over five bins)."""
+    """The height at which H ends (last tenth) above its trough (smoothed over five bins)."""
 
     over_trough: float
     """In log H."""
@@ -103,7 +103,7 @@ def find(run: Course, rewards: Points) -> Onset | None:
 
 
 def _accelerating(y: Floats) -> Knots | None:
-    """Where both of two knots accelerate, the first may be a bend of H's slow wander, long before
+    """Finds the fall of H. Of two knots that accelerate the first may be a bend of H, long before
     a fall that the second has: then one knot decides.
     """
     two = segments.two_knots(y)

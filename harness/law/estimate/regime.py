@@ -15,7 +15,7 @@ from harness.law.results import Interval, Onset
 
 SHARES_PERCENT = (50, 20, 10, 5)
 PLATEAU_F = 12.0
-"""Of one knot in R against a straight line, deflated by autocorrelation."""
+"""F of one knot in R against a straight line, deflated by autocorrelation."""
 PLATEAU_SLOPE = 0.25
 """R has levelled off when it rises at most at this share of the rate it rose at before."""
 

@@ -16,7 +16,7 @@ from harness.law.io.table import Table
 from harness.law.results import AtOnset, Bounded, Floats, Interval, Onset
 
 SHARE_AROUND = 0.05
-"""Of a column's values: the nearest in time to the onset are averaged."""
+"""Share of a column's values: the nearest in time to the onset are averaged."""
 FEWEST_AROUND = 3
 
 

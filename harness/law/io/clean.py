@@ -22,13 +22,13 @@ REASONS = (
 Reasons = NDArray[np.int8]
 """The index of each row's in REASONS."""
 LARGEST = 1e100
-"""Of a step or a reward: the square of a larger one is no number any more."""
+"""Largest step or reward: the square of a larger one is no number any more."""
 FIRST_FEW = 3
 """So many rows left out for a reason are named by file and line."""
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
 FEWEST_POINTS = 16
-"""Of a run: below it nothing is judged, located or compared."""
+"""Fewest points of a run: below it nothing is judged, located or compared."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Cleaned:
 
     points: Points
     steps: Floats
-    """Of every row with a valid H, whether or not R was evaluated then. Shape (m,), m >= n."""
+    """Steps of all rows with a valid H, R evaluated there or not. Shape (m,), m >= n."""
     entropy: Floats
     """The H of those steps. Shape (m,)."""
     rows: NDArray[np.intp]
@@ -123,7 +123,7 @@ def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
 
 
 def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
-    """How many rows were left out for each reason, and the lines of the first few."""
+    """Counts the rows left out for each reason, with the lines of the first few."""
     where = {reason: list(lines) for reason, lines in table.damage.items()}
     damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]
     for code in dict.fromkeys(damaged.tolist()):

@@ -35,7 +35,7 @@ class Chosen:
     reward: str
     """The one the verdict is about."""
     training: str
-    """Of the same batch."""
+    """The reward of the same batch."""
 
 
 def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which paths are runs: files that are named, folders that hold run.json or metrics.jsonl."""
+"""Discovery of runs: files that are named, folders that hold run.json or metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
 """Beside these a folder is not expected to hold a run."""
 OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
-"""What is read of a run."""
+"""Files of a run that are read."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class _Walk:
             yield from self.below(folder / name, depth + 1, in_run or is_run)
 
     def _leads_to(self, entry: os.DirEntry[str]) -> str | None:
-        """Where a link leads that leads out of the named path; None of anything else."""
+        """The target of a link that leads out of the named path; None of anything else."""
         if not entry.is_symlink():
             return None
         target = os.path.realpath(entry.path)
@@ -125,7 +125,7 @@ def discover(paths: Sequence[Path]) -> Discovery:
 
 
 def is_folder(entry: os.DirEntry[str] | Path) -> bool:
-    """Of what cannot be told, such as a link to itself: no."""
+    """Whether it is a folder; not, where that cannot be told, as of a link to itself."""
     try:
         return entry.is_dir()
     except OSError:

@@ -39,7 +39,7 @@ class Columns:
     checksums: str | None = None
     """checksums.ALL, SOME or NONE; None of CSV."""
     sums: RowSums | None = None
-    """Of rows that all have a checksum."""
+    """Sums of the rows, where all have a checksum."""
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
@@ -66,7 +66,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
 
 
 def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Of JSON lines; None where only the tolerant reader can tell."""
+    """Reads JSON lines; None where only the tolerant reader can tell."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
     names, held = _names(data[: data.index(b"\n")]), checksums.quick(data)
@@ -80,7 +80,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Of CSV with quotes in its header only; None where only the tolerant reader can tell."""
+    """Reads CSV with quotes in its header only; None where only the tolerant reader can tell."""
     if not _plain(data) or b"\r" in data:
         return None
     header = data[: data.index(b"\n")]
@@ -103,7 +103,7 @@ def _holds(data: bytes, word: bytes, start: int = 0) -> bool:
 
 
 def _lines(data: bytes) -> int:
-    """How many; bytes.count takes five times as long."""
+    """Counts the lines; bytes.count takes five times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 

@@ -1,4 +1,4 @@
-"""What a run folder says of itself: config, seed, level, status, measurement card.
+"""The identity of a run, from its folder: config, seed, level, status, measurement card.
 
 Read leniently, since an older or damaged config must not keep a run's numbers from being read.
 """
@@ -40,13 +40,13 @@ class Identity:
     card: Mapping[str, Interval] | None = None
     """From the difficulty card of its level: each measure of DIFFICULTY."""
     reason: str | None = None
-    """As in run.json, and so are the next two."""
+    """The reason in run.json; the next two are from there too."""
     exit_code: int | None = None
     last_step: int = 0
     unreadable: str | None = None
     """Why run.json cannot be read, where it is there and does not say done all the same."""
     rows: RowSums | None = None
-    """By which run.json knows the rows that the run wrote."""
+    """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
     """Why config.yaml is not the one that the run was planned with, where it is not."""
 
@@ -81,7 +81,7 @@ class Identity:
 
 
 def read(folder: Path | None) -> Identity:
-    """What can be read of the folder; never raises for what is in its files."""
+    """Reads what the folder holds; never raises for what is in its files."""
     if folder is None:
         return Identity()
     run = RunFolder(folder)
@@ -133,7 +133,7 @@ def _says_done(run: RunFolder) -> bool:
 
 
 def _card(folder: Path) -> Mapping[str, Interval] | None:
-    """What cards.json of the run's sweep says of its level; a link may lead anywhere."""
+    """Reads the card of the run's level from cards.json of its sweep; a link may lead anywhere."""
     if (folder.parent / CARDS).is_symlink():
         return None
     with contextlib.suppress(
@@ -148,7 +148,7 @@ def _card(folder: Path) -> Mapping[str, Interval] | None:
 
 
 def _values(run: RunFolder) -> Mapping[str, Any] | None:
-    """What config.yaml holds; None of what is no mapping, or holds itself and has no end."""
+    """Reads config.yaml; None of what is no mapping, or holds itself and has no end."""
     with contextlib.suppress(DataError, RecursionError):
         values = plain_file.yaml_values(run.config)
         if isinstance(values, dict):
@@ -174,8 +174,8 @@ def _json(value: Any) -> Any:
 
 
 def share_of_run(config: Mapping[str, Any] | None, first: float, last: float, step: float) -> float:
-    """Where in its run a step lies: of the planned steps, or of those seen, `first` to `last`,
-    where the config does not fit the log.
+    """The share of its run at which a step lies: of the planned steps, or of those seen, `first`
+    to `last`, where the config does not fit the log.
     """
     planned = setting(config, "trainer", "steps")
     if isinstance(planned, int) and planned >= last:

@@ -87,7 +87,7 @@ NONE_MISSING = MissingSteps(0, ())
 
 
 def missing_steps(table: Table, last_step: int) -> MissingSteps:
-    """Of the steps 1 to `last_step`, or to the last in the log where that is further on.
+    """Finds those of the steps 1 to `last_step`, or to the last in the log if that is later.
 
     A line that is there but is no row stands for the step after that of the line before it: it is
     counted as what it is, and not as missing too.
@@ -110,7 +110,7 @@ def last_logged_step(table: Table) -> int:
 
 
 def _whole(steps: Floats) -> Mask:
-    """Which are numbers that a step can be."""
+    """Whether each is a number that a step can be."""
     whole: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
     return whole
 
@@ -172,7 +172,7 @@ def changed_rows(table: Table, own: RowSums | None, last_step: int) -> str | Non
 
 
 def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
-    """Of the lines with these numbers, from 1; None where the file is not there any more."""
+    """Sums of the lines with these numbers, from 1; None where the file is not there any more."""
     with contextlib.suppress(OSError, IndexError):
         lines = path.read_bytes().removeprefix(BOM).split(b"\n")
         return row_checksum.sums(lines[number - 1] for number in numbers)
@@ -181,7 +181,7 @@ def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
 
 @dataclass(frozen=True)
 class Integrity:
-    """What a run says of its end, and what of its rows is not there any more."""
+    """How a run ended, and which of its rows are missing."""
 
     unfinished: Unfinished | None
     checksums: str | None = None
@@ -192,13 +192,13 @@ class Integrity:
         return {MISSING_ROW: self.lost.count} if self.lost.count else {}
 
     def dropped_at(self, metrics: Path | None) -> dict[str, list[str]]:
-        """By step, for want of a line."""
+        """Reason -> the first few missing steps: there is no line to name."""
         steps = [f"{metrics}: step {n}" for n in self.lost.first]
         return {MISSING_ROW: steps} if steps else {}
 
 
 def check(table: Table, who: Identity) -> Integrity:
-    """Of a run whose log could be read."""
+    """Checks a run whose log could be read."""
     others = changed_rows(table, who.rows, who.last_step)
     ended = unfinished(who, last_logged_step(table), others)
     held = table.checksums if who.ours or table.checksums != checksums.NONE else None
@@ -207,5 +207,5 @@ def check(table: Table, who: Identity) -> Integrity:
 
 
 def without_log(who: Identity) -> Integrity:
-    """Of one whose log could not."""
+    """The same of a run whose log could not be read."""
     return Integrity(unfinished(who, 0))

@@ -23,7 +23,7 @@ from harness.law.results import Floats, ReadProblem
 from harness.records.row_checksum import RowSums
 
 FAULTS = ("", "null", "nan", "infinite", "wrong_type")
-"""What can stand where a finite number should; the code of each is its index."""
+"""Names of what can stand where a finite number should; the code of each is its index."""
 Codes = NDArray[np.int8]
 
 
@@ -113,7 +113,7 @@ class Table:
     checksums: str | None = None
     """How many rows have one (checksums.py); None where the format knows none."""
     sums: RowSums | None = None
-    """Of the rows of a file without damage, where they were at hand."""
+    """Sums of the rows of a file without damage, where they were at hand."""
 
 
 def ours(names: Sequence[str]) -> bool:

@@ -21,7 +21,7 @@ from harness.law.io.table import FAULTS
 from harness.law.results import RunResult
 from tests.law import synthetic
 
-LOGS = Path(__file__).parent / "logs"
+LOGS = Path(__file__).parents[1] / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90
 """Of the law the made-up logs follow, with a noise of 0.008 on the reward."""
 ROWS = 24

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.law import verdict as verdict
 from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.interval import half_width
-from harness.law.io.aux_columns import Trace
 from harness.law.io.clean import Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
-from harness.law.verdict import verdict
 from tests.law import synthetic
 from tests.law.synthetic import HIGH, LOW, Floats, Log, Noise
 
@@ -222,7 +222,9 @@ def look(log: Log) -> Look:
     points = points_of(log)
     course = onset.course(log.steps, log.entropy)
     found = onset.find(course, points) if course else None
-    silent = None if log.silent is None else regime.silent_share([Trace(log.steps, log.silent)])
+    silent = (
+        None if log.silent is None else regime.silent_share([ColumnSeries(log.steps, log.silent)])
+    )
     return Look(
         verdict.judge(identifiability.fit(points), found, course, intervened=False),
         found,

@@ -29,7 +29,7 @@ from scipy import optimize
 from harness.law.estimate import identifiability, onset, rivals
 from harness.law.io import reading
 from harness.law.io.clean import Points
-from harness.law.io.column_choice import Choice, columns
+from harness.law.io.columns import Choice, to_read
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from tests.law import synthetic
@@ -105,7 +105,7 @@ def _rivals(points: Sequence[Points]) -> None:
 
 def _read_all(paths: Sequence[Path]) -> None:
     for path in paths:
-        reading.read(path, columns(Choice(None, None), ()))
+        reading.read(path, to_read(Choice(None, None), ()))
 
 
 def _loop_s(points: Sequence[Points]) -> float:

@@ -86,7 +86,8 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
         if identifiability.enough(f)
     ]
     known = {
-        what: [f for f in fits if identifiability.identified(f)[what]] for what in ("a", "ceiling")
+        what: [f for f in fits if getattr(identifiability.identified(f), what)]
+        for what in ("a", "ceiling")
     }
     ratios = [f.spread.a.value / TRUE_A for f in known["a"] if f.spread]
     return _row(

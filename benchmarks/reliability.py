@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.sinks import SINKS
 from harness.compose.overrides import known_keys
-from harness.law import analysis
+from harness.law import analysis, law_json
 from tests.commands import here
 from tests.law import synthetic
 from tests.report.made import PAYLOADS
@@ -66,7 +66,7 @@ def damage(scratch: Path, share: float) -> str:
 def _fitted(folder: Path, lines: Sequence[bytes]) -> dict[str, Any]:
     folder.mkdir(exist_ok=True)
     (folder / "metrics.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
-    (run,) = analysis.analyse([folder]).to_json()["runs"]
+    (run,) = law_json.from_analysis(analysis.analyse([folder]))["runs"]
     return {key: value for key, value in run.items() if key not in LEAVE_OUT}
 
 

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.random import Generator
 
-from harness.law.compare import claims, quantities, random_effects, shared_range
-from harness.law.compare.measured import Probe
+from harness.law.compare import claims, quantities, random_effects, scales
+from harness.law.compare.differences import ProbeDifference
 from harness.law.compare.random_effects import Estimate, Sample
 from harness.law.estimate import identifiability, regime
 from harness.law.io.clean import Points
@@ -97,7 +97,7 @@ def of_probe(draws: int) -> Iterator[str]:
             )
             if visited is not None and claims.p_differs(visited) < claims.LEVEL / 5:
                 found += 1
-                contexts += not Probe(probe).shows(visited)
+                contexts += not ProbeDifference(probe).shows(visited)
         yield f"| {seeds} | {truth} | {_shares([found], draws)} | {_shares([contexts], found)} |"
 
 
@@ -162,9 +162,9 @@ def ranges(studies: int) -> Iterator[str]:
     for study in range(studies):
         levels = [[_bent(study, s, end) for s in range(5)] for end in (0.05, 0.5)]
         own = [[_slope(points) for points in level] for level in levels]
-        within = shared_range.shared([points for level in levels for points in level])
+        within = scales.shared_range([points for level in levels for points in level])
         assert within is not None
-        shared = [[shared_range.slope(points, within) for points in level] for level in levels]
+        shared = [[scales.slope_within(points, within) for points in level] for level in levels]
         values = [[a.value for a in level if a] for level in own]
         found = (
             _differ(*map(random_effects.unweighted, values)),

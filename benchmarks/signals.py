@@ -18,11 +18,11 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks import uneven
-from harness.law.estimate import at_onset, identifiability, landmarks, null_control, onset, regime
-from harness.law.estimate.at_onset import Ceiling
+from harness.law.estimate import identifiability, null_control, onset, regime, signals
 from harness.law.estimate.interval import half_width
-from harness.law.io.aux_columns import Trace
+from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, RunResult, RunSeries
 from tests.law import synthetic
 from tests.law.synthetic import Log, Noise
@@ -50,7 +50,7 @@ def null_share(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float]
 def silent_share(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float]:
     mean = 0.6 + 0.2 * np.exp(-np.arange(n) / n / 0.25)
     values = mean + 0.05 * synthetic.ar1(np.random.default_rng(seed), n, noise.rho)
-    return regime.silent_share([Trace(np.arange(1.0, n + 1), values)]), float(mean.mean())
+    return regime.silent_share([ColumnSeries(np.arange(1.0, n + 1), values)]), float(mean.mean())
 
 
 def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float]:
@@ -65,10 +65,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     )
     if law is None or law.spread is None:
         return None, truth
-    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law)["ceiling"])
-    left = (at_onset.at_onset(found, points, ceiling, {}) or {})["reward_left"]
-    known = left is not None and left["low"] is not None
-    return (Interval(**left) if known else None), truth
+    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
+    about = signals.at_onset(found, points, ceiling, {})
+    left = about.reward_left if about else None
+    if left is None or left.low is None or left.high is None:
+        return None, truth
+    return Interval(left.value, left.low, left.high), truth
 
 
 def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> float | None:
@@ -76,7 +78,7 @@ def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> fl
     mean = 0.3 + 0.4 * np.minimum(np.arange(n) / n, at) / at
     rng = np.random.default_rng(seed)
     log = Log(np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho))
-    step = landmarks.reward_plateau(_points(uneven.logged(log, rows)))
+    step = regime.reward_plateau(_points(uneven.logged(log, rows)))
     return None if step is None else step / n
 
 

@@ -174,7 +174,7 @@ def fit_entropy_law(
     with process_pool.others(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
             drawing = () if figures is Figures.NONE else ("harness.report.figures.draw",)
-            process_pool.prepare(pool, "harness.law.many_runs", *drawing)
+            process_pool.prepare(pool, "harness.law.analysis", *drawing)
         from harness.cli import fit
 
         wanted = fit.Wanted(

@@ -15,9 +15,9 @@ from rich.console import Console
 from harness.cli import exit_codes, output_folder
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
-from harness.law.compare.margins import parse as parse_margins
+from harness.law.compare.claims import parse_margins as parse_margins
+from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
-from harness.law.results import Analysis
 from harness.report import write
 from harness.report.tables import dropped_rows, summary
 from harness.utils import messages, process_pool

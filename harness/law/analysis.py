@@ -1,4 +1,9 @@
-"""From paths to an Analysis: discover the runs, set repeats aside, analyse each, group them."""
+"""The analysis of many runs: discover them, set repeats aside, fit each, group and compare them.
+
+Each run is fitted by itself, here or in other processes where there are enough to pay for them: a
+process costs half a second before its first run, so a few dozen runs are fitted in this one.
+Which process fits a run changes nothing in its numbers, and the order is that of the runs.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,61 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from harness.law import many_runs
+from harness.law import one_run
 from harness.law.compare import contrasts, groups
+from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
-from harness.law.compare.margins import DEFAULT
 from harness.law.estimate import null_control
-from harness.law.io import discover
-from harness.law.io.column_choice import Choice
+from harness.law.group_results import Analysis
+from harness.law.io import discover, identity
+from harness.law.io.columns import Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
-from harness.law.results import Analysis, RunResult, RunSeries
+from harness.law.one_run import Analysed
+from harness.law.results import RunResult, RunSeries, Skipped
+from harness.utils import process_pool
+from harness.utils.process_pool import FEWEST_RUNS
+
+CHUNK = 5
+"""Runs handed over at once: few, since a process still has one chunk in hand and two in its queue
+when nothing is left to be taken from it, and the others wait for these. Sending 500 runs by fives
+takes no longer than by twenties.
+"""
+
+
+@dataclass(frozen=True)
+class AnalysedRun:
+    """A run's folder, and what was found of it."""
+
+    who: Identity
+    analysed: Analysed
+
+
+def each_alone(
+    runs: Sequence[Found], choice: Choice, pool: Executor | None = None
+) -> list[AnalysedRun]:
+    """One for each run, in their order."""
+    if len(runs) < FEWEST_RUNS:
+        return _in_turn(choice, runs)
+    chunks = [runs[at : at + CHUNK] for at in range(0, len(runs), CHUNK)]
+    begun = process_pool.begin(pool, partial(_in_turn, choice), chunks)
+    return [done for chunk in begun.results() for done in chunk]
+
+
+def _in_turn(choice: Choice, runs: Sequence[Found]) -> list[AnalysedRun]:
+    done = []
+    for run in runs:
+        who = identity.read(run.folder)
+        done.append(AnalysedRun(who, one_run.analyse(run, who, choice)))
+    return done
 
 
 @dataclass(frozen=True)
 class _Counting:
-    """Which runs count for others, as the user asked."""
+    """Options of which runs count for others."""
 
     pool_unlike: bool
     with_unfinished: bool
@@ -37,7 +80,7 @@ class _Read:
     series: Mapping[str, RunSeries]
     repeats: Mapping[str, str]
     """Run -> the one that counts in its place."""
-    skipped: tuple[Mapping[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 def analyse(
@@ -65,12 +108,12 @@ def analyse(
     read = _read(paths, choice, _Counting(pool_unlike, with_unfinished), pool)
     members, series = read.members, read.series
     grouping = groups.group(members, pool_unlike, with_unfinished)
-    repeated = tuple(
-        {"path": path, "reason": f"repeat of {chosen}"} for path, chosen in read.repeats.items()
-    )
+    repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
     return Analysis(
         runs=read.runs,
-        groups=contrasts.contrasted(grouping.groups, members, margins or DEFAULT, pool_unlike),
+        groups=contrasts.contrasted(
+            grouping.groups, members, margins or DEFAULT_MARGINS, pool_unlike
+        ),
         skipped=(*read.skipped, *repeated, *grouping.skipped),
         series=series,
     )
@@ -86,7 +129,7 @@ def _read(
     paths: Sequence[Path], choice: Choice, counting: _Counting, pool: Executor | None
 ) -> _Read:
     found = discover.discover(paths)
-    every = many_runs.analyse(found.runs, choice, pool)
+    every = each_alone(found.runs, choice, pool)
     who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
     repeats = _repeats(found.runs, who, [one.analysed.result for one in every])
     done = [one.analysed for one in every if one.analysed.result.run not in repeats]

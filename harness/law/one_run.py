@@ -4,36 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from harness.law.compare import replicates, transfer
+from harness.law import verdict
+from harness.law.compare import replicates
 from harness.law.compare.replicates import Replicate
-from harness.law.estimate import (
-    breaks,
-    forecast,
-    identifiability,
-    landmarks,
-    onset,
-    regime,
-    rivals,
-    signals,
-)
-from harness.law.estimate.estimate import LeastSquares, Line
+from harness.law.estimate import breaks, forecast, identifiability, onset, regime, rivals, signals
+from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import Course
-from harness.law.io import aux_columns, clean, column_choice, reading
-from harness.law.io import standing as standings
+from harness.law.io import clean, columns, integrity, reading
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
-from harness.law.io.column_choice import EVALUATION, Choice
+from harness.law.io.columns import EVALUATION, Choice
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
-from harness.law.io.reading import ReadError, Table
-from harness.law.io.standing import Standing
-from harness.law.results import Interval, Onset, ReadProblem, RunResult, RunSeries
-from harness.law.verdict import verdict
-from harness.law.verdict.verdict import Verdict
+from harness.law.io.integrity import Integrity
+from harness.law.io.table import FAULTS, ReadError, Table
+from harness.law.results import (
+    ColumnLaw,
+    LawNumbers,
+    LeastSquares,
+    Onset,
+    ReadProblem,
+    RunResult,
+    RunSeries,
+)
 
 
 @dataclass(frozen=True)
@@ -59,15 +56,15 @@ class _Log:
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
-        return _failed(run, run.problem, {}, standings.without_rows(who))
+        return _failed(run, run.problem, {}, integrity.without_log(who))
     try:
-        wanted = column_choice.columns(choice, (*aux_columns.COLUMNS, *replicates.COLUMNS))
+        wanted = columns.to_read(choice, (*columns.AUXILIARY, *replicates.COLUMNS))
         table = reading.read(run.metrics, wanted, who.status == "running")
     except ReadError as error:
-        return _failed(run, error.problem, {}, standings.without_rows(who))
-    standing = standings.of(table, who)
+        return _failed(run, error.problem, {}, integrity.without_log(who))
+    standing = integrity.check(table, who)
     try:
-        chosen = column_choice.choose(table, choice, who.ours)
+        chosen = columns.choose(table, choice, who.ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
     cleaned = clean.clean(table, chosen.entropy, chosen.reward)
@@ -93,12 +90,12 @@ def _nothing_valid(log: _Log, cleaned: Cleaned) -> ReadProblem:
 
 
 def _of_first_row(table: Table, name: str) -> str:
-    fault = reading.FAULTS[table.faults[name][0]]
+    fault = FAULTS[table.faults[name][0]]
     return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
 def _failed(
-    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Standing
+    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Integrity
 ) -> Analysed:
     result = RunResult(run.run, "error", problem, 0, dict(dropped))
     told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
@@ -106,7 +103,7 @@ def _failed(
 
 
 def _result(
-    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Standing
+    run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Integrity
 ) -> RunResult:
     points, course = cleaned.points, log.course
     found = onset.find(course, points) if course is not None else None
@@ -115,41 +112,59 @@ def _result(
     judged = verdict.judge(fitted, found, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won = regime.gain(points)
-    plateau = landmarks.reward_plateau(points, shape)
+    plateau = regime.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
+    numbers, compared = _numbers(fitted), rivals.compare(points)
+    share = choice.forecast_from
+    signs = signals.read(log.table, cleaned, found, before or fitted)
     return RunResult(
         run=run.run,
         status="ok",
         error=None,
-        n_valid=len(points),
+        n_valid=numbers.n_valid,
         dropped={**cleaned.dropped, **standing.dropped},
         reward=log.reward,
         entropy=log.entropy,
-        **_numbers(fitted, judged),
+        n_eff=numbers.n_eff,
+        verdict=judged.word,
+        reasons=list(judged.reasons),
         regime=regime.regime(course, won, found, silent),
+        a=numbers.a,
+        b=numbers.b,
+        ceiling=numbers.ceiling,
+        cov_ab=numbers.cov_ab,
+        identified=numbers.identified,
+        reliability=numbers.reliability,
+        out_of_time_skill=judged.skill,
         intervened=who.intervened,
+        ols=numbers.ols,
         onset=found,
-        landmarks=landmarks.landmarks(course, judged.law_break, plateau),
-        **_against_others(cleaned, choice),
+        landmarks=regime.landmarks(course, judged.law_break, plateau),
+        rivals=compared,
+        against_linear=rivals.against_linear(compared),
+        forecast=forecast.forecast(cleaned, share) if share is not None else None,
         fits=_other_fits(log, found, who.intervened),
         config=who.config,
         level=who.level,
         seed=who.seed,
         difficulty=who.card,
         gain=won,
-        until_onset=_law_of(before) if before else None,
+        until_onset=_numbers(before) if before else None,
         dropped_at=_dropped_at(run, cleaned, standing),
         silent_share=silent,
-        transfer=transfer.of(log.table),
+        transfer=replicates.level_ends(log.table),
         same_batch=log.reward == log.training,
         unfinished=standing.unfinished,
         checksums=standing.checksums,
-        **signals.fields(log.table, cleaned, found, before or fitted),
+        at_onset=signs.at_onset,
+        onset_probe=signs.onset_probe,
+        reliability_from_se=signs.reliability_from_se,
+        remedy_acted=signs.remedy_acted,
     )
 
 
-def _dropped_at(run: Found, cleaned: Cleaned, standing: Standing) -> dict[str, list[str]]:
-    """By line, or where there is none, by step."""
+def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
+    """Reason -> the first few rows, by line, or where there is none, by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]
         for reason, numbers in cleaned.first_lines.items()
@@ -157,38 +172,19 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: Standing) -> dict[str, l
     return lines | standing.dropped_at(run.metrics)
 
 
-def _against_others(cleaned: Cleaned, choice: Choice) -> dict[str, Any]:
-    """The law beside its rivals, and ahead of time where that was asked for."""
-    compared, share = rivals.compare(cleaned.points), choice.forecast_from
-    return {
-        "rivals": compared,
-        "against_linear": rivals.against_linear(compared),
-        "forecast": forecast.forecast(cleaned, share) if share is not None else None,
-    }
-
-
-def _numbers(fitted: Fitted, judged: Verdict) -> dict[str, Any]:
-    """The fields of a RunResult that one fit and the verdict on it decide."""
-    return {
-        "verdict": judged.word,
-        "reasons": list(judged.reasons),
-        "out_of_time_skill": judged.skill,
-        **_estimates(fitted),
-    }
-
-
-def _estimates(fitted: Fitted) -> dict[str, Any]:
+def _numbers(fitted: Fitted) -> LawNumbers:
     line, spread, ols = fitted.line, fitted.spread, fitted.ols
-    return {
-        "n_eff": spread.n_eff if spread else None,
-        "a": spread.a if spread else None,
-        "b": spread.b if spread else None,
-        "ceiling": spread.ceiling if spread else None,
-        "cov_ab": spread.cov_ab if spread else None,
-        "identified": identifiability.identified(fitted),
-        "reliability": _reliability(ols, line) if ols and line else None,
-        "ols": {"a": ols.a, "b": ols.b, "r2": ols.r2} if ols else None,
-    }
+    return LawNumbers(
+        n_valid=len(fitted.points),
+        n_eff=spread.n_eff if spread else None,
+        a=spread.a if spread else None,
+        b=spread.b if spread else None,
+        ceiling=spread.ceiling if spread else None,
+        cov_ab=spread.cov_ab if spread else None,
+        identified=identifiability.identified(fitted),
+        reliability=_reliability(ols, line) if ols and line else None,
+        ols=ols,
+    )
 
 
 def _reliability(ols: LeastSquares, line: Line) -> float | None:
@@ -196,7 +192,7 @@ def _reliability(ols: LeastSquares, line: Line) -> float | None:
     return ratio if math.isfinite(ratio) else None
 
 
-def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, Any]:
+def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, ColumnLaw]:
     """The law on the log's other reward columns, where it has them."""
     fits = {}
     for column in (EVALUATION, log.training):
@@ -206,23 +202,19 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, A
         if len(points):
             fitted = identifiability.fit(points)
             judged = verdict.judge(fitted, found, log.course, intervened)
-            numbers = _plain(_numbers(fitted, judged))
-            same_batch = column == log.training
-            gain = _plain({"gain": regime.gain(points)})
-            law = {"n_valid": len(points), **numbers, "same_batch": same_batch}
-            fits[column] = law | gain
+            fits[column] = ColumnLaw(
+                *_values(_numbers(fitted)),
+                verdict=judged.word,
+                reasons=list(judged.reasons),
+                out_of_time_skill=judged.skill,
+                same_batch=column == log.training,
+                gain=regime.gain(points),
+            )
     return fits
 
 
-def _law_of(before: Fitted) -> dict[str, Any]:
-    return {"n_valid": len(before.points), **_plain(_estimates(before))}
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        key: {"value": v.value, "low": v.low, "high": v.high} if isinstance(v, Interval) else v
-        for key, v in values.items()
-    }
+def _values(numbers: LawNumbers) -> tuple[Any, ...]:
+    return tuple(getattr(numbers, field.name) for field in fields(numbers))
 
 
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:

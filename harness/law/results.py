@@ -1,22 +1,18 @@
-"""What the law stage says of a run, of a group of runs, and of a whole analysis.
+"""Results of one run, typed: its row of law.json, and the points it was fitted on.
 
-The fields of RunResult and GroupResult are the keys of law.json, in order; `to_json` only
-renames `kind` of an error to `class`. A value nobody could compute is None, never NaN.
+Fields stand in the order of the keys in law.json (law_json.py writes them). A value that could
+not be computed is None, never NaN. Steps are training steps, H is in nats, R in reward.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.io.unfinished import Unfinished
-
-SCHEMA = 1
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
@@ -44,7 +40,7 @@ class ReadProblem:
 
 @dataclass(frozen=True, slots=True)
 class Onset:
-    """Where collapse (or explosion) begins, in steps."""
+    """The step at which collapse (or explosion) begins, with its 95% interval."""
 
     kind: str
     """terminal_fall, budget_spent or explosion"""
@@ -56,6 +52,134 @@ class Onset:
     def is_collapse(self) -> bool:
         """An explosion of H begins somewhere too, and is none."""
         return self.kind != "explosion"
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """An estimate whose 95% interval may be unknown."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Identified:
+    """Whether a and the ceiling are known well enough to be quoted."""
+
+    a: bool
+    ceiling: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquares:
+    """Plain least squares of R on exp(H), as the paper fits it."""
+
+    a: float
+    b: float
+    r2: float
+
+
+@dataclass(frozen=True, slots=True)
+class LawNumbers:
+    """R = -a exp(H) + b on some rows of a run; None where a number could not be computed."""
+
+    n_valid: int
+    """Rows it was fitted on."""
+    n_eff: float | None
+    """The number of independent rows these are worth."""
+    a: Interval | None
+    b: Interval | None
+    ceiling: Interval | None
+    """b - a, the reward at H = 0."""
+    cov_ab: float | None
+    identified: Identified
+    reliability: float | None
+    """The same as RunResult.reliability."""
+    ols: LeastSquares | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnLaw(LawNumbers):
+    """The law on a reward column other than the run's own."""
+
+    verdict: str
+    reasons: Sequence[str]
+    out_of_time_skill: float | None
+    same_batch: bool
+    gain: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """The score of another curve through the same points (Hurvich and Tsai 1989)."""
+
+    aicc: float
+    delta_aicc: float
+    """Its AICc minus the law's."""
+    out_of_time_rmse: float
+    """Error over the last third of the run, fitted on what comes before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """The reward at the end of a run by the law of its first part, and what came.
+
+    value, low and high (95%, if the law continues) are None where no law or no course of H can be
+    computed; errors are predicted minus true.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    from_step: float
+    """The last step that the forecast knows of."""
+    identified: bool
+    """Whether a was by then, without which a forecast is worth nothing."""
+    last_value: float | None
+    truth: float | None
+    error: float | None
+    last_value_error: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AtOnset:
+    """The state of a run around its onset."""
+
+    reward_left: Bounded | None
+    """Ceiling minus the reward then."""
+    columns: Mapping[str, float | None]
+    """Columns of metrics.jsonl -> their mean around it; None where the log does not hold one."""
+
+
+@dataclass(frozen=True, slots=True)
+class NetOfNull:
+    """A run's fall of H, nats, and gain of R, minus those of its null controls."""
+
+    fall: Interval | None
+    gain: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class LevelEnds:
+    """Mean reward at a named level, at the first evaluation and at the last."""
+
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """State of a run that is not done, or is done and has lost rows."""
+
+    status: str | None
+    """The status in run.json; None where that cannot be read."""
+    reason: str | None
+    exit_code: int | None
+    last_step: int
+    """The step of its last row."""
+    steps: int | None
+    """Planned, where its config says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,39 +203,37 @@ class RunResult:
     b: Interval | None = None
     ceiling: Interval | None = None
     cov_ab: float | None = None
-    identified: Mapping[str, bool] | None = None
-    """Keys a and ceiling."""
+    identified: Identified | None = None
     reliability: float | None = None
     """a by least squares / a by instrumental variable: the reliability of exp(H)."""
     out_of_time_skill: float | None = None
     intervened: bool | None = None
-    ols: Mapping[str, float] | None = None
-    """Keys a, b, r2."""
+    ols: LeastSquares | None = None
     onset: Onset | None = None
     landmarks: Mapping[str, float | None] | None = None
-    rivals: Mapping[str, Any] | None = None
-    forecast: Mapping[str, float | bool | None] | None = None
-    """value, low, high, from_step, identified, last_value, truth, error, last_value_error."""
-    fits: Mapping[str, Any] | None = None
-    """The law on other reward columns: column -> a, b, ceiling, verdict, ..."""
+    """Name -> step (estimate/regime.py); None where the run does not reach it."""
+    rivals: Mapping[str, Rival] | None = None
+    """Model -> how well it does, the law among them."""
+    forecast: Forecast | None = None
+    fits: Mapping[str, ColumnLaw] | None = None
+    """Other reward column -> the law on it."""
     config: Mapping[str, Any] | None = None
+    """The content of config.yaml, of whatever version; `setting` reads a key of it."""
     null_share: Interval | None = None
     level: str | None = None
     seed: int | None = None
     gain: Interval | None = None
     """Reward at the end minus at the start."""
-    until_onset: Mapping[str, Any] | None = None
-    """The law on the rows before the onset, keys as in `fits`; only where it holds until then."""
+    until_onset: LawNumbers | None = None
+    """The law on the rows before the onset; only where it holds until then."""
     dropped_at: Mapping[str, Sequence[str]] | None = None
     """Reason in `dropped` -> file:line of the first few rows left out for it."""
     noise_driven: bool | None = None
     """Whether the interval of null_share lies above one half; None without a share."""
-    net_of_null: Mapping[str, Interval | None] | None = None
-    """Fall of H (key fall, nats) and gain of R (key gain) minus those of the null control."""
+    net_of_null: NetOfNull | None = None
     silent_share: Interval | None = None
     """Mean share of groups without variance or below the floor, over the run."""
-    at_onset: Mapping[str, Any] | None = None
-    """reward_left as {value, low, high}, then metrics.jsonl columns -> their mean around it."""
+    at_onset: AtOnset | None = None
     onset_probe: Onset | None = None
     """The onset on entropy/probe: of the policy, whatever states the run visits."""
     reliability_from_se: float | None = None
@@ -125,70 +247,19 @@ class RunResult:
 
     against_linear: str | None = None
     """law_better, linear_better or not_distinguishable, by the AICc in `rivals`."""
-    difficulty: Mapping[str, Any] | None = None
-    """Of the difficulty card of its level: acceptance, need_expression, population_final_emotion,
-    each {value, low, high}; None without cards.json."""
-    transfer: Mapping[str, Mapping[str, float]] | None = None
-    """Named level -> eval/LEVEL/reward at the first evaluation (start) and at the last (end)."""
+    difficulty: Mapping[str, Interval] | None = None
+    """From the difficulty card of its level: acceptance, need_expression,
+    population_final_emotion; None without cards.json."""
+    transfer: Mapping[str, LevelEnds] | None = None
+    """Named level -> eval/LEVEL/reward at the first evaluation and at the last."""
     unfinished: Unfinished | None = None
     """None of a run that is done, and where no run.json says how it stands."""
     checksums: str | None = None
     """all, some or none of its rows have one; None of other programs' logs."""
 
-    def to_json(self) -> dict[str, Any]:
-        values: dict[str, Any] = _plain(self)
-        if self.error is not None:
-            values["error"] = {"class": self.error.kind, "message": self.error.message}
-        return values
-
-
-@dataclass(frozen=True, slots=True)
-class Pooled:
-    """A quantity over the seeds of a group."""
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    n: int
-    censored: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupResult:
-    """Runs alike in all but the seed."""
-
-    key: Mapping[str, Any]
-    runs: Sequence[str]
-    a: Pooled
-    ceiling: Pooled
-    onset: Pooled
-    gain: Pooled
-    contrasts: Sequence[Mapping[str, Any]] = ()
-    """This group minus an earlier one, a quantity each."""
-    compared: Mapping[str, Any] | None = None
-    """The number of each seed, and their means, on one footing for all groups."""
-    unknown_seeds: int = 0
-    """Of several runs, those whose seed is not known: they may be repeats, so no mean has an
-    interval."""
-    reward: str | None = None
-    """The column that a, ceiling and gain are of; None where the runs share none."""
-    why: str | None = None
-    """Why there is no mean of a, ceiling and gain, where there is none."""
-    unfinished: Sequence[str] = ()
-    """Runs that are not done; not in `runs`, and in no mean, unless they were asked for."""
-    diverged: Sequence[str] = ()
-    """Of these, those that diverged: censored in a, ceiling, gain, and in onset but for those that
-    had one before."""
-
-    @property
-    def every(self) -> list[str]:
-        """Its runs, also those that are in no mean."""
-        return list(dict.fromkeys((*self.runs, *self.unfinished)))
-
-    @property
-    def left_out(self) -> list[str]:
-        """Its runs that are in no mean."""
-        return [run for run in self.unfinished if run not in self.runs]
+    def setting(self, group: str, key: str) -> Any:
+        """The value of GROUP.KEY in its config; None where that is not known."""
+        return setting(self.config, group, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,36 +281,14 @@ class RunSeries:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysis:
-    """All that `harness fit-entropy-law` knows: law.json, law.csv, tables and figures show it."""
+class Skipped:
+    """A path that is no run of the analysis, or a run kept out of a group, and why."""
 
-    runs: tuple[RunResult, ...]
-    groups: tuple[GroupResult, ...]
-    skipped: tuple[Mapping[str, str], ...]
-    """Keys path and reason."""
-    series: Mapping[str, RunSeries] = field(default_factory=dict)
-    """Run path -> its points; only runs with status ok."""
-
-    @property
-    def left_out(self) -> frozenset[str]:
-        """Unfinished runs that are in no mean."""
-        return frozenset(run for group in self.groups for run in group.left_out)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "runs": [r.to_json() for r in self.runs],
-            "groups": _plain(self.groups),
-            "skipped": _plain(self.skipped),
-        }
+    path: str
+    reason: str
 
 
-def _plain(value: Any) -> Any:
-    """Dataclasses and mappings as dicts, sequences as lists; dataclasses.asdict copies all else."""
-    if dataclasses.is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    return value
+def setting(config: Mapping[str, Any] | None, group: str, key: str) -> Any:
+    """The value of GROUP.KEY in a config of any version; None where it has none."""
+    values = (config or {}).get(group)
+    return values.get(key) if isinstance(values, dict) else None

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
 
-from harness.law.results import Analysis
+from harness.law import law_json as as_json
+from harness.law.group_results import Analysis
 from harness.records import atomic
 from harness.report.figures.figure_specs import Sketch, sketches
 from harness.report.tables import contrasts, csv_cells, transfer
@@ -84,7 +85,7 @@ def law_json(analysis: Analysis) -> str:
     Indented it would be three times the bytes, and json's quick encoder cannot indent.
     """
     parts = []
-    for key, value in analysis.to_json().items():
+    for key, value in as_json.from_analysis(analysis).items():
         if isinstance(value, list) and value:
             lines = ",\n".join(json.dumps(entry, allow_nan=False) for entry in value)
             parts.append(f'"{key}": [\n{lines}\n]')

@@ -1,4 +1,4 @@
-"""What a study states, with the words of the command line in it, and the runs of its arms."""
+"""A study as planned: its statement with the words of the command line, and its arms' runs."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Planned:
 
 
 def doubts(planned: Planned) -> Iterator[str]:
-    """What says, before the first run, that links will be decided by none of them."""
+    """Warns, before the first run, of what will leave the links undecided."""
     stated = planned.stated
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
@@ -91,7 +91,7 @@ def _equal(planned: Planned) -> list[list[str]]:
 
 
 def who(point: Point) -> tuple[str, int]:
-    """What equal runs share: the hash of all but the seed, and the seed."""
+    """The identity of equal runs: the hash of all but the seed, and the seed."""
     return config_file.config_hash(point.config), point.config.seed
 
 

@@ -41,7 +41,7 @@ def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
 
 
 def sentence(configs: list[RunConfig]) -> str:
-    """What is about to be spent, and how that is known."""
+    """The runs about to be made, the time they take, and how that is known."""
     steps = sorted({config.trainer.steps for config in configs})
     runs = f"{len(configs)} run{'s' * (len(configs) != 1)} of {', '.join(map(str, steps))} steps"
     hours = cpu_hours(configs)
@@ -76,7 +76,7 @@ def _cpu_s(config: RunConfig) -> float | None:
 
 
 def evaluations(config: RunConfig) -> int:
-    """Of a whole run: at its first step, every trainer.eval_every after it, and at its last."""
+    """Evaluations of a whole run: at its first step, every trainer.eval_every, and its last."""
     return math.ceil((config.trainer.steps - 1) / config.trainer.eval_every) + 1
 
 

@@ -13,8 +13,8 @@ from typing import Any
 from harness.compose import search_path
 from harness.config import ranges as checks
 from harness.errors import ConfigError
-from harness.law.compare.quantity_names import NET_OF_NULL, STUDY_QUANTITIES
 from harness.law.compare.replicates import COMMON
+from harness.law.compare.study_metrics import NET_OF_NULL, STUDY_QUANTITIES
 from harness.records import shape
 from harness.records.study_file import Link
 
@@ -34,7 +34,7 @@ class StudyFile:
     question: str
     source: str
     seeds: str
-    """As after `seed=`."""
+    """Seeds, in the grammar of `seed=`."""
     words: tuple[str, ...]
     arms: Mapping[str, tuple[str, ...]]
     links: tuple[Link, ...]

@@ -56,7 +56,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
 
 
 def known(planned: Planned, root: Path) -> StudyRecord | None:
-    """What is there already. Raises ConfigError for somebody else's folder or another study."""
+    """Reads the study in `root`. Raises ConfigError for another folder or another study's."""
     if not root.exists():
         return None
     if not root.is_dir():
@@ -75,7 +75,7 @@ def known(planned: Planned, root: Path) -> StudyRecord | None:
 
 
 def done(planned: Planned, root: Path) -> int:
-    """How many of the planned runs are there and done."""
+    """The number of planned runs that are done."""
     before, asked = known(planned, root), planned.distinct()
     runs = before.runs.items() if before else ()
     names = [name for name, (config, seed) in runs if (config, seed) in asked]
@@ -84,7 +84,7 @@ def done(planned: Planned, root: Path) -> int:
 
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
-    """What of the one is stated otherwise in the other, a sentence each."""
+    """Lists what differs between two statements, a sentence each."""
     said: list[str] = []
     for key in dict.fromkeys([*now, *before]):
         path = f"{above}.{key}" if above else key

@@ -337,15 +337,15 @@ def test_an_onset_before_it_diverged_counts(tmp_path: Path) -> None:
     stands(tmp_path / "hard3", **DIVERGED)
     _, hard = analyse([tmp_path]).groups
     assert (hard.onset.n, hard.onset.censored, hard.a.n, hard.a.censored) == (3, 0, 2, 1)
-    (onset,) = [c for c in hard.contrasts if c["quantity"] == "onset"]
-    assert onset["seeds"] == [3, 3]
-    whole = onset["difference"]
+    (onset,) = [c for c in hard.contrasts if c.quantity == "onset"]
+    assert onset.seeds == (3, 3)
+    whole = onset.difference
     cut = tmp_path / "hard3"
     ended.run(cut, 3, without_onset(3, 300)[:200], level="hard", **DIVERGED)
     _, hard = analyse([tmp_path]).groups
     assert (hard.onset.n, hard.onset.censored) == (2, 1)
-    (onset,) = [c for c in hard.contrasts if c["quantity"] == "onset"]
-    assert onset["difference"] is None or abs(onset["difference"]) < abs(whole)
+    (onset,) = [c for c in hard.contrasts if c.quantity == "onset"]
+    assert onset.difference is None or abs(onset.difference) < abs(whole)
 
 
 def test_a_replay_that_differed_is_unfinished_and_did_not_diverge(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.law.results import Analysis
+from harness.law.group_results import Analysis, Contrast
 from tests.law import synthetic
 from tests.law.synthetic import LOW, Log
 
@@ -41,7 +41,7 @@ def law_with(a: float, b: float, end: float = 0.05, start: float = 1.0) -> Calla
     )
 
 
-def contrast(found: Analysis, quantity: str) -> dict[str, Any]:
-    """Of the only pair."""
-    (one,) = [c for g in found.groups for c in g.contrasts if c["quantity"] == quantity]
-    return dict(one)
+def contrast(found: Analysis, quantity: str) -> Contrast:
+    """The one of the only pair."""
+    (one,) = [c for g in found.groups for c in g.contrasts if c.quantity == quantity]
+    return one

@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import (
-    Analysis,
-    GroupResult,
+    Identified,
     Interval,
+    LeastSquares,
     Onset,
-    Pooled,
     ReadProblem,
     RunResult,
     RunSeries,
+    Skipped,
 )
 
 PAYLOADS = (
@@ -73,9 +74,9 @@ def fitted(
         "a": around(a, half),
         "b": around(ceiling + a, 1.5 * half),
         "ceiling": around(ceiling, half),
-        "identified": {"a": identified, "ceiling": identified},
+        "identified": Identified(a=identified, ceiling=identified),
         "reliability": 0.9,
-        "ols": {"a": 0.9 * a, "b": ceiling + a, "r2": 0.8},
+        "ols": LeastSquares(0.9 * a, ceiling + a, 0.8),
         "onset": onset,
         "level": level,
         "seed": seed,
@@ -96,7 +97,7 @@ def analysis(
     runs: Sequence[tuple[RunResult, RunSeries]],
     failed: Sequence[RunResult] = (),
     groups: Sequence[GroupResult] = (),
-    skipped: Sequence[Mapping[str, str]] = (),
+    skipped: Sequence[Skipped] = (),
 ) -> Analysis:
     return Analysis(
         runs=(*(result for result, _ in runs), *failed),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from harness.law.results import Analysis, Onset
-from harness.law.verdict import verdict
+from harness.law import verdict
+from harness.law.group_results import Analysis
+from harness.law.results import AtOnset, Forecast, NetOfNull, Onset, Rival
 from harness.report.figures import draw, run_series
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import law_csv
@@ -28,20 +28,20 @@ DELTAS = {
 
 
 def compared(**deltas: float) -> dict[str, Any]:
-    found = {
-        name: {"aicc": delta - 100, "delta_aicc": delta, "out_of_time_rmse": 0.02}
-        for name, delta in {**DELTAS, **deltas}.items()
-    }
-    linear = found["linear_in_h"]["delta_aicc"]
+    found = {name: Rival(delta - 100, delta, 0.02) for name, delta in {**DELTAS, **deltas}.items()}
+    linear = found["linear_in_h"].delta_aicc
     word = "not_distinguishable" if abs(linear) < 6 else "law_better"
     return {"rivals": found, "against_linear": word if linear > -6 else "linear_better"}
 
 
-def predicted(**other: Any) -> Mapping[str, Any]:
-    return {
-        "value": 0.82, "low": 0.70, "high": 0.90, "from_step": 217.3, "identified": True,
-        "last_value": 0.70, "truth": 0.80, "error": 0.02, "last_value_error": -0.10, **other,
-    }  # fmt: skip
+PREDICTED = Forecast(
+    value=0.82, low=0.70, high=0.90, from_step=217.3, identified=True,
+    last_value=0.70, truth=0.80, error=0.02, last_value_error=-0.10,
+)  # fmt: skip
+
+
+def predicted(**other: Any) -> Forecast:
+    return dataclasses.replace(PREDICTED, **other)
 
 
 NONE_YET = {"value": None, "low": None, "high": None, "error": None, "identified": False}
@@ -134,7 +134,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
     run, _ = made.fitted(
         "runs/0", onset=Onset("terminal_fall", 40, 35, 45), reasons=list(verdict.REASONS),
         forecast=predicted(), noise_driven=True, null_share=made.around(0.8, 0.1),
-        net_of_null={"fall": None, "gain": None}, at_onset={"reward_left": None},
+        net_of_null=NetOfNull(None, None), at_onset=AtOnset(None, {}),
         silent_share=made.around(0.7, 0.1), **compared(),
     )  # fmt: skip
     assert len(explain.of_run(run)) <= 15

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.law.results import Analysis, Pooled
+from harness.law.group_results import Analysis, Contrast, Gap, GroupNumbers, Pooled, SeedNumbers
 from harness.report.figures import canvas, draw, figure_specs
 from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
@@ -20,36 +20,42 @@ from harness.report.tables.summary import print_analysis
 from harness.utils.escape import visible
 from tests.report import made
 
+CONTRAST = Contrast(
+    -0.4, -0.5, -0.3,
+    baseline={"difficulty": "easy"}, quantity="ceiling", p_holm=0.0031, decision="differs",
+    why=None, on="eval/medium/reward", margin=0.05, p_equivalent=1.0, minimum_detectable=0.21,
+    seeds=(3, 3), seeds_needed=9, on_probe=None, unlike_failures=None, remedy_inactive=0,
+    net_of_null=None,
+)  # fmt: skip
 
-def contrast(**more: Any) -> dict[str, Any]:
+
+def contrast(**more: Any) -> Contrast:
     """hard minus easy, decided unless told otherwise."""
-    return {
-        "with": {"difficulty": "easy"}, "quantity": "ceiling", "difference": -0.4, "low": -0.5,
-        "high": -0.3, "p_holm": 0.0031, "decision": "differs", "why": None,
-        "on": "eval/medium/reward", "margin": 0.05, "p_equivalent": 1.0,
-        "minimum_detectable": 0.21, "seeds": [3, 3], "seeds_needed": 9, "on_probe": None,
-        "unlike_failures": None, "remedy_inactive": 0, "net_of_null": None, **more,
-    }  # fmt: skip
+    return dataclasses.replace(CONTRAST, **more)
 
 
-def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) -> dict[str, Any]:
+def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) -> GroupNumbers:
     seeds = [
-        {
-            "run": run, "seed": seed, "a": made.around(0.3, 0.02), "gain": None,
-            "fall": made.around(0.5 + 0.1 * order, 0.05),
-            "ceiling": made.around(0.8 - 0.1 * order + 0.01 * seed, 0.02), "onset": onset,
-            "reached": 1.0,
-        }
+        SeedNumbers(
+            run, seed, a=made.around(0.3, 0.02), gain=None,
+            fall=made.around(0.5 + 0.1 * order, 0.05),
+            ceiling=made.around(0.8 - 0.1 * order + 0.01 * seed, 0.02), onset=onset,
+            reached=1.0,
+        )
         for seed, (run, onset) in enumerate(zip(runs, onsets, strict=True), 1)
     ]  # fmt: skip
     mean = Pooled(0.8 - 0.1 * order, 0.6, 1.0, len(runs), 0)
-    a = Pooled(0.3, 0.28, 0.32, len(runs), 0)
-    onset = Pooled(None, None, None, 0, onsets.count(None))
-    return {
-        "order": order, "on": "eval/medium/reward", "shared_range": True, "seeds": seeds,
-        "a": a, "ceiling": mean, "gain": mean, "fall": mean,
-        "onset": onset,
-    }  # fmt: skip
+    return GroupNumbers(
+        order,
+        "eval/medium/reward",
+        shared_range=True,
+        seeds=seeds,
+        a=Pooled(0.3, 0.28, 0.32, len(runs), 0),
+        ceiling=mean,
+        gain=mean,
+        fall=mean,
+        onset=Pooled(None, None, None, 0, onsets.count(None)),
+    )
 
 
 def study(level: str = "hard", **more: Any) -> Analysis:
@@ -110,7 +116,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
         ),
         ({"decision": "not_comparable", "why": "no H in common"}, "not comparable: no H in common"),
         (
-            {"unlike_failures": [0.07, 0.003]},
+            {"unlike_failures": (0.07, 0.003)},
             "differs; careful: 7.0% of conversations failed against 0.3%",
         ),
         (
@@ -118,13 +124,13 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
             "differs; careful: remedy inactive, it acted on no token in 2 of the runs",
         ),
         (
-            {"net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0}},
+            {"net_of_null": Gap(-0.2, -0.4, 0.0)},
             "differs; net of the null -0.20 [-0.40, 0.00]",
         ),
         (
             {
                 "decision": "undecided",
-                "net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0},
+                "net_of_null": Gap(-0.2, -0.4, 0.0),
             },
             "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of "
             "0.05; net of the null -0.20 [-0.40, 0.00]",
@@ -136,14 +142,15 @@ def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
-    net = {"difference": -0.25, "low": -0.5, "high": 0.0}
+    net = Gap(-0.25, -0.5, 0.0)
     given = study(quantity="gain", net_of_null=net)
     note = "what its null control of the same seed did taken off each run"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
     header, row = csv.reader(io.StringIO(contrasts.csv(given)))
     cells = dict(zip(header, row, strict=True))
-    assert [float(cells[f"net_of_null_{name}"]) for name in net] == list(net.values())
+    ends = ("difference", "low", "high")
+    assert [float(cells[f"net_of_null_{name}"]) for name in ends] == [-0.25, -0.5, 0.0]
     _, without = csv.reader(io.StringIO(contrasts.csv(study())))
     assert without[-3:] == ["", "", ""]
 
@@ -204,7 +211,8 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
 
 def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     analysis = study()
-    wide = dict(analysis.groups[0].compared or {}, ceiling=Pooled(0.8, -40.0, 41.6, 2, 1))
+    assert analysis.groups[0].compared is not None
+    wide = dataclasses.replace(analysis.groups[0].compared, ceiling=Pooled(0.8, -40.0, 41.6, 2, 1))
     groups = (dataclasses.replace(analysis.groups[0], compared=wide), analysis.groups[1])
     ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
     low, high = ceiling.get_xlim()

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from harness.law.results import Analysis, Onset, Pooled
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import Onset
 from harness.report.figures import canvas, draw
 from harness.report.figures.canvas import Drawing
 from harness.utils.escape import visible

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
-from harness.law.results import Analysis
+from harness.law.group_results import Analysis
 from harness.report.figures import draw
 from tests.report import made
 

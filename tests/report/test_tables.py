@@ -8,7 +8,8 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.law.results import Analysis, GroupResult, Onset, Pooled
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import Identified, Onset, Skipped
 from harness.report.tables.summary import print_analysis
 from harness.report.text import findings
 from harness.utils.escape import visible
@@ -65,7 +66,7 @@ def study() -> Analysis:
         ],
         [made.unread("runs/3", "runs/3/metrics.jsonl: must hold one JSON object a line, is empty")],
         [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
-        [{"path": "runs/4", "reason": "repeat"}],
+        [Skipped("runs/4", "repeat")],
     )  # fmt: skip
 
 
@@ -109,7 +110,9 @@ def test_a_run_whose_numbers_nobody_could_compute_is_a_row_of_dashes() -> None:
         "runs/0", verdict="undetermined", reasons=["too_few_steps"],
         regime=None, n_eff=None, gain=None, ols=None,
     )  # fmt: skip
-    run = dataclasses.replace(run, a=None, b=None, ceiling=None, identified={"a": False})
+    run = dataclasses.replace(
+        run, a=None, b=None, ceiling=None, identified=Identified(a=False, ceiling=False)
+    )
     text = printed(made.analysis([(run, series)]), explain=True)
     assert text.splitlines()[3].split() == ["0", "-", "-", "-", "unknown", "undetermined"]
     assert "No law was fitted" in text
@@ -150,7 +153,7 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
     analysis = made.analysis(
         [made.fitted(payload, level=payload, seed=None)],
         [made.unread(payload, payload, payload)],
-        skipped=[{"path": payload, "reason": payload}],
+        skipped=[Skipped(payload, payload)],
     )
     stream = io.StringIO()
     print_analysis(analysis, Console(file=stream, width=500), explain=True)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from harness.law import analysis
+from harness.law.results import LevelEnds
 from harness.report.tables import transfer
 from harness.report.write import write_results
 from tests.law import synthetic
@@ -63,8 +64,8 @@ def test_of_rows_with_the_same_step_the_last_counts(tmp_path: Path) -> None:
     synthetic.write_run(tmp_path / "one-step", [*once, *once], seed=1, level="hard")
     one, resumed = analysis.analyse([tmp_path]).runs
     assert resumed.transfer is not None
-    assert resumed.transfer["easy"] == {"start": 0.2, "end": 0.5}
-    assert resumed.transfer["hard"]["end"] == pytest.approx(0.9)
+    assert resumed.transfer["easy"] == LevelEnds(0.2, 0.5)
+    assert resumed.transfer["hard"].end == pytest.approx(0.9)
     assert one.transfer is None
 
 

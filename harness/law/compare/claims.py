@@ -1,15 +1,17 @@
-"""What a difference over seeds allows to claim: it differs, it is too small to matter, neither.
+"""Claims that a difference over seeds allows: it differs, it is below the margin, or neither.
 
 All p are adjusted by Holm 1979 over every comparison made, so that looking at many pairs and
-quantities finds nothing by itself.
+quantities finds nothing by itself. The margins are below which a difference counts as none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.errors import ConfigError
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
 from harness.law.estimate import numbers
 
@@ -36,12 +38,12 @@ def p_differs(given: Estimate) -> float:
 
 
 def p_equivalent(given: Estimate, margin: float) -> float:
-    """Of a difference of `margin` or more: the larger of two one-sided tests (Schuirmann 1987)."""
+    """p of a difference of `margin` or more: the larger of two one-sided ones (Schuirmann 1987)."""
     return numbers.t_tail((margin - abs(given.value)) / given.error, given.df)
 
 
 def p_short(given: Estimate, sign: int, margin: float) -> float:
-    """Of a difference of `margin` or more in the direction of `sign`, 1 or -1.
+    """p of a difference of `margin` or more in the direction of `sign`, 1 or -1.
 
     Twice the one-sided p, so that it is below 0.05 where the 95% interval keeps short of that.
     """
@@ -49,7 +51,7 @@ def p_short(given: Estimate, sign: int, margin: float) -> float:
 
 
 def p_text(p: float) -> str:
-    """As it is told: three decimals, and no p of 0."""
+    """p as text: three decimals, and no p of 0."""
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -85,3 +87,41 @@ def _reach(df: float, comparisons: int) -> float:
     """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
     found = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
     return found + numbers.t_quantile(POWER, df)
+
+
+DEFAULT_MARGINS: Mapping[str, float] = {
+    "a": 0.20, "ceiling": 0.05, "onset": 0.10, "gain": 0.05, "fall": 0.10,
+}  # fmt: skip
+"""a as a share of the mean of both a, ceiling and gain in reward, onset as a share of the run, the
+fall of H in nats."""
+MARGIN_OPTION = "--margin"
+
+
+def parse_margins(given: Sequence[str]) -> dict[str, float]:
+    """DEFAULT with each `QUANTITY=VALUE` put in its place. Raises ConfigError."""
+    margins = dict(DEFAULT_MARGINS)
+    named: set[str] = set()
+    for word in given:
+        quantity, equals, text = word.partition("=")
+        if quantity not in DEFAULT_MARGINS or not equals:
+            known = ", ".join(DEFAULT_MARGINS)
+            raise ConfigError(
+                f"{MARGIN_OPTION}: must be QUANTITY=VALUE for one of {known}, got {word!r}"
+            )
+        if quantity in named:
+            raise ConfigError(
+                f"{MARGIN_OPTION}: must name a quantity once, got {quantity} again: {word!r}"
+            )
+        named.add(quantity)
+        margins[quantity] = _positive(text, word)
+    return margins
+
+
+def _positive(text: str, word: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise ConfigError(f"{MARGIN_OPTION}: VALUE must be a finite number above 0, got {word!r}")
+    return value

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from harness.law.compare import claims, compared, measured, pairs
+from harness.law.compare import claims, differences, pairs, seed_numbers
+from harness.law.compare.differences import MeasuredDifference
 from harness.law.compare.groups import Member
-from harness.law.compare.measured import Measured
 from harness.law.compare.pairs import Pair
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import Estimate
-from harness.law.results import GroupResult
+from harness.law.group_results import Contrast, Gap, GroupResult
 
 CONTEXTS = "perhaps contexts: not found on entropy/probe"
 """A probe that does not show a difference does not rule one out."""
@@ -33,7 +32,7 @@ class _Row:
 
     pair: Pair
     quantity: str
-    found: Measured
+    found: MeasuredDifference
     p_differs: float | None = None
     p_equivalent: float | None = None
 
@@ -48,20 +47,24 @@ def contrasted(
     sides = pairs.sides(groups, members)
     rows = _adjusted(
         [
-            _Row(pair, quantity, measured.measure(pair, quantity, margins[quantity], pool_unlike))
+            _row(pair, quantity, margins[quantity], pool_unlike)
             for pair in pairs.to_compare(sides)
             for quantity in QUANTITIES
         ]
     )
     comparisons = sum(row.found.incomparable is None for row in rows)
-    said: dict[int, list[dict[str, Any]]] = {}
+    said: dict[int, list[Contrast]] = {}
     for row in rows:
-        said.setdefault(row.pair.later.place, []).append(_json(row, comparisons))
-    seeds = compared.by_place(sides)
+        said.setdefault(row.pair.later.place, []).append(_contrast(row, comparisons))
+    seeds = seed_numbers.by_place(sides)
     return tuple(
         replace(group, contrasts=said.get(place, []), compared=seeds.get(place))
         for place, group in enumerate(groups)
     )
+
+
+def _row(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> _Row:
+    return _Row(pair, quantity, differences.measure(pair, quantity, margin, pool_unlike))
 
 
 def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
@@ -75,39 +78,39 @@ def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
     return adjusted
 
 
-def _json(row: _Row, comparisons: int) -> dict[str, Any]:
+def _contrast(row: _Row, comparisons: int) -> Contrast:
     found, estimate = row.found, row.found.estimate
     decision, why = _decided(row)
-    return {
-        "with": dict(row.pair.baseline.key),
-        "quantity": row.quantity,
-        **_interval(row.quantity, estimate),
-        "p_holm": row.p_differs,
-        "decision": decision,
-        "why": why,
-        "on": found.on,
-        "margin": None if found.incomparable else found.margin,
-        "p_equivalent": row.p_equivalent,
-        "minimum_detectable": (
-            claims.minimum_detectable(estimate, comparisons) if estimate else None
-        ),
-        "seeds": list(found.seeds),
-        "seeds_needed": None if found.incomparable else _seeds_needed(found, comparisons),
-        "on_probe": _interval(row.quantity, found.probe.estimate) if found.probe else None,
-        "unlike_failures": _unlike_failures(row.pair),
-        "remedy_inactive": _remedy_inactive(row.pair),
-        "net_of_null": _interval(row.quantity, found.net_of_null) if found.net_of_null else None,
-    }
+    gap = _gap(row.quantity, estimate)
+    return Contrast(
+        gap.difference,
+        gap.low,
+        gap.high,
+        baseline=dict(row.pair.baseline.key),
+        quantity=row.quantity,
+        p_holm=row.p_differs,
+        decision=decision,
+        why=why,
+        on=found.on,
+        margin=None if found.incomparable else found.margin,
+        p_equivalent=row.p_equivalent,
+        minimum_detectable=claims.minimum_detectable(estimate, comparisons) if estimate else None,
+        seeds=found.seeds,
+        seeds_needed=None if found.incomparable else _seeds_needed(found, comparisons),
+        on_probe=_gap(row.quantity, found.probe.estimate) if found.probe else None,
+        unlike_failures=_unlike_failures(row.pair),
+        remedy_inactive=_remedy_inactive(row.pair),
+        net_of_null=_gap(row.quantity, found.net_of_null) if found.net_of_null else None,
+    )
 
 
-def _interval(quantity: str, given: Estimate | None) -> dict[str, float | None]:
-    """Of two onsets no interval reaches beyond the run."""
+def _gap(quantity: str, given: Estimate | None) -> Gap:
+    """The estimate with its interval; that of two onsets reaches no further than the run."""
     if given is None:
-        return {"difference": None, "low": None, "high": None}
+        return Gap(None, None, None)
     found = given.interval()
     most = 1.0 if quantity == "onset" else math.inf
-    low, high = max(found.low, -most), min(found.high, most)
-    return {"difference": found.value, "low": low, "high": high}
+    return Gap(found.value, max(found.low, -most), min(found.high, most))
 
 
 def _decided(row: _Row) -> tuple[str, str | None]:
@@ -125,7 +128,7 @@ def _decided(row: _Row) -> tuple[str, str | None]:
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 
 
-def _seeds_needed(found: Measured, comparisons: int) -> int | None:
+def _seeds_needed(found: MeasuredDifference, comparisons: int) -> int | None:
     """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
     if found.estimate is not None:
         return claims.seeds_needed(found.estimate.spreads, found.margin, comparisons)
@@ -136,10 +139,10 @@ def _seeds_needed(found: Measured, comparisons: int) -> int | None:
     return None if needed is None else max(needed, FEWEST_TO_ASK_FOR)
 
 
-def _unlike_failures(pair: Pair) -> list[float] | None:
+def _unlike_failures(pair: Pair) -> tuple[float, float] | None:
     """Both rates of failed conversations, this group's first, where they differ too much."""
-    rates = measured.failures(pair)
-    return list(rates) if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
+    rates = differences.failures(pair)
+    return rates if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
 
 
 def _remedy_inactive(pair: Pair) -> int:

@@ -1,4 +1,8 @@
-"""Runs alike in all but the seed, and their numbers pooled over seeds."""
+"""Runs alike in all but the seed, the reward column they share, and their numbers over seeds.
+
+Each run takes eval/reward where it has enough of it. A mean over runs of two columns would be of
+neither.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,56 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare import random_effects, reward_column
+from harness.law.compare import random_effects
 from harness.law.compare.replicates import Replicate
 from harness.law.estimate import numbers
-from harness.law.io import unfinished
+from harness.law.group_results import Axes, GroupResult, Pooled
+from harness.law.io import integrity
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.io.columns import EVALUATION
 from harness.law.io.identity import Identity
-from harness.law.results import GroupResult, Interval, Pooled, RunResult
+from harness.law.results import Interval, RunResult, Skipped
 
-Axes = Mapping[str, Any]
+NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"
+
+
+def points_by_column(run: RunResult) -> dict[str, int]:
+    """Column that the law was fitted on -> how many points."""
+    own = {run.reward: run.n_valid or 0} if run.reward is not None else {}
+    return own | {column: law.n_valid for column, law in (run.fits or {}).items()}
+
+
+def common_column(runs: Sequence[RunResult]) -> str | None:
+    """The column of all runs; where they differ the one with points enough in each of them, of two
+    such the evaluation. None where there is none, or no run.
+    """
+    headlines = {run.reward for run in runs}
+    if len(headlines) == 1:
+        return headlines.pop()
+    held = [points_by_column(run) for run in runs]
+    shared = [c for c in held[0] if all(c in one for one in held)] if held else []
+    fewest = {c: min(FEWEST_POINTS, *(one[c] for one in held)) for c in shared}
+    return max(shared, key=lambda c: (fewest[c], c == EVALUATION), default=None)
+
+
+def why_no_column(runs: Sequence[RunResult]) -> str | None:
+    """The sentence where runs share no column; None where they do, or there are none."""
+    if not runs or common_column(runs) is not None:
+        return None
+    columns = sorted({run.reward or "" for run in runs})
+    return NONE_SHARED.format(columns=" and ".join(columns))
+
+
+def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | None:
+    """a, ceiling or gain of a run on `column`; None where it was not fitted there."""
+    if column is not None and column == run.reward:
+        own: Interval | None = getattr(run, quantity)
+        return own
+    law = (run.fits or {}).get(column or "")
+    on_other: Interval | None = getattr(law, quantity, None)
+    return on_other
+
+
 NO_AXES = {"seed", "schema"}
 
 
@@ -44,7 +90,7 @@ class Member:
 
     @property
     def diverged(self) -> bool:
-        return unfinished.diverged(self.result.unfinished)
+        return integrity.diverged(self.result.unfinished)
 
 
 @dataclass(frozen=True)
@@ -52,7 +98,7 @@ class Grouping:
     """The groups, and which runs were kept apart from runs of the same config, and why."""
 
     groups: tuple[GroupResult, ...]
-    skipped: tuple[dict[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
@@ -131,7 +177,7 @@ def counts(member: Member, with_unfinished: bool) -> bool:
 def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupResult:
     runs = [m.result for m in members if counts(m, with_unfinished)]
     lost = [m.result for m in members if m.diverged and not counts(m, with_unfinished)]
-    column = reward_column.common(runs)
+    column = common_column(runs)
     return GroupResult(
         key=dict(key),
         runs=[r.run for r in runs],
@@ -141,15 +187,15 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
         onset=_onset([*runs, *lost]),
         unknown_seeds=unknown([run.seed for run in runs]),
         reward=column,
-        why=reward_column.why_none(runs),
+        why=why_no_column(runs),
         unfinished=[m.result.run for m in members if m.result.unfinished is not None],
         diverged=[m.result.run for m in members if m.diverged],
     )
 
 
 def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
-    """Of the runs on one column; of those that diverged it is not known."""
-    given = [*(reward_column.number(run, name, column) for run in runs), *[None] * lost]
+    """Mean over the runs on one column; those that diverged are censored."""
+    given = [*(number_on(run, name, column) for run in runs), *[None] * lost]
     return over_seeds((alike if name == "gain" else weighed)(given), [run.seed for run in runs])
 
 
@@ -161,7 +207,7 @@ def _onset(runs: Sequence[RunResult]) -> Pooled:
 
 
 def unknown(seeds: Sequence[int | None]) -> int:
-    """How many of several runs of one config may be repeats of another, for want of a seed."""
+    """The number of runs of one config that may be repeats of another, for want of a seed."""
     return seeds.count(None) if len(seeds) > 1 else 0
 
 
@@ -206,7 +252,7 @@ def weighed(given: Sequence[Interval | None]) -> Pooled:
 
 def _kept_apart(
     members: Sequence[Member], configs: Sequence[Axes], cards: Sequence[Axes]
-) -> tuple[dict[str, str], ...]:
+) -> tuple[Skipped, ...]:
     """One entry for each run whose card differs from that of the first run of its config."""
     first: dict[str, int] = {}
     entries = []
@@ -217,5 +263,5 @@ def _kept_apart(
         )
         if unlike:
             reason = f"not pooled: {unlike[0]} differs from that of {members[other].result.run}"
-            entries.append({"path": member.result.run, "reason": reason})
+            entries.append(Skipped(member.result.run, reason))
     return tuple(entries)

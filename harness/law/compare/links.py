@@ -39,7 +39,7 @@ class Observed:
     runs: int = 0
     """Runs with a number, of both arms."""
     own: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """What was subtracted: of each of the two arms its numbers over the same seeds."""
+    """The numbers subtracted: those of each of the two arms over the same seeds."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Judged:
     plain: Interval | None
     """Before the null controls were taken off; None where that is not asked."""
     p_holm: float | None
-    """Of what the link states, plain and net; 1 where either points away from it."""
+    """p of what the link states, plain and net; 1 where either points away from it."""
     pairs: int
     by_seed: Mapping[int, float]
     minimum_detectable: float | None
@@ -110,7 +110,7 @@ def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
 
 
 def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
-    """Of the study: all of the deciding links must hold, and one that fails is enough."""
+    """The verdict of the study: all deciding links must hold, and one that fails is enough."""
     words = {link.verdict for link in links if link.link.name in deciding}
     if CONTRADICTED in words:
         return CONTRADICTED
@@ -232,7 +232,7 @@ def _open(test: _Test) -> Judged:
 
 
 def _alike(differences: Mapping[int, float]) -> str:
-    """What pairs without a spread say: sums in another order differ in the last digit."""
+    """The reason where pairs have no spread: sums in another order differ in the last digit."""
     same = max(differences.values(), key=abs)
     return THE_SAME if abs(same) <= ROUNDING else NO_SPREAD.format(same=same)
 

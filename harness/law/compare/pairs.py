@@ -1,4 +1,4 @@
-"""Which groups can be held against each other: those alike in all but one axis."""
+"""Pairs of groups that can be compared: those alike in all but one axis."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from harness.config.run import LEVELS
 from harness.law.compare import groups as grouping
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import COMMON
+from harness.law.group_results import GroupResult
 from harness.law.io.identity import Identity
-from harness.law.results import GroupResult
 
 OTHER_USERS = {"simulator", "levels"}
 """Config groups that change the users of every evaluation."""
@@ -69,7 +69,7 @@ class Pair:
     later: Side
     baseline: Side
     axes: tuple[str, ...]
-    """Where their configs differ; of a config group whose name differs, the name alone."""
+    """Axes in which their configs differ; of a config group whose name differs, the name alone."""
 
     @property
     def sides(self) -> tuple[Side, Side]:

@@ -1,6 +1,6 @@
-"""What is compared between groups, of each of their seeds, on one footing for all of them.
+"""Quantities compared between groups, a number for each seed, on one footing for all of them.
 
-The onset is that of the states visited; a study's (`link_values`) is that of the probe.
+The onset is that of the states visited; a study's (`study_metrics`) is that of the probe.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.law.compare import shared_range
+from harness.law.compare import scales
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
 from harness.law.estimate import null_control, regime
 from harness.law.estimate.interval import Spread
-from harness.law.io.aux_columns import NOT_HELD, Trace
 from harness.law.io.clean import Points
+from harness.law.io.columns import NO_SERIES, ColumnSeries
 from harness.law.io.identity import share_of_run
 from harness.law.results import Interval, Onset
 
@@ -30,7 +30,7 @@ Values = list[list[Interval | None]]
 
 @dataclass(frozen=True)
 class Footing:
-    """What the numbers of all compared runs are taken on."""
+    """The reward column and the H that the numbers of all compared runs are taken on."""
 
     column: str | None
     """The reward column; None: that of each run's group."""
@@ -43,15 +43,15 @@ class Footing:
     def points(self, member: Member) -> Points | None:
         return member.replicate.points_on(self.column_of(member), self.probe)
 
-    def course(self, member: Member) -> Trace:
+    def course(self, member: Member) -> ColumnSeries:
         """H at every step that has it."""
         if not self.probe:
             return member.replicate.course
         points = self.points(member)
-        return NOT_HELD if points is None else Trace(points.steps, points.entropy)
+        return NO_SERIES if points is None else ColumnSeries(points.steps, points.entropy)
 
     def spread(self, member: Member) -> Spread | None:
-        """How sure the law of the run is on this footing."""
+        """The law of the run on this footing, with its intervals."""
         law = member.replicate.law(self.column_of(member), self.probe)
         return law.spread if law is not None else None
 
@@ -72,11 +72,11 @@ def slopes(
     points = [[footing.points(m) for m in group.members] for group in groups]
     settling = [footing.points(m) for group in range_of or groups for m in group.members]
     known = [p for p in settling if p is not None]
-    within = shared_range.shared(known) if known else None
+    within = scales.shared_range(known) if known else None
     if within is None:
         return None
     return [
-        [shared_range.slope(p, within) if p is not None else None for p in of_group]
+        [scales.slope_within(p, within) if p is not None else None for p in of_group]
         for of_group in points
     ]
 
@@ -133,7 +133,7 @@ def _shared_until(member: Member) -> float:
 
 
 def samples(quantity: str, values: Values) -> list[Sample]:
-    """Of each group, the runs that have a value."""
+    """A sample for each group, of the runs that have a value."""
     known = [[v for v in of_group if v is not None] for of_group in values]
     if quantity in ALIKE:
         return [unweighted([v.value for v in of_group]) for of_group in known]
@@ -164,7 +164,7 @@ def _horizon(groups: Sequence[Side], footing: Footing) -> float:
 
 
 def onset_share(member: Member) -> float | None:
-    """Where collapse begins on the states visited, as a share of the run."""
+    """The onset of collapse on the states visited, as a share of the run."""
     return _share_of(member, Footing(None).onset(member))
 
 
@@ -178,7 +178,7 @@ def _share_of(member: Member, found: Onset | None) -> float | None:
 
 
 def share(member: Member, step: float) -> float:
-    """Where in its run a step lies."""
+    """The place of a step in its run, as a share."""
     run = member.replicate
     return share_of_run(member.identity.config, run.first_step, run.last_step, step)
 
@@ -193,4 +193,4 @@ BEYOND_NULL: Mapping[str, Callable[[Member, Footing], Interval | None]] = {
     "gain": _gain_net_of_null,
     "fall": _fall_net_of_null,
 }
-"""Of these a null control has a number of the same kind, to be taken off."""
+"""Quantities of which a null control has a number of the same kind, to be taken off."""

@@ -16,8 +16,8 @@ from harness.law.results import Floats, Interval
 
 NORMAL_95 = 1.959964
 SHARPEST = 2 / 3
-"""Of the median error: a smaller one counts as this. A run whose reward stands at a bound has next
-to no noise, and would be the mean by itself."""
+"""Share of the median error: a smaller one counts as this. A run whose reward stands at a bound
+has next to no noise, and would be the mean by itself."""
 FEWEST_SEEDS = 2
 """With one there is no spread, and so no interval."""
 
@@ -60,7 +60,7 @@ class Difference(Estimate):
 
 
 def sample(intervals: list[Interval]) -> Sample:
-    """Of runs' own 95% intervals, read as normal ones: they are wider, and so are the errors."""
+    """A sample from runs' own 95% intervals, read as normal ones, which errs on the wide side."""
     values = np.array([i.value for i in intervals])
     errors = np.array([(i.high - i.low) / 2 / NORMAL_95 for i in intervals])
     least = SHARPEST * float(np.median(errors)) if intervals else 0.0
@@ -84,7 +84,7 @@ def mean(given: Sample) -> Estimate | None:
 
 
 def difference(first: Sample, second: Sample) -> Difference | None:
-    """Of `first` minus `second`; None below two seeds in either, or without any spread.
+    """The mean of `first` minus that of `second`; None below two seeds in either or without spread.
 
     Each group has a spread of its own: seeds of one level may differ four times as much as those
     of another. Degrees of freedom: Satterthwaite 1946. Without errors to weigh by, Welch's.

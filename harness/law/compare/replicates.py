@@ -1,4 +1,4 @@
-"""What comparing groups of runs takes from each run beyond its row of law.json."""
+"""A run as one of several seeds: what comparisons take from its log beyond its row of law.json."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from harness.config.run import LEVELS
 from harness.law.estimate import identifiability, onset
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import Course
 from harness.law.io import clean
-from harness.law.io.aux_columns import NOT_HELD, Trace
 from harness.law.io.clean import Cleaned, Points
-from harness.law.io.column_choice import EVALUATION, Chosen
-from harness.law.io.reading import Table
-from harness.law.results import Floats, Onset
+from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
+from harness.law.io.table import Table
+from harness.law.results import Floats, LevelEnds, Onset
 
 COMMON = ("eval/medium/reward", "eval/hard/reward", "eval/easy/reward")
 """Evaluations on the same users in every run; the first that all compared runs hold is used.
@@ -45,7 +45,7 @@ class Replicate:
     """Reward column -> its points with H on the states visited."""
     on_probe: Mapping[str, Points] = field(default_factory=dict)
     """Reward column -> the same with H on the frozen prefixes."""
-    course: Trace = NOT_HELD
+    course: ColumnSeries = NO_SERIES
     """H on the states visited at every step, whether R was evaluated there or not."""
     probe_course: ProbeCourse | None = None
     first_step: float = 1.0
@@ -77,7 +77,7 @@ def of(table: Table, chosen: Chosen, headline: Cleaned) -> Replicate:
     return Replicate(
         points={reward: headline.points} | {c: p for c, p in points.items() if len(p)},
         on_probe={c: p.points for c, p in probed.items() if len(p.points)},
-        course=Trace(headline.steps, headline.entropy),
+        course=ColumnSeries(headline.steps, headline.entropy),
         probe_course=_probe_course(probed.get(reward), headline.points),
         first_step=float(headline.steps[0]),
         last_step=float(headline.steps[-1]),
@@ -98,3 +98,22 @@ def _mean(values: Floats) -> float | None:
 
 def _last_tenth(values: Floats) -> Floats:
     return values[-max(1, len(values) // 10) :]
+
+
+def level_ends(table: Table) -> dict[str, LevelEnds] | None:
+    """Level -> eval/LEVEL/reward at its first evaluation (start) and at its last (end).
+
+    Of rows with the same step the last counts. None where no level was evaluated twice.
+    """
+    found = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
+    return {level: ends for level, ends in found.items() if ends} or None
+
+
+def _ends(table: Table, column: str) -> LevelEnds | None:
+    if column not in table.names:
+        return None
+    steps, values = table.columns["step"], table.columns[column]
+    known = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
+    if len(known) < 2:
+        return None
+    return LevelEnds(float(values[known[0]]), float(values[known[-1]]))

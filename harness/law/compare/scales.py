@@ -1,17 +1,26 @@
-"""On which reward groups can be compared: their own where it is one scale, else a common one."""
+"""The common scale of compared groups: one reward column, and for a one range of H.
+
+Over different ranges of H a differs where the law is only nearly right, and where H is noisy it
+shrinks more the less H moves: a difference of a then says nothing of difficulty.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Pair, Side, axes, moves_scale
 from harness.law.compare.replicates import COMMON
-from harness.law.io.clean import FEWEST_POINTS
-from harness.law.io.column_choice import EVALUATION, TRAINING
+from harness.law.estimate import binning, identifiability
+from harness.law.estimate.identifiability import Fitted
+from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.columns import EVALUATION, TRAINING
+from harness.law.results import Floats, Interval, setting
 
 OWN = (EVALUATION, TRAINING)
-"""What runs may have been fitted on, the better one first."""
+"""Columns that runs may have been fitted on, the better one first."""
 APART = "different scales: each on its own users' reward"
 
 
@@ -45,7 +54,7 @@ def own(sides: Sequence[Side]) -> str | None:
 
 
 def why_none(pair: Pair) -> str:
-    """Of two groups without such a column: what would be one, and what gives it more points."""
+    """Why two groups have no such column, which would be one, and what gives it more points."""
     members = [member for side in pair.sides for member in side.members]
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
     if not common:
@@ -64,11 +73,49 @@ def _points(member: Member, column: str) -> int:
 
 
 def _often_enough(member: Member) -> int | None:
-    """How often to evaluate for FEWEST_POINTS in a run of its length; None if it does already."""
-    trainer = (member.identity.config or {}).get("trainer")
-    given = trainer if isinstance(trainer, dict) else {}
-    steps, every = given.get("steps"), given.get("eval_every")
+    """The trainer.eval_every that gives a run of its length FEWEST_POINTS; None if its own does."""
+    config = member.identity.config
+    steps, every = setting(config, "trainer", "steps"), setting(config, "trainer", "eval_every")
     if not isinstance(steps, int) or not isinstance(every, int):
         return None
     needed = steps // FEWEST_POINTS
     return needed if 0 < needed < every else None
+
+
+Range = tuple[float, float]
+"""Lowest and highest H, nats."""
+SMALLEST_WINDOW = 3
+
+
+def shared_range(runs: Sequence[Points]) -> Range | None:
+    """None where some runs end above where others begin."""
+    courses = [smooth(points.entropy) for points in runs]
+    low = max(float(h.min()) for h in courses)
+    high = min(float(h.max()) for h in courses)
+    return (low, high) if low < high else None
+
+
+def slope_within(points: Points, within: Range) -> Interval | None:
+    """a refit on the steps where the course of H lies within the range.
+
+    None with too few points there, or where exp(H) moves no more than its noise. A wide interval
+    is no reason to leave a run out: that would keep the large a.
+    """
+    h = smooth(points.entropy)
+    inside = points.where((h >= within[0]) & (h <= within[1]))
+    if len(inside) < FEWEST_POINTS:
+        return None
+    fitted = identifiability.fit(inside)
+    return fitted.spread.a if fitted.spread is not None and _usable(fitted) else None
+
+
+def smooth(entropy: Floats) -> Floats:
+    """H averaged over a window of steps, so that its noise does not pick the points."""
+    n = len(entropy)
+    window = min(max(SMALLEST_WINDOW, n // max(binning.fit_bins(n), 1)), n)
+    ones = np.ones(window)
+    return np.convolve(entropy, ones, "same") / np.convolve(np.ones(n), ones, "same")
+
+
+def _usable(fitted: Fitted) -> bool:
+    return identifiability.enough(fitted) and identifiability.moves(fitted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.law.compare import study_metrics
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
-from harness.law.io import unfinished
+from harness.law.io import integrity
 from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 
@@ -19,7 +19,7 @@ Runs = Mapping[int, Member]
 
 @dataclass(frozen=True)
 class Counts:
-    """Of one arm."""
+    """Runs of one arm, counted."""
 
     planned: int
     failed: int
@@ -27,9 +27,9 @@ class Counts:
     inactive: int
     """Whose remedy acted upon no token; kept out."""
     starved: int
-    """Of those that count: most groups taught nothing, H was kept and nothing was gained."""
+    """Runs that count and are starved: most groups taught nothing, H was kept, nothing gained."""
     diverged: int = 0
-    """Of those that failed: training itself came to what is no number."""
+    """Failed runs whose training diverged."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Arms:
     runs: Mapping[str, Runs]
     counts: Mapping[str, Counts]
     chosen: Mapping[str, str | None]
-    """Which arm each of `Stated.best` is; None where no run of them has a number."""
+    """The arm that each of `Stated.best` is; None where no run of them has a number."""
 
 
 def finished(ledger: Sweep) -> list[Path]:
@@ -49,7 +49,7 @@ def finished(ledger: Sweep) -> list[Path]:
 
 def diverged(ledger: Sweep) -> frozenset[str]:
     """The names of the runs that did."""
-    return frozenset(row.name for row in ledger.runs if unfinished.diverged(row))
+    return frozenset(row.name for row in ledger.runs if integrity.diverged(row))
 
 
 def arms(

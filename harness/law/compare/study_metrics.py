@@ -1,4 +1,4 @@
-"""The number that each run brings to a link of a study; H, its fall and its onset on the probe."""
+"""Metrics of a run that a study may compare; H, its fall and its onset are those on the probe."""
 
 from __future__ import annotations
 
@@ -9,9 +9,23 @@ import numpy as np
 from harness.law.compare.groups import Member
 from harness.law.compare.quantities import share
 from harness.law.compare.replicates import Replicate
-from harness.law.estimate import landmarks, numbers, onset, regime
+from harness.law.estimate import numbers, onset, regime
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats
+
+STUDY_QUANTITIES: Mapping[str, str] = {
+    "gain": "gain of reward",
+    "final_reward": "reward at the end",
+    "entropy_fall": "fall of H on the probe, nats",
+    "entropy_lost": "mean loss of H on the probe, nats",
+    "onset": "onset of collapse on the probe",
+    "lead": "stop of reward minus fall of H on the probe",
+    "starved_share": "share of groups that teach nothing",
+    "solving": "share that suggests or informs at the end",
+}
+NET_OF_NULL = ("gain", "final_reward", "entropy_fall", "entropy_lost", "solving")
+"""Quantities of which a null control has a number of the same kind, to be taken off."""
+
 
 SOLVING = ("strategy/suggest", "strategy/inform")
 NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
@@ -91,7 +105,7 @@ def _lead(member: Member, column: str) -> float | None:
     points = member.replicate.points_on(column, probe=False)
     if member.replicate.probe_course is None or points is None or len(points) < FEWEST_POINTS:
         return None
-    stop = landmarks.reward_plateau(points)
+    stop = regime.reward_plateau(points)
     return 0.0 if stop is None else _share(member, stop) - _share(member, _fall_step(member))
 
 
@@ -102,7 +116,7 @@ def _onset_step(member: Member) -> float | None:
 
 
 def _fall_step(member: Member) -> float | None:
-    """As the onset, but whatever the reward does."""
+    """The onset on the probe, whatever the reward does."""
     probed = member.replicate.probe_course
     course = probed.course if probed else None
     found = onset.find(course, NO_REWARDS) if course is not None else None

@@ -1,4 +1,4 @@
-"""What came of a study: its links judged, its verdict, and what speaks against it."""
+"""The outcome of a study: its links judged, its verdict, and what speaks against it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What one run's points say: the law, its interval, the onset, rivals."""
+"""Estimates from one run's points: the law, its interval, the onset, rivals."""

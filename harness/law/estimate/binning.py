@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.estimate import numbers
+from harness.law.io.clean import Points
 from harness.law.results import Floats
 
 Labels = NDArray[np.intp]
@@ -26,7 +27,7 @@ def fit_bins(n: int) -> int:
 
 
 def onset_bins(n: int) -> int:
-    """How many bins the onset is sought on: clip(n / 5, 16, 100)."""
+    """The number of bins the onset is sought on: clip(n / 5, 16, 100)."""
     return min(int(max(16, min(n / 5, 100))), n)
 
 
@@ -71,7 +72,7 @@ def means(values: Floats, label: Labels) -> Floats:
 
 
 def spread_out(of_bins: Floats, n: int) -> Floats:
-    """Of each of n points the value of its bin. Shape (n,)."""
+    """The value of its bin for each of n points. Shape (n,)."""
     return of_bins.repeat(_counts(n, len(of_bins)))
 
 
@@ -85,7 +86,7 @@ def between_neighbours(own: Floats, n: int) -> Floats:
 
 @lru_cache(maxsize=64)
 def _neighbours(n: int, bins: int) -> tuple[Floats, Floats]:
-    """How far the centres of the bins before and after each are apart, shape (bins,), and each
+    """Distances between the centres of the bins before and after each, shape (bins,), and each
     point from the centre of the bin before its own, shape (n,).
     """
     at = _extended(centres(n, bins))
@@ -114,7 +115,7 @@ def medians(values: Floats, label: Labels) -> Floats:
 
 @lru_cache(maxsize=64)
 def _row_places(n: int, bins: int) -> Labels:
-    """Where each point goes if every bin is a row as long as the longest. Shape (n,)."""
+    """The place of each point if every bin is a row as long as the longest. Shape (n,)."""
     label, counts = labels(n, bins), _counts(n, bins)
     first = np.cumsum(counts) - counts
     place: Labels = label * counts.max() + np.arange(n) - first[label]
@@ -133,6 +134,12 @@ def without_spikes(values: Floats) -> Floats:
     centre = numbers.running_median(mirrored(values, SPIKE_WINDOW // 2), SPIKE_WINDOW)
     spread = SPIKE_SD * numbers.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
+
+
+def calm(points: Points) -> Points:
+    """The points with the spikes of H and of R taken out (`without_spikes`)."""
+    h, r = without_spikes(points.entropy), without_spikes(points.reward)
+    return Points(points.steps, h, r)
 
 
 def clipped(residuals: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Does the reward leave the law: at some step, after the onset, or by falling while H falls?"""
+"""Breaks of the law: the reward leaves it at some step, after the onset, or falls while H falls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning, estimate, interval, numbers, segments, trend
+from harness.law.estimate import binning, estimate, interval, numbers, segments
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.segments import Knots
@@ -21,7 +21,7 @@ BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
 """F of a turn of the reward: where H collapsed, which may explain it, and where nothing does."""
 EXCUSED = 1.5
-"""What a rise of H excuses of a fall of R / what the law says: both are known within noise only."""
+"""A rise of H excuses this many times the fall of R that the law says: both are noisy."""
 SMALLEST_MOVE = 0.04
 """Reward left unexplained that is worth calling a break, at least."""
 SHARE_OF_LAW = 0.25
@@ -40,7 +40,7 @@ class Binned:
 
     @cached_property
     def reward_knot(self) -> Knots:
-        """Where R bends."""
+        """The knot at which R bends."""
         return segments.one_knot(self.reward)
 
 
@@ -56,7 +56,7 @@ class Break:
 
 @dataclass(frozen=True)
 class Shortfall:
-    """How far the reward stays below what the law says H should have won it, after some step."""
+    """The reward that is missing below what the law says H should have won it, after some step."""
 
     reward: float
     se: float
@@ -98,8 +98,8 @@ def law_break(run: Binned) -> Break:
 
 @lru_cache(maxsize=32)
 def _breaks(bins: int) -> tuple[Places, Floats, Floats]:
-    """Of a law that ends at each bin but those at the edges: min(t, k), (t - k)+ minus its mean,
-    shape (breaks, bins), and the sum of squares of that, shape (breaks,).
+    """Regressors of a law that ends at each bin but those at the edges: min(t, k), (t - k)+ minus
+    its mean, shape (breaks, bins), and the sum of squares of that, shape (breaks,).
     """
     time = (np.arange(bins) + 0.5) / bins
     knots = np.arange(segments.EDGE, bins - segments.EDGE)[:, None]
@@ -109,16 +109,16 @@ def _breaks(bins: int) -> tuple[Places, Floats, Floats]:
 
 
 def _row_products(one: Floats, other: Floats) -> Floats:
-    """Of each row of `one` with that of `other`. Shape (rows,)."""
+    """Product of each row of `one` with that of `other`. Shape (rows,)."""
     products: Floats = np.einsum("mk,mk->m", one, other)
     return products
 
 
 def shortfall(law: Fitted, after: Points) -> Shortfall | None:
-    """What `law` says of the points `after`, minus what they did; None where that is unknown."""
+    """The rise of R that `law` predicts over the points `after`, minus theirs; None if unknown."""
     if law.line is None or law.spread is None:
         return None
-    x, reward = trend.move(after.steps, after.x), trend.move(after.steps, after.reward)
+    x, reward = interval.move(after.steps, after.x), interval.move(after.steps, after.reward)
     if x is None or reward is None:
         return None
     se_a = interval.half_width(law.spread.a) / 2
@@ -139,7 +139,7 @@ def falls_after_rise(run: Binned, collapsed: bool) -> bool:
 
 
 def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
-    """How far a rise of x after the knot may have brought R down, by the law of before it.
+    """The fall of R that a rise of x after the knot may have caused, by the law of before it.
 
     `reward_slope` is R's before the knot, per run. Where x did not fall then, any rise is excuse
     enough: no law says how far R follows.

@@ -4,7 +4,7 @@ H is measured with noise, so least squares of R on x = exp(H) shrinks a. The ins
 read off the line between the means of the time bins before and after the one t lies in: it
 moves with the true x and shares no noise with x_t. The law: arXiv 2505.22617, section 2.4.
 Grouping against errors in variables: Wald 1940. What exp() makes of the noise itself, a bias that
-no instrument removes, is taken off x beforehand (noise_bias.py).
+no instrument removes, is taken off x beforehand (`without_noise_bias`).
 """
 
 from __future__ import annotations
@@ -14,8 +14,30 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, noise_bias, numbers
-from harness.law.results import Floats
+from harness.law.estimate import binning, numbers
+from harness.law.results import Floats, LeastSquares
+
+FEWEST_BINS_FOR_BIAS = 3
+
+
+def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats:
+    """x without that bias; `x` itself where there is none to be seen. Shape (n,).
+
+    How the noise goes along the run is what H does in each bin around the line through the bins
+    beside it; how much of that is noise, `noise_share` of the variance of x says.
+    """
+    label = binning.labels(len(x), binning.fit_bins(len(x)))
+    own = binning.means(entropy, label)
+    if len(own) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
+        return x
+    around = binning.clipped(entropy - binning.between_neighbours(own, len(x))) ** 2
+    variance = binning.spread_out(binning.means(around, label), len(x))
+    moved, most = numbers.centred(x), float(x**2 @ variance)
+    if most == 0:
+        return x
+    share = min(noise_share * float(moved @ moved) / most, 1.0)
+    return x * np.exp(-share * variance / 2)
+
 
 STRONG_FIRST_STAGE = 25.0
 """First-stage F up to which the neighbours' instrument gives way to the bin's own mean."""
@@ -32,7 +54,7 @@ class Line:
     a: float
     b: float
     first_stage_f: float
-    """Of the neighbours' instrument, whether or not it was used; at least that, where it is far
+    """F of the neighbours' instrument, whether or not it was used; at least that, where it is far
     above STRONG_FIRST_STAGE."""
     x: Floats
     """exp(H) without spikes and without the bias that noise of H gives it, shape (n,)."""
@@ -53,15 +75,6 @@ class Line:
         return np.where(np.abs(left) > rounding, left, 0.0)
 
 
-@dataclass(frozen=True)
-class LeastSquares:
-    """Plain least squares of R on exp(H), as the paper fits it."""
-
-    a: float
-    b: float
-    r2: float
-
-
 def fit(entropy: Floats, reward: Floats) -> Line | None:
     """The law through n points in order of their steps; None if exp(H) does not vary or n < 3."""
     if len(entropy) < 3:
@@ -69,7 +82,7 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
     line = through(np.exp(entropy), reward)
     if line is None:
         return None
-    x = noise_bias.taken_off(entropy, line.x, _noise_share(line))
+    x = without_noise_bias(entropy, line.x, _noise_share(line))
     return _by_instrument(x, reward, line.z, line.first_stage_f)
 
 
@@ -101,7 +114,7 @@ def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
 
 
 def _noise_share(line: Line) -> float:
-    """Of the variance of x, as far as least squares, which that share shrinks, shows it."""
+    """The share of noise in the variance of x, as least squares, which it shrinks, shows it."""
     plain = least_squares(line.x, line.reward)
     if plain is None or line.a == 0:
         return 0.0
@@ -137,7 +150,7 @@ def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:
-    """Of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
+    """F of x on z, which has mean 0. What z leaves of x is clipped, so that one steep bin does not
     count as noise.
 
     An F that is strong even unclipped and at the largest autocorrelation is returned as that:

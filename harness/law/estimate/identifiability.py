@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.estimate import estimate, interval
-from harness.law.estimate.estimate import LeastSquares, Line
+from harness.law.estimate import binning, estimate, interval
+from harness.law.estimate.estimate import Line
 from harness.law.estimate.interval import Spread
 from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.results import Identified, LeastSquares
 
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0
@@ -32,7 +33,7 @@ class Fitted:
 
 
 def fit(points: Points) -> Fitted:
-    calm = points.without_spikes()
+    calm = binning.calm(points)
     line = estimate.fit(calm.entropy, calm.reward)
     spread = interval.spread(line) if line is not None else None
     return Fitted(points, calm, line, spread, estimate.least_squares(points.x, points.reward))
@@ -45,15 +46,15 @@ def enough(fitted: Fitted) -> bool:
     return fitted.spread is None or fitted.spread.n_eff >= FEWEST_EFFECTIVE
 
 
-def identified(fitted: Fitted) -> dict[str, bool]:
+def identified(fitted: Fitted) -> Identified:
     """Whether a is known to within half of itself, and the ceiling to within 0.05 of reward."""
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not enough(fitted):
-        return {"a": False, "ceiling": False}
+        return Identified(a=False, ceiling=False)
     moved = moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING
-    return {"a": bool(moved and a), "ceiling": bool(moved and ceiling)}
+    return Identified(a=bool(moved and a), ceiling=bool(moved and ceiling))
 
 
 def moves(fitted: Fitted) -> bool:

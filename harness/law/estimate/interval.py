@@ -1,14 +1,17 @@
-"""95% intervals that cover under autocorrelated noise: the wider of two, with their covariance.
+"""95% intervals that hold under autocorrelated noise: of the law's numbers, a move and a mean.
 
-One is a delete-one-block jackknife over time blocks (CV3: MacKinnon, Nielsen, Webb 2023; few
-fixed blocks: Bester, Conley, Hansen 2011), the other the sandwich of an AR(1) with the
-residuals' lag-1 correlation.
+That of the law is the wider of two. One is a delete-one-block jackknife over time blocks (CV3:
+MacKinnon, Nielsen, Webb 2023; few fixed blocks: Bester, Conley, Hansen 2011), the other the
+sandwich of an AR(1) with the residuals' lag-1 correlation. Those of a series are by the AR(1) of
+what a line or a polynomial in time leaves.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,7 +22,7 @@ from harness.law.results import Floats, Interval
 
 @dataclass(frozen=True)
 class Spread:
-    """How sure a line is. Half-widths are of 95% intervals."""
+    """The law's numbers with their 95% intervals."""
 
     a: Interval
     b: Interval
@@ -91,3 +94,82 @@ def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     cross = weights @ carried.T
     covariance: Floats = variance * (cross + cross.T - weights @ weights.T)
     return covariance
+
+
+def band(a: Interval, b: Interval, ceiling: Interval, x: Floats) -> Floats:
+    """Pointwise 95% half-width of b - a*x, x = exp(H). Shape of `x`.
+
+    The variance of b - a*x is quadratic in x. The one quadratic that gives the printed
+    half-widths w of b (x = 0), of the ceiling b - a (x = 1) and of a (the slope) is
+    w_b^2 (1 - x) + w_a^2 x (x - 1) + w_c^2 x. It is exact where all three intervals come from one
+    covariance; each is the wider of two, so they may not.
+    """
+    w_a, w_b, w_c = half_width(a), half_width(b), half_width(ceiling)
+    square = w_b**2 * (1 - x) + w_a**2 * x * (x - 1) + w_c**2 * x
+    return np.sqrt(np.maximum(square, 0.0))
+
+
+FEWEST_FOR_A_CURVE = 4
+BATCHES = 8
+
+
+@dataclass(frozen=True)
+class Move:
+    """From the first step to the last, by the fitted line, and its standard error."""
+
+    value: float
+    se: float
+
+
+def move(steps: Floats, values: Floats) -> Move | None:
+    """None below 4 points."""
+    n = len(steps)
+    if n < FEWEST_FOR_A_CURVE:
+        return None
+    time = numbers.centred(steps) / float(steps[-1] - steps[0])
+    power = float(time @ time)
+    slope = float(time @ values) / power
+    left = numbers.centred(values) - slope * time
+    rho = estimate.lag1(left)
+    variance = float(left @ left) / (n - 2) / power * (1 + rho) / (1 - rho)
+    return Move(slope, variance**0.5)
+
+
+@dataclass(frozen=True)
+class Wobble:
+    """The noise of a series around a smooth course."""
+
+    sd: float
+    tau: float
+    """(1 + rho) / (1 - rho): how many neighbouring points are worth one."""
+    t: float
+    """Student's t of a two-sided 95% interval, for n / tau - 2 degrees of freedom."""
+
+    def half_width(self, n: int) -> float:
+        """Half-width of the 95% interval of a mean of n neighbouring values."""
+        return self.t * self.sd / math.sqrt(max(n / self.tau, 1.0))
+
+
+def wobble(values: Floats, degree: int = 3) -> Wobble:
+    """Around a polynomial in time of that degree. At least degree + 2 values."""
+    n = len(values)
+    basis = _polynomials(n, degree)
+    left = values - basis @ (basis.T @ values)
+    rho = estimate.lag1(left, degree + 1)
+    tau = (1 + rho) / (1 - rho)
+    t = numbers.t_quantile(0.975, max(n / tau - 2, 1))
+    return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
+
+
+@lru_cache(maxsize=8)
+def _polynomials(n: int, degree: int) -> Floats:
+    """Orthonormal on n equal steps, shape (n, degree + 1)."""
+    basis: Floats = np.linalg.qr(np.vander(np.linspace(-1, 1, n), degree + 1))[0]
+    return basis
+
+
+def batch_half_width(values: Floats) -> float:
+    """Half-width of the mean's 95% interval, from 8 blocks of time around a parabola. n >= 8."""
+    label = binning.labels(len(values), BATCHES)
+    blocks = wobble(binning.means(values, label), degree=2)
+    return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

@@ -1,4 +1,4 @@
-"""How much of what a run did its null control does too: a fall of H without any signal.
+"""Null controls: how much of a run's fall of H comes without any signal.
 
 A null control permutes the advantages inside each group, so its updates are as large and say
 nothing. This is the one place where a run's row hangs on another run.
@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.law.estimate import binning, regime, trend
+from harness.law.estimate import binning, interval, regime
 from harness.law.estimate.interval import half_width
-from harness.law.io.aux_columns import Trace
 from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.io.identity import Identity
-from harness.law.results import Floats, Interval, RunResult, RunSeries
+from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
 """A run whose null control is sure to explain more than this share of its fall of H: the interval
@@ -92,7 +92,7 @@ def of_own_seed(
 
 
 def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
-    """What the run did beyond the mean of its null controls (at least one).
+    """Computes what the run did beyond the mean of its null controls (at least one).
 
     The intervals hold the errors of both measurements, not the spread of null controls over
     seeds: that is in the spread of these numbers over the runs of a group.
@@ -116,7 +116,7 @@ def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval 
     return _minus(won, mean) if won and mean else None
 
 
-def fall_beyond(own: Trace, nulls: Sequence[Trace], until: float) -> Interval | None:
+def fall_beyond(own: ColumnSeries, nulls: Sequence[ColumnSeries], until: float) -> Interval | None:
     """Fall of H of a run minus the mean fall of its null controls, nats, up to `until`."""
     fell, *others = (fall(h.values[h.steps <= until]) for h in (own, *nulls))
     mean = _mean(others)
@@ -138,7 +138,7 @@ def fall(entropy: Floats) -> Interval | None:
     if n < FEWEST_POINTS:
         return None
     edge, first, last = max(FEWEST_POINTS, n // 5), max(3, n // 50), max(3, n // 10)
-    start, end = trend.wobble(h[:edge], 1), trend.wobble(h[-edge:], 1)
+    start, end = interval.wobble(h[:edge], 1), interval.wobble(h[-edge:], 1)
     half = float(np.hypot(start.half_width(first), end.half_width(last)))
     return _around(float(h[:first].mean() - h[-last:].mean()), half)
 
@@ -184,7 +184,7 @@ def _around(value: float, half: float) -> Interval:
 def _filled(run: RunResult, net: Net) -> RunResult:
     noise = None if net.null_share is None else driven(net.null_share)
     reasons = [*(run.reasons or ()), *(["noise_driven"] if noise else [])]
-    beyond = {"fall": net.fall, "gain": net.gain}
+    beyond = NetOfNull(net.fall, net.gain)
     return replace(
         run,
         null_share=net.null_share,
@@ -195,7 +195,7 @@ def _filled(run: RunResult, net: Net) -> RunResult:
 
 
 def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
-    """What a run and its null control share: all of the config but seed and null_control."""
+    """The config that a run and its null control share: all but seed and null_control."""
     config = {key: value for key, value in (who.config or {}).items() if key != "seed"}
     algorithm = config.get("algorithm")
     if isinstance(algorithm, dict):

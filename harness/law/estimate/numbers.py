@@ -48,7 +48,7 @@ def median(values: Floats) -> float:
 
 
 def running_median(padded: Floats, window: int) -> Floats:
-    """Of 5 or 7 neighbours, no NaN. Shape (n - window + 1,)."""
+    """Median of each 5 or 7 neighbours, no NaN. Shape (n - window + 1,)."""
     length = len(padded) - window + 1
     places = [padded[at : at + length] for at in range(window)]
     for low, high in _EXCHANGES[window]:
@@ -71,7 +71,7 @@ def carried_on(series: Floats, share: float) -> Floats:
 
 
 def t_quantile(probability: float, freedom: float) -> float:
-    """Of Student's t."""
+    """Quantile of Student's t."""
     return float(special.stdtrit(freedom, probability))
 
 

@@ -1,4 +1,4 @@
-"""Where collapse begins: a sharp fall of log H, or the last of the budget being spent.
+"""The onset of collapse: a sharp fall of log H, or the last of the budget being spent.
 
 Under the law the reward still to be gained, as a share of what there was to gain at the start,
 is (exp(H_t) - 1) / (exp(H_0) - 1): a and b cancel. So "10% left" is a threshold on H alone.
@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import binning, numbers, segments, trend
+from harness.law.estimate import binning, interval, numbers, segments
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Floats, Onset
@@ -32,7 +32,7 @@ LOWEST_SHARE = 1e-3
 
 @dataclass(frozen=True)
 class Rise:
-    """How far a run's H ends (last tenth) above its trough (smoothed over five bins)."""
+    """The height at which H ends (last tenth) above its trough (smoothed over five bins)."""
 
     over_trough: float
     """In log H."""
@@ -103,7 +103,7 @@ def find(run: Course, rewards: Points) -> Onset | None:
 
 
 def _accelerating(y: Floats) -> Knots | None:
-    """Where both of two knots accelerate, the first may be a bend of H's slow wander, long before
+    """Finds the fall of H. Of two knots that accelerate the first may be a bend of H, long before
     a fall that the second has: then one knot decides.
     """
     two = segments.two_knots(y)
@@ -140,7 +140,7 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
     """Then H was consumed for reward, as the law has it, and did not collapse."""
     before = rewards.reward[rewards.steps < step]
     after = rewards.where(rewards.steps >= step)
-    rise = trend.move(after.steps, after.reward)
+    rise = interval.move(after.steps, after.reward)
     if rise is None or len(before) < 2:
         return False
     edge = max(1, len(before) // 10)

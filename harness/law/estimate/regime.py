@@ -1,4 +1,4 @@
-"""How a run ended, in one word, what it gained, and how many of its groups taught nothing."""
+"""The course of a run in numbers and a word: landmarks, gain of R, silent groups, regime."""
 
 from __future__ import annotations
 
@@ -6,11 +6,58 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.law.estimate import numbers, trend
-from harness.law.estimate.onset import Course
-from harness.law.io.aux_columns import Trace
+from harness.law.estimate import binning, breaks, interval, numbers
+from harness.law.estimate.breaks import Binned
+from harness.law.estimate.onset import Course, settles
 from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
+
+SHARES_PERCENT = (50, 20, 10, 5)
+PLATEAU_F = 12.0
+"""F of one knot in R against a straight line, deflated by autocorrelation."""
+PLATEAU_SLOPE = 0.25
+"""R has levelled off when it rises at most at this share of the rate it rose at before."""
+
+
+def landmarks(
+    run: Course | None, law_break: float | None, plateau: float | None
+) -> dict[str, float | None]:
+    """headroom_P and entropy_P: the step from which no more than P% is left; None if none is.
+
+    Headroom is exp(H) - 1, the reward still to be won under the law; law_break is the step at
+    which the law ends, if it does; reward_plateau the one from which R rises no more.
+    """
+    marks: dict[str, float | None] = {}
+    for percent in SHARES_PERCENT:
+        share = percent / 100
+        marks[f"headroom_{percent}"] = settles(run.steps, run.headroom, share) if run else None
+    for percent in SHARES_PERCENT:
+        marks[f"entropy_{percent}"] = _entropy_below(run, percent / 100) if run else None
+    return {**marks, "law_break": law_break, "reward_plateau": plateau}
+
+
+def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
+    """The knot of R in time after which it rises at no more than a quarter of its rate before.
+
+    None where R does not bend so, or below 16 points. A reward that turns and falls has its
+    plateau at the turn. It marks where R levels off, not why: read it beside the onset. `shape`:
+    of the points, where it is known already.
+    """
+    if len(points) < FEWEST_POINTS:
+        return None
+    shape = shape or breaks.binned(binning.calm(points))
+    knot = shape.reward_knot
+    before, after = knot.slopes
+    levels_off = before > 0 and after <= PLATEAU_SLOPE * before
+    if not levels_off or knot.f <= PLATEAU_F:
+        return None
+    return float(shape.steps[knot.at[0]])
+
+
+def _entropy_below(run: Course, share: float) -> float | None:
+    return settles(run.steps, run.log_h, run.log_start + float(np.log(share)))
+
 
 KEPT = 0.20
 """H that ends within this share of its start was kept."""
@@ -30,11 +77,11 @@ def gain(points: Points) -> Interval | None:
         return None
     edge = max(3, n // 10)
     value = numbers.mean(points.reward[-edge:]) - numbers.mean(points.reward[:edge])
-    half = trend.wobble(points.reward).half_width(edge) * 2**0.5
+    half = interval.wobble(points.reward).half_width(edge) * 2**0.5
     return Interval(value, value - half, value + half)
 
 
-def silent_share(shares: Sequence[Trace]) -> Interval | None:
+def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
     """Mean over the run of the share of groups without a signal, of the column where it is larger.
 
     Its 95% interval, within [0, 1], is the wider of AR(1) errors around a cubic and of means of
@@ -46,7 +93,7 @@ def silent_share(shares: Sequence[Trace]) -> Interval | None:
         return None
     values = max(known, key=lambda v: float(v.mean()))
     mean = float(values.mean())
-    half = max(trend.wobble(values).half_width(len(values)), trend.batch_half_width(values))
+    half = max(interval.wobble(values).half_width(len(values)), interval.batch_half_width(values))
     return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))
 
 

@@ -20,7 +20,7 @@ from harness.law.results import Floats
 DURATIONS = np.geomspace(0.01, 10.0, 60)
 """Time constants of the saturating exponential, in lengths of the run."""
 MIDPOINTS = np.geomspace(0.01, 10.0, 40)
-"""Where the sigmoid is half way, in lengths of the run."""
+"""Steps at which the sigmoid is half way, in lengths of the run."""
 STEEPNESSES = np.geomspace(0.5, 12.0, 8)
 SWEEPS = 16
 """Sets of steps whose coarse grids are kept: the runs of a sweep have the same."""
@@ -49,7 +49,7 @@ class _Curves:
     """Shape (C, K)."""
     fitted: int
     flat: NDArray[np.bool_]
-    """Which curves do not move on those points. Shape (C,)."""
+    """Whether a curve does not move on those points. Shape (C,)."""
     power: Floats
     """Sum of squares of those points around their mean; 1 where flat. Shape (C,)."""
 
@@ -118,6 +118,6 @@ def _chosen(curves: _Curves, reward: Floats) -> Floats:
 
 
 def _best(curves: _Curves, reward: Floats) -> int:
-    """Which curve explains most of the fitted rewards, with a level of its own."""
+    """The index of the curve that explains most of the fitted rewards, with a level of its own."""
     along = curves.columns[:, : curves.fitted] @ numbers.centred(reward[: curves.fitted])
     return int(np.argmax(np.where(curves.flat, 0.0, along**2 / curves.power)))

@@ -10,7 +10,7 @@ import numpy as np
 from harness.law.estimate import binning, estimate, numbers
 from harness.law.estimate.rival_forms import STEP_FORMS
 from harness.law.io.clean import Points
-from harness.law.results import Floats
+from harness.law.results import Floats, Rival
 
 FEWEST_BINS = 8
 LOWEST_ENTROPY_NATS = 1e-4
@@ -18,7 +18,7 @@ LOWEST_ENTROPY_NATS = 1e-4
 PARAMETERS = {
     "law": 3, "linear_in_h": 3, "log_h": 3, "saturating": 4, "sigmoid": 5, "last_value": 2
 }  # fmt: skip
-"""Of each model with the variance of what it leaves; law.json lists models in this order."""
+"""Parameters of each model, with the variance of its residuals; the order in law.json."""
 LEAST_WORTH = max(PARAMETERS.values()) + 2.0
 """Bins' effective number is floored here: below, the penalty of the largest model has no value."""
 TELLS_APART = 6.0
@@ -27,11 +27,11 @@ wrong one better in up to a fifth of short runs (benchmarks/coverage.md)."""
 EARLIEST = 1e-6
 """Share of the run before which no bin is placed: curves in the step take its logarithm."""
 LARGEST_LAG1 = 0.8
-"""Of residuals of binned means: they are few, and the estimate is noisy."""
+"""Limit for residuals of binned means: they are few, and the estimate is noisy."""
 
 
-def compare(points: Points) -> dict[str, dict[str, float]] | None:
-    """Model -> aicc, delta_aicc (its AICc minus the law's), rmse out of time (last third).
+def compare(points: Points) -> dict[str, Rival] | None:
+    """Compares the law with every model on the same points: model -> how well it does.
 
     AICc on time-binned means at their effective number (Hurvich and Tsai 1989), that of the
     model which leaves least, so that a poor law does not hide its rivals. None where points
@@ -50,20 +50,20 @@ def compare(points: Points) -> dict[str, dict[str, float]] | None:
     worth = max(bins / tau, LEAST_WORTH)
     scores = {name: _aicc(left[name], PARAMETERS[name], worth) for name in PARAMETERS}
     return {
-        name: {
-            "aicc": score,
-            "delta_aicc": score - scores["law"],
-            "out_of_time_rmse": math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
-        }
+        name: Rival(
+            aicc=score,
+            delta_aicc=score - scores["law"],
+            out_of_time_rmse=math.sqrt(numbers.mean(late[name][2 * bins // 3 :] ** 2)),
+        )
         for name, score in scores.items()
     }
 
 
-def against_linear(compared: Mapping[str, Mapping[str, float]] | None) -> str | None:
+def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
     """law_better, linear_better or not_distinguishable; None where nothing was compared."""
     if compared is None:
         return None
-    ahead = compared["linear_in_h"]["delta_aicc"]
+    ahead = compared["linear_in_h"].delta_aicc
     if abs(ahead) < TELLS_APART:
         return "not_distinguishable"
     return "law_better" if ahead > 0 else "linear_better"
@@ -87,7 +87,7 @@ def _entropy_forms(h: Floats) -> dict[str, Floats]:
 def _left(
     by_entropy: Mapping[str, Floats], time: Floats, reward: Floats, fitted: int
 ) -> dict[str, Floats]:
-    """What each model, fitted to the first `fitted` bins, leaves of all. Model -> (bins,).
+    """The residuals of all bins by each model fitted to the first `fitted`. Model -> (bins,).
 
     The last value is a mean over all fitted bins where these are the whole run, and the last of
     them where later ones are to be predicted.
@@ -100,7 +100,7 @@ def _left(
 
 
 def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
-    """Of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
+    """Residuals of the lines of the reward on each form, by least squares. Shape (forms, bins)."""
     level, middle = numbers.mean(reward[:fitted]), numbers.row_means(forms[:, :fitted])
     centred = forms - middle
     seen = centred[:, :fitted]

@@ -25,7 +25,7 @@ class Knots:
 
     at: tuple[int, ...]
     slopes: tuple[float, ...]
-    """Of each piece, per run (t runs from 0 to 1)."""
+    """Slope of each piece, per run (t runs from 0 to 1)."""
     f: float
     """Against a straight line, deflated by the residuals' autocorrelation."""
     first_knot: Floats
@@ -36,20 +36,20 @@ class Knots:
 
 @dataclass(frozen=True)
 class _Basis:
-    """What fits to K equal bins share."""
+    """The matrices that fits to K equal bins share."""
 
     line: Floats
     """Orthonormal basis of the straight lines. Shape (K, 2)."""
     hinges: Floats
     """(t - k)+ of a knot at each bin k, without the straight line in it. Shape (K, K)."""
     slopes: Floats
-    """Of those straight lines. Shape (K,)."""
+    """Slopes of those straight lines. Shape (K,)."""
     products: Floats
     """A. Shape (K, K)."""
     diagonal: Floats
-    """Of A. Shape (K,)."""
+    """The diagonal of A. Shape (K,)."""
     determinants: Floats
-    """Of A of each two knots, inf where they are hardly two. Shape (K, K)."""
+    """The determinant of A of each two knots, inf where they are hardly two. Shape (K, K)."""
 
 
 @lru_cache(maxsize=128)
@@ -88,7 +88,7 @@ def two_knots(y: Floats) -> Knots:
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
-    """Of the broken line through y with its knot at that bin: before and after, per run."""
+    """Slopes of the broken line through y with its knot at that bin: before and after, per run."""
     *_, slopes = _broken(y, (knot,))
     return slopes[0], slopes[1]
 
@@ -115,7 +115,7 @@ def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
 
 
 def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float, ...]]:
-    """What a straight line leaves, what least squares with those knots leaves, and the slope of
+    """Residuals of a straight line, residuals of least squares with those knots, and the slope of
     each of its pieces.
     """
     basis, knots = _basis(len(y)), list(at)
@@ -128,6 +128,6 @@ def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float
 
 
 def _straightened(y: Floats, line: Floats) -> tuple[Floats, Floats]:
-    """What a straight line leaves of y (of each of its columns), and its slope per run."""
+    """Residuals of a straight line through y (each of its columns), and its slope per run."""
     fit = line @ (line.T @ y)
     return y - fit, (fit[-1] - fit[0]) * len(y) / (len(y) - 1)

@@ -1,51 +1,113 @@
-"""What the columns beside H and R say of a run: silent groups, the onset, the noise of H."""
+"""Signals in the columns beside H and R: silent groups, the onset on the probe, the noise of H."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.estimate import at_onset, identifiability, onset, regime
-from harness.law.estimate.at_onset import Ceiling
+from harness.law.estimate import identifiability, interval, onset, regime
 from harness.law.estimate.identifiability import Fitted
-from harness.law.io import aux_columns
-from harness.law.io.aux_columns import Trace
-from harness.law.io.clean import FEWEST_POINTS, Cleaned
-from harness.law.io.reading import Table
-from harness.law.results import Interval, Onset
+from harness.law.io import columns
+from harness.law.io.clean import FEWEST_POINTS, Cleaned, Points
+from harness.law.io.columns import ColumnSeries
+from harness.law.io.table import Table
+from harness.law.results import AtOnset, Bounded, Floats, Interval, Onset
+
+SHARE_AROUND = 0.05
+"""Share of a column's values: the nearest in time to the onset are averaged."""
+FEWEST_AROUND = 3
+
+
+@dataclass(frozen=True)
+class Ceiling:
+    """The ceiling of the law that held until the onset, and whether it is identified."""
+
+    interval: Interval
+    identified: bool
+
+
+def at_onset(
+    found: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
+) -> AtOnset | None:
+    """reward_left, and of each column in `beside` its mean around the onset; None without one.
+
+    A column the log does not hold is None.
+    """
+    if found is None:
+        return None
+    around = {name: _level(column, found.step) for name, column in beside.items()}
+    return AtOnset(_reward_left(found, points, ceiling), around)
+
+
+def _reward_left(found: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
+    """Ceiling minus the reward around the onset; its 95% interval where the ceiling is identified.
+
+    The two errors are added as if independent.
+    """
+    near = _nearest(points.steps, found.step)
+    if ceiling is None or len(points) < FEWEST_POINTS:
+        return None
+    value = ceiling.interval.value - float(points.reward[near].mean())
+    if not ceiling.identified:
+        return Bounded(value, None, None)
+    level = interval.wobble(points.reward).half_width(len(near))
+    half = float(np.hypot(level, (ceiling.interval.high - ceiling.interval.low) / 2))
+    return Bounded(value, value - half, value + half)
+
+
+def _level(column: ColumnSeries, step: float) -> float | None:
+    near = _nearest(column.steps, step)
+    return float(column.values[near].mean()) if len(near) else None
+
+
+def _nearest(steps: Floats, step: float) -> np.ndarray:
+    """Indices of the values nearest to `step`, a twentieth of all but at least 3 if there are."""
+    count = max(FEWEST_AROUND, round(SHARE_AROUND * len(steps)))
+    return np.sort(np.argsort(np.abs(steps - step), kind="stable")[:count])
 
 
 def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
     """Share of groups that carry no signal."""
     return regime.silent_share(
-        [aux_columns.trace(table, cleaned, name) for name in aux_columns.SILENT]
+        [columns.column_series(table, cleaned, name) for name in columns.SILENT]
     )
 
 
-def fields(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> dict[str, Any]:
-    """Fields of a RunResult. `law` is the one whose ceiling the run was heading for."""
-    columns = {name: aux_columns.trace(table, cleaned, name) for name in aux_columns.AT_ONSET}
-    return {
-        "at_onset": at_onset.at_onset(found, cleaned.points, _ceiling(law), columns),
-        "onset_probe": _onset_probe(aux_columns.trace(table, cleaned, aux_columns.PROBE), cleaned),
-        "reliability_from_se": _reliability(table, cleaned),
-        "remedy_acted": _mean(aux_columns.trace(table, cleaned, aux_columns.ACTED)),
-    }
+@dataclass(frozen=True)
+class Signals:
+    """Fields of a RunResult, described there."""
+
+    at_onset: AtOnset | None
+    onset_probe: Onset | None
+    reliability_from_se: float | None
+    remedy_acted: float | None
+
+
+def read(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> Signals:
+    """Reads them off the log; `law` is the one whose ceiling R was heading for."""
+    around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
+    return Signals(
+        at_onset=at_onset(found, cleaned.points, _ceiling(law), around_onset),
+        onset_probe=_onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
+        reliability_from_se=_reliability(table, cleaned),
+        remedy_acted=_mean(columns.column_series(table, cleaned, columns.ACTED)),
+    )
 
 
 def _ceiling(law: Fitted) -> Ceiling | None:
-    known = identifiability.identified(law)["ceiling"]
+    known = identifiability.identified(law).ceiling
     return Ceiling(law.spread.ceiling, known) if law.spread is not None else None
 
 
-def _onset_probe(probe: Trace, cleaned: Cleaned) -> Onset | None:
+def _onset_probe(probe: ColumnSeries, cleaned: Cleaned) -> Onset | None:
     valid = probe.as_entropy()
     course = onset.course(valid.steps, valid.values)
     return onset.find(course, cleaned.points) if course is not None else None
 
 
-def _mean(given: Trace) -> float | None:
+def _mean(given: ColumnSeries) -> float | None:
     return float(given.values.mean()) if len(given) else None
 
 
@@ -55,9 +117,9 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
     That is what least squares keeps of a if H has no other noise (Fuller 1987, section 1.2).
     None below 16 such steps or where H does not vary more than that.
     """
-    if aux_columns.ENTROPY_SE not in table.names:
+    if columns.ENTROPY_SE not in table.names:
         return None
-    error = table.columns[aux_columns.ENTROPY_SE][cleaned.rows]
+    error = table.columns[columns.ENTROPY_SE][cleaned.rows]
     known = np.isfinite(error) & (error >= 0)
     x = np.exp(cleaned.entropy[known])
     if len(x) < FEWEST_POINTS or not np.var(x) > 0:

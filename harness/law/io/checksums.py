@@ -1,4 +1,4 @@
-"""Which rows of JSON lines have a checksum, and which of these have been changed since.
+"""Checksums of JSON lines: which rows have one, and which of these have been changed since.
 
 A log begun before rows had one and continued after is right: without first, then with. The other
 way round a row has lost its own.
@@ -16,7 +16,7 @@ from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 
 ALL, SOME, NONE = "all", "some", "none"
-"""Of the rows that count: how many have a checksum."""
+"""How many of the rows that count have a checksum."""
 KEY = row_checksum.KEY.encode()
 QUOTED = b'"%b"' % KEY
 HEAD, TAIL = b', %b: "' % QUOTED, b'"}'
@@ -27,7 +27,7 @@ END = len(HEAD) + DIGITS + len(TAIL)
 
 @dataclass(frozen=True)
 class Checked:
-    """What the checksums of some rows say."""
+    """The result of checking the checksums of some rows."""
 
     held: str
     """ALL, SOME or NONE"""
@@ -57,7 +57,7 @@ def quick(data: bytes) -> str | None:
 
 
 def sums(data: bytes) -> RowSums:
-    """Of whole lines that `quick` found ALL of to be sound: only the digits are looked at."""
+    """Sums of whole lines that `quick` found ALL of to be sound: only the digits are looked at."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist()
     digits = [data[end - len(TAIL) - DIGITS : end - len(TAIL)] for end in ends]
     return RowSums(f"{zlib.crc32(digits[0]):08x}", f"{zlib.crc32(b''.join(digits)):08x}")

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import binning
 from harness.law.io.importers.aliases import EVALUATIONS
-from harness.law.io.reading import FAULTS, Codes, Table
+from harness.law.io.table import FAULTS, Codes, Table
 from harness.law.results import Floats
 
 Mask = NDArray[np.bool_]
@@ -23,13 +22,13 @@ REASONS = (
 Reasons = NDArray[np.int8]
 """The index of each row's in REASONS."""
 LARGEST = 1e100
-"""Of a step or a reward: the square of a larger one is no number any more."""
+"""Largest step or reward: the square of a larger one is no number any more."""
 FIRST_FEW = 3
 """So many rows left out for a reason are named by file and line."""
 HIGHEST_ENTROPY_NATS = 20.0
 """Above the entropy of any vocabulary in use (log of 485 million): a mistake, not a measurement."""
 FEWEST_POINTS = 16
-"""Of a run: below it nothing is judged, located or compared."""
+"""Fewest points of a run: below it nothing is judged, located or compared."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,6 @@ class Points:
         """The points where the mask `keep` says so."""
         return Points(self.steps[keep], self.entropy[keep], self.reward[keep])
 
-    def without_spikes(self) -> Points:
-        """H and R each pulled to near the values around it."""
-        h, r = binning.without_spikes(self.entropy), binning.without_spikes(self.reward)
-        return Points(self.steps, h, r)
-
 
 @dataclass(frozen=True)
 class Cleaned:
@@ -65,7 +59,7 @@ class Cleaned:
 
     points: Points
     steps: Floats
-    """Of every row with a valid H, whether or not R was evaluated then. Shape (m,), m >= n."""
+    """Steps of all rows with a valid H, R evaluated there or not. Shape (m,), m >= n."""
     entropy: Floats
     """The H of those steps. Shape (m,)."""
     rows: NDArray[np.intp]
@@ -129,7 +123,7 @@ def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
 
 
 def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
-    """How many rows were left out for each reason, and the lines of the first few."""
+    """Counts the rows left out for each reason, with the lines of the first few."""
     where = {reason: list(lines) for reason, lines in table.damage.items()}
     damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]
     for code in dict.fromkeys(damaged.tolist()):

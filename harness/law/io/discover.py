@@ -1,4 +1,4 @@
-"""Which paths are runs: files that are named, folders that hold run.json or metrics.jsonl."""
+"""Discovery of runs: files that are named, folders that hold run.json or metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law.results import ReadProblem
+from harness.law.results import ReadProblem, Skipped
 from harness.records.run_folder import RunFolder
 
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -18,7 +18,7 @@ RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
 """Beside these a folder is not expected to hold a run."""
 OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
-"""What is read of a run."""
+"""Files of a run that are read."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Discovery:
     """Runs in the order of the paths and then of their names; nothing twice."""
 
     runs: tuple[Found, ...]
-    skipped: tuple[dict[str, str], ...]
+    skipped: tuple[Skipped, ...]
 
 
 class _Walk:
@@ -49,7 +49,7 @@ class _Walk:
         self.root = root
         self.real_root = os.path.realpath(root)
         self.seen: set[tuple[int, int]] = set()
-        self.skipped: list[dict[str, str]] = []
+        self.skipped: list[Skipped] = []
 
     def named(self, path: Path) -> Iterator[Found]:
         """The runs at or below a path named by the user."""
@@ -76,7 +76,7 @@ class _Walk:
             return
         is_run = "run.json" in names or "metrics.jsonl" in names
         if is_run and RESULTS in names and depth > 0:
-            self.skipped.append({"path": str(folder), "reason": f"holds {RESULTS}"})
+            self.skipped.append(Skipped(str(folder), f"holds {RESULTS}"))
             return
         unread = [name for name in out if names[name] and _entered(name)]
         unread += [name for name in out if is_run and name in OF_A_RUN]
@@ -92,16 +92,16 @@ class _Walk:
             yield from self.below(folder / name, depth + 1, in_run or is_run)
 
     def _leads_to(self, entry: os.DirEntry[str]) -> str | None:
-        """Where a link leads that leads out of the named path; None of anything else."""
+        """The target of a link that leads out of the named path; None of anything else."""
         if not entry.is_symlink():
             return None
         target = os.path.realpath(entry.path)
         inside = os.path.commonpath([target, self.real_root]) == self.real_root
         return None if inside else target
 
-    def _left_out(self, path: Path, target: str) -> dict[str, str]:
+    def _left_out(self, path: Path, target: str) -> Skipped:
         reason = f"a link that leads out of {self.root}, to {target}"
-        return {"path": str(path), "reason": f"{reason}; name it directly to include it"}
+        return Skipped(str(path), f"{reason}; name it directly to include it")
 
     def _first_visit(self, folder: Path) -> bool:
         status = folder.stat()
@@ -115,17 +115,17 @@ class _Walk:
 def discover(paths: Sequence[Path]) -> Discovery:
     """Every run at or below `paths`; a path that does not exist is a run with a problem."""
     runs: dict[str, Found] = {}
-    skipped: dict[str, dict[str, str]] = {}
+    skipped: dict[str, Skipped] = {}
     for path in paths:
         walk = _Walk(path)
         for found in walk.named(path):
             runs.setdefault(os.path.realpath(found.run), found)
-        skipped |= {entry["path"]: entry for entry in walk.skipped}
+        skipped |= {entry.path: entry for entry in walk.skipped}
     return Discovery(tuple(runs.values()), tuple(skipped.values()))
 
 
 def is_folder(entry: os.DirEntry[str] | Path) -> bool:
-    """Of what cannot be told, such as a link to itself: no."""
+    """Whether it is a folder; not, where that cannot be told, as of a link to itself."""
     try:
         return entry.is_dir()
     except OSError:

@@ -18,15 +18,15 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 from pyarrow import json as arrow_json
 
-from harness.law.io import checksums, values
+from harness.law.io import checksums
 from harness.law.io import table as tables
 from harness.law.io.importers import csv_text
-from harness.law.io.values import Codes
+from harness.law.io.table import Codes
 from harness.law.results import Floats
 from harness.records import row_checksum
 from harness.records.row_checksum import RowSums
 
-INFINITE = values.FAULTS.index("infinite")
+INFINITE = tables.FAULTS.index("infinite")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Columns:
     checksums: str | None = None
     """checksums.ALL, SOME or NONE; None of CSV."""
     sums: RowSums | None = None
-    """Of rows that all have a checksum."""
+    """Sums of the rows, where all have a checksum."""
 
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
@@ -66,7 +66,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
 
 
 def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Of JSON lines; None where only the tolerant reader can tell."""
+    """Reads JSON lines; None where only the tolerant reader can tell."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
     names, held = _names(data[: data.index(b"\n")]), checksums.quick(data)
@@ -80,7 +80,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
-    """Of CSV with quotes in its header only; None where only the tolerant reader can tell."""
+    """Reads CSV with quotes in its header only; None where only the tolerant reader can tell."""
     if not _plain(data) or b"\r" in data:
         return None
     header = data[: data.index(b"\n")]
@@ -103,7 +103,7 @@ def _holds(data: bytes, word: bytes, start: int = 0) -> bool:
 
 
 def _lines(data: bytes) -> int:
-    """How many; bytes.count takes five times as long."""
+    """Counts the lines; bytes.count takes five times as long."""
     return int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))
 
 
@@ -113,10 +113,10 @@ def _columns(
     """None where a row is missing, or a number overflowed."""
     if read is None or len(read) != rows:
         return None
-    held = {name: values.of_arrow(read.column(name)) for name in wanted if name in names}
+    held = {name: tables.arrow_numbers(read.column(name)) for name in wanted if name in names}
     if any((faults == INFINITE).any() for _, faults in held.values()):
         return None
-    nothing = values.nothing(rows)
+    nothing = tables.no_numbers(rows)
     found = {name: held.get(name, nothing) for name in wanted}
     numbers = {name: column for name, (column, _) in found.items()}
     return Columns(numbers, {name: faults for name, (_, faults) in found.items()}, names)

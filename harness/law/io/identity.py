@@ -1,4 +1,4 @@
-"""What a run folder says of itself: config, seed, level, status, measurement card.
+"""The identity of a run, from its folder: config, seed, level, status, measurement card.
 
 Read leniently, since an older or damaged config must not keep a run's numbers from being read.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
+from harness.law.results import Interval, setting
 from harness.records import plain_file, planned, run_folder
 from harness.records.row_checksum import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
@@ -36,16 +37,16 @@ class Identity:
     """When run.json was last written, Unix seconds."""
     ours: bool = False
     """Whether run.json or config.yaml is there: a log of another program has neither."""
-    card: Mapping[str, Any] | None = None
-    """From the difficulty card of its level, of DIFFICULTY: each {value, low, high}."""
+    card: Mapping[str, Interval] | None = None
+    """From the difficulty card of its level: each measure of DIFFICULTY."""
     reason: str | None = None
-    """As in run.json, and so are the next two."""
+    """The reason in run.json; the next two are from there too."""
     exit_code: int | None = None
     last_step: int = 0
     unreadable: str | None = None
     """Why run.json cannot be read, where it is there and does not say done all the same."""
     rows: RowSums | None = None
-    """By which run.json knows the rows that the run wrote."""
+    """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
     """Why config.yaml is not the one that the run was planned with, where it is not."""
 
@@ -65,7 +66,7 @@ class Identity:
 
     @property
     def null_control(self) -> bool:
-        return _part(self.config, "algorithm").get("null_control") is True
+        return setting(self.config, "algorithm", "null_control") is True
 
     @property
     def remedy(self) -> str | None:
@@ -76,11 +77,11 @@ class Identity:
     @property
     def intervened(self) -> bool:
         """Whether a remedy acted on entropy; the law is not claimed there."""
-        return self.remedy is not None or bool(_part(self.config, "remedy").get("methods"))
+        return self.remedy is not None or bool(setting(self.config, "remedy", "methods"))
 
 
 def read(folder: Path | None) -> Identity:
-    """What can be read of the folder; never raises for what is in its files."""
+    """Reads what the folder holds; never raises for what is in its files."""
     if folder is None:
         return Identity()
     run = RunFolder(folder)
@@ -131,8 +132,8 @@ def _says_done(run: RunFolder) -> bool:
     return False
 
 
-def _card(folder: Path) -> Mapping[str, Any] | None:
-    """What cards.json of the run's sweep says of its level; a link may lead anywhere."""
+def _card(folder: Path) -> Mapping[str, Interval] | None:
+    """Reads the card of the run's level from cards.json of its sweep; a link may lead anywhere."""
     if (folder.parent / CARDS).is_symlink():
         return None
     with contextlib.suppress(
@@ -140,17 +141,14 @@ def _card(folder: Path) -> Mapping[str, Any] | None:
     ):
         cards = json.loads(plain_file.text(folder.parent / CARDS))["cards"]
         (card,) = (c["card"] for c in cards if folder.name in c["runs"])
-        found = {name: {end: float(card[name][end]) for end in ENDS} for name in DIFFICULTY}
-        return found if all(map(math.isfinite, _numbers(found))) else None
+        measures = {name: [float(card[name][end]) for end in ENDS] for name in DIFFICULTY}
+        if all(math.isfinite(number) for ends in measures.values() for number in ends):
+            return {name: Interval(*ends) for name, ends in measures.items()}
     return None
 
 
-def _numbers(card: Mapping[str, Mapping[str, float]]) -> list[float]:
-    return [number for interval in card.values() for number in interval.values()]
-
-
 def _values(run: RunFolder) -> Mapping[str, Any] | None:
-    """What config.yaml holds; None of what is no mapping, or holds itself and has no end."""
+    """Reads config.yaml; None of what is no mapping, or holds itself and has no end."""
     with contextlib.suppress(DataError, RecursionError):
         values = plain_file.yaml_values(run.config)
         if isinstance(values, dict):
@@ -159,13 +157,8 @@ def _values(run: RunFolder) -> Mapping[str, Any] | None:
     return None
 
 
-def _part(config: Mapping[str, Any] | None, key: str) -> Mapping[str, Any]:
-    part = (config or {}).get(key)
-    return part if isinstance(part, dict) else {}
-
-
 def _text(config: Mapping[str, Any] | None, group: str, key: str) -> str | None:
-    value = _part(config, group).get(key)
+    value = setting(config, group, key)
     return value if isinstance(value, str) else None
 
 
@@ -181,11 +174,10 @@ def _json(value: Any) -> Any:
 
 
 def share_of_run(config: Mapping[str, Any] | None, first: float, last: float, step: float) -> float:
-    """Where in its run a step lies: of the planned steps, or of those seen, `first` to `last`,
-    where the config does not fit the log.
+    """The share of its run at which a step lies: of the planned steps, or of those seen, `first`
+    to `last`, where the config does not fit the log.
     """
-    trainer = (config or {}).get("trainer")
-    planned = trainer.get("steps") if isinstance(trainer, dict) else None
+    planned = setting(config, "trainer", "steps")
     if isinstance(planned, int) and planned >= last:
         return step / planned
     before = first - 1

@@ -21,11 +21,8 @@ from harness.law.io.importers import (
     trainer_state,
     verl_console,
 )
-from harness.law.io.importers.rows import Places, Rows
+from harness.law.io.importers.rows import Rows
 from harness.law.io.table import ReadError, Table
-from harness.law.io.values import FAULTS, Codes
-
-__all__ = ["FAULTS", "Codes", "Places", "ReadError", "Table", "read"]
 
 GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 2**30
@@ -60,7 +57,7 @@ def read_tolerantly(
 
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
-    """By the format: the name's end decides, and where it does not, the content."""
+    """Reads by the format, which the name's end decides, and where it does not, the content."""
     ending = path.suffix.lower()
     if ending == ".csv":
         _refuse_other_separator(path, data)
@@ -74,7 +71,7 @@ def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
 
 
 def _refuse_other_bytes(path: Path, data: bytes) -> None:
-    """Of no format that is read here, by how they begin."""
+    """Refuses bytes of formats that are not read, by how they begin."""
     if data.startswith(GZIP):
         raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -125,7 +122,7 @@ def _no_rows(path: Path, data: bytes, found: Rows) -> ReadError:
 
 
 def _as_csv(path: Path, data: bytes) -> str:
-    """What to do with a table that does not call itself one."""
+    """Advice for a CSV table that is not named .csv."""
     line = data.partition(b"\n")[0]
     if path.suffix.lower() == ".csv" or line[:1] in (b"{", b"["):
         return ""

@@ -1,21 +1,86 @@
-"""A log as columns of numbers: what every reader gives, whatever the file was."""
+"""A log as columns of numbers: what every reader gives, whatever the file was.
+
+Where a column holds no finite number, a fault code says what stands there instead.
+"""
 
 from __future__ import annotations
 
+import math
 import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from harness.law.io import values
 from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Places, Rows
-from harness.law.io.values import FAULTS, Codes
 from harness.law.results import Floats, ReadProblem
 from harness.records.row_checksum import RowSums
+
+FAULTS = ("", "null", "nan", "infinite", "wrong_type")
+"""Names of what can stand where a finite number should; the code of each is its index."""
+Codes = NDArray[np.int8]
+
+
+def as_numbers(values: Sequence[Any]) -> tuple[Floats, Codes]:
+    """Values (NaN where there is no finite number) and fault codes, shape (rows,)."""
+    numbers = np.full(len(values), np.nan)
+    faults = np.zeros(len(values), np.int8)
+    for index, value in enumerate(values):
+        number = _number(value)
+        if isinstance(number, str):
+            faults[index] = FAULTS.index(number)
+        else:
+            numbers[index] = number
+    return numbers, faults
+
+
+def no_numbers(count: int) -> tuple[Floats, Codes]:
+    """The same of a column that is not there."""
+    return np.full(count, np.nan), np.full(count, FAULTS.index("null"), np.int8)
+
+
+def columns_of_rows(
+    rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]
+) -> tuple[dict[str, Floats], dict[str, Codes]]:
+    """Each of the columns `wanted`: values, and fault codes."""
+    found = {name: as_numbers([row.get(name) for row in rows]) for name in wanted}
+    return {n: v for n, (v, _) in found.items()}, {n: f for n, (_, f) in found.items()}
+
+
+def arrow_numbers(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
+    """The same of a column of numbers, which may hold nothing, NaN and infinities."""
+    whole = column.combine_chunks()
+    numbers = whole.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
+    faults = np.zeros(len(numbers), np.int8)
+    if not whole.null_count and np.isfinite(numbers).all():
+        return numbers, faults
+    faults[np.isnan(numbers)] = FAULTS.index("nan")
+    faults[np.isinf(numbers)] = FAULTS.index("infinite")
+    faults[whole.is_null().to_numpy(zero_copy_only=False)] = FAULTS.index("null")
+    numbers[faults > 0] = np.nan
+    return numbers, faults
+
+
+def _number(value: Any) -> float | str:
+    """A finite float, or one of FAULTS."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return "wrong_type"
+    try:
+        number = float(value)
+    except OverflowError:
+        return "infinite"
+    if math.isnan(number):
+        return "nan"
+    return "infinite" if math.isinf(number) else number
+
 
 NULL = FAULTS.index("null")
 
@@ -48,7 +113,7 @@ class Table:
     checksums: str | None = None
     """How many rows have one (checksums.py); None where the format knows none."""
     sums: RowSums | None = None
-    """Of the rows of a file without damage, where they were at hand."""
+    """Sums of the rows of a file without damage, where they were at hand."""
 
 
 def ours(names: Sequence[str]) -> bool:
@@ -76,7 +141,7 @@ def refuse_repeats(where: str, names: Sequence[str], wanted: Sequence[str]) -> N
 def from_rows(path: Path, read: Rows, wanted: Sequence[str]) -> Table:
     names = tuple(dict.fromkeys(key for row in read.rows for key in row))
     named = asked(names, wanted)
-    numbers, faults = values.columns(read.rows, list(named.values()))
+    numbers, faults = columns_of_rows(read.rows, list(named.values()))
     table = Table(
         path,
         np.array(read.lines, np.int64),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from harness.law.group_results import Analysis
 from harness.law.io.identity import share_of_run
-from harness.law.results import Analysis, RunResult
+from harness.law.results import Interval, RunResult
 from harness.report.text import naming
 
 
@@ -18,8 +18,8 @@ class Mark:
     run: str
     level: str
     null_control: bool
-    difficulty: Mapping[str, Mapping[str, float]]
-    """By measure of the difficulty card, {value, low, high}."""
+    difficulty: Mapping[str, Interval]
+    """Measure of the difficulty card -> its value."""
     onset: float | None
     """Of collapse, as a share of the run; None where there is none in it."""
     low: float | None
@@ -47,5 +47,4 @@ def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
 
 
 def _null(run: RunResult) -> bool:
-    algorithm: Any = (run.config or {}).get("algorithm")
-    return isinstance(algorithm, dict) and algorithm.get("null_control") is True
+    return run.setting("algorithm", "null_control") is True

@@ -32,7 +32,7 @@ APART = 0.02
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
     """One panel a measure; a run is a point, null controls are hollow."""
-    easiest_first = sorted(marks, key=lambda m: -m.difficulty["population_final_emotion"]["value"])
+    easiest_first = sorted(marks, key=lambda m: -m.difficulty["population_final_emotion"].value)
     levels = list(dict.fromkeys(mark.level for mark in easiest_first))
     grid = canvas.grid(HEADING, list(MEASURES.values()), 1, 3.0)
     for position, (measure, (axes,)) in enumerate(zip(MEASURES, grid.panels, strict=True)):
@@ -44,17 +44,16 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
 
 
 def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str]) -> None:
-    values = [mark.difficulty[measure][end] for mark in marks for end in ("low", "high")]
+    measured = [mark.difficulty[measure] for mark in marks]
+    values = [end for interval in measured for end in (interval.low, interval.high)]
     low, high = canvas.limits([np.array(values)])
     for mark in marks:
         slot, found = levels.index(mark.level), mark.difficulty[measure]
         alike = [other for other in marks if other.level == mark.level]
         shift = (alike.index(mark) - (len(alike) - 1) / 2) * APART * (high - low)
-        at, height = found["value"] + shift, NO_ONSET if mark.onset is None else mark.onset
+        at, height = found.value + shift, NO_ONSET if mark.onset is None else mark.onset
         filled = "none" if mark.null_control else colour(slot)
-        axes.plot(
-            [found["low"], found["high"]], [height] * 2, color=colour(slot), lw=0.6, alpha=0.5
-        )
+        axes.plot([found.low, found.high], [height] * 2, color=colour(slot), lw=0.6, alpha=0.5)
         if mark.low is not None and mark.high is not None:
             axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=1)
         axes.plot(at, height, marker(slot), mfc=filled, mec=colour(slot), ms=5)
@@ -84,9 +83,9 @@ def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
                 "run": mark.run,
                 "level": mark.level,
                 "null_control": mark.null_control,
-                "difficulty": value["value"],
-                "difficulty_low": value["low"],
-                "difficulty_high": value["high"],
+                "difficulty": value.value,
+                "difficulty_low": value.low,
+                "difficulty_high": value.high,
                 "onset_share": mark.onset,
                 "onset_low": mark.low,
                 "onset_high": mark.high,

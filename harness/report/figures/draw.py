@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.law.results import Analysis
+from harness.law.group_results import Analysis
 from harness.report.figures import canvas, curves, difficulty, forest, groups, law, residuals
 from harness.report.figures.canvas import AxisNames, Drawing
 from harness.report.figures.clock import SHARE, STEP

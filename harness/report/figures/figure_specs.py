@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.law.results import Analysis, GroupResult, RunResult
+from harness.law.group_results import Analysis, GroupResult
+from harness.law.results import RunResult
 from harness.report.figures import clock as clocks
 from harness.report.figures import difficulties, run_series
 from harness.report.figures import group_series as pools
@@ -98,7 +99,7 @@ def drawable(analysis: Analysis) -> list[GroupResult]:
     found = [group for group in analysis.groups if group.compared is not None]
     if sum(len(group.runs) for group in found) < 2:
         return []
-    return sorted(found, key=lambda group: (group.compared or {}).get("order", 0))
+    return sorted(found, key=lambda group: group.compared.order if group.compared else 0)
 
 
 def _of_runs(
@@ -124,8 +125,7 @@ def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
 
 
 def _policy_kind(run: RunResult) -> str | None:
-    policy = (run.config or {}).get("policy")
-    kind = policy.get("kind") if isinstance(policy, dict) else None
+    kind = run.setting("policy", "kind")
     return kind if isinstance(kind, str) else None
 
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from harness.law.results import GroupResult
+from harness.law.group_results import GroupResult, SeedNumbers
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, Limits
 from harness.report.figures.figure_text import label, wrapped
@@ -81,9 +81,9 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
 
 
 def _line(group: GroupResult, quantity: str) -> _Line:
-    compared = group.compared or {}
-    pooled = compared[quantity]
-    marks = [_mark(seed, quantity) for seed in compared["seeds"]]
+    assert group.compared is not None
+    pooled = group.compared.mean(quantity)
+    marks = [_mark(seed, quantity) for seed in group.compared.seeds]
     return _Line(
         contrasts.key(group.key),
         _tick(group),
@@ -101,20 +101,22 @@ def _tick(group: GroupResult) -> str:
     return wrapped(label(contrasts.key(named), MOST), TICK)
 
 
-def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:
-    who, value = (seed["run"], seed["seed"]), seed[quantity]
+def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
+    who = (seed.run, seed.seed)
     if quantity == "onset":
-        at = seed["reached"] if value is None else value
-        return _Mark(*who, at, None, None, censored=value is None)
+        at = seed.reached if seed.onset is None else seed.onset
+        return _Mark(*who, at, None, None, censored=seed.onset is None)
+    value = seed.number(quantity)
     return None if value is None else _Mark(*who, value.value, value.low, value.high, False)
 
 
 def _title(groups: Sequence[GroupResult], quantity: str) -> str:
     """What is drawn and on what, then which pairs differ."""
-    compared = groups[0].compared or {}
-    on = f"on {label(compared['on'])}" if compared["on"] else "each on its own users: not one scale"
+    compared = groups[0].compared
+    assert compared is not None
+    on = f"on {label(compared.on)}" if compared.on else "each on its own users: not one scale"
     what = {
-        "a": f"a {on}, {'one' if compared['shared_range'] else 'each its own'} range of H",
+        "a": f"a {on}, {'one' if compared.shared_range else 'each its own'} range of H",
         "ceiling": f"ceiling b - a {on}",
         "gain": f"gain of reward {on}",
         "fall": "fall of H, states visited",
@@ -125,7 +127,7 @@ def _title(groups: Sequence[GroupResult], quantity: str) -> str:
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
     """`: 1 of 3 pairs found to differ`; nothing where there are no pairs."""
-    decisions = [c["decision"] for g in groups for c in g.contrasts if c["quantity"] == quantity]
+    decisions = [c.decision for g in groups for c in g.contrasts if c.quantity == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
         return ": not comparable"
@@ -217,7 +219,8 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, 
 def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Iterator[dict[str, Any]]:
     for quantity, of_groups in lines.items():
         for group, line in zip(groups, of_groups, strict=True):
-            on = None if quantity in WITHOUT_REWARD else (group.compared or {})["on"]
+            assert group.compared is not None
+            on = None if quantity in WITHOUT_REWARD else group.compared.on
             same = {"quantity": quantity, "on": on, "group": line.group}
             for mark in line.marks:
                 yield {

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.law.results import Analysis, Floats, Interval, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import Floats, Interval, RunResult
 from harness.report.figures import run_series
 from harness.report.figures.clock import STEPS, Clock
 from harness.report.text import findings, law_view, naming

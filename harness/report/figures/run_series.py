@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.law.estimate import band as law_band
-from harness.law.estimate import binning, estimate
-from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
+from harness.law.estimate import binning, estimate, interval
+from harness.law.group_results import Analysis
+from harness.law.results import Floats, Interval, Onset, RunResult, RunSeries
 from harness.report.figures.clock import STEPS, Clock
 from harness.report.text import findings, law_view, naming
 
@@ -191,7 +191,7 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
     That is exact where the intervals come from one covariance. They may not: `least` is the
     half-width below which no interval of the run's own points can fall.
     """
-    return np.maximum(law_band.half_widths(a, b, ceiling, x), least)
+    return np.maximum(interval.band(a, b, ceiling, x), least)
 
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:

@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 
 from harness.law.compare import claims
+from harness.law.group_results import Analysis, Contrast, Gap, GroupResult
 from harness.law.io.identity import Identity
-from harness.law.results import Analysis, GroupResult
 from harness.report.tables import csv_cells
 from harness.report.text import wording
 from harness.report.text.wording import plural
@@ -37,8 +37,6 @@ NET_OF_NULL = (
 LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
 
-Contrast = Mapping[str, Any]
-
 
 def csv(analysis: Analysis) -> str:
     """All contrasts, one a row."""
@@ -49,11 +47,11 @@ def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
     """One table a pair of groups, under what is taken from what. `room` in characters."""
     found: dict[str, Table] = {}
     for group, contrast in _shown(_all(analysis)):
-        pair = against(group.key, contrast["with"])
+        pair = against(group.key, contrast.baseline)
         found.setdefault(pair, _grid(room)).add_row(
-            text(QUANTITY.get(contrast["quantity"], contrast["quantity"])),
+            text(QUANTITY.get(contrast.quantity, contrast.quantity)),
             text(_difference(contrast)),
-            text(_p(contrast["p_holm"])),
+            text(_p(contrast.p_holm)),
             text(decision(contrast)),
         )
     return list(found.items())
@@ -80,7 +78,7 @@ def notes(analysis: Analysis) -> list[str]:
     hidden = len(found) - len(_shown(found))
     if hidden:
         said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
-    if any(c["net_of_null"] for _, c in found):
+    if any(c.net_of_null for _, c in found):
         said.append(NET_OF_NULL)
     nulls = _of_null_controls(analysis)
     if nulls:
@@ -106,11 +104,11 @@ def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def decision(contrast: Contrast) -> str:
     """`undecided: of 0.29 would be found; 35 seeds a group for 0.05`, and the like."""
-    said, why = wording.plain(str(contrast["decision"])), contrast["why"]
-    if contrast["decision"] == "equivalent":
-        said += f" within {wording.number(contrast['margin'])}"
-    elif contrast["decision"] == "undecided" and contrast["minimum_detectable"] is not None:
-        said += f": {_detectable(contrast)}"
+    said, why = wording.plain(contrast.decision), contrast.why
+    if contrast.decision == "equivalent" and contrast.margin is not None:
+        said += f" within {wording.number(contrast.margin)}"
+    elif contrast.decision == "undecided" and contrast.minimum_detectable is not None:
+        said += f": {_detectable(contrast.quantity, contrast.minimum_detectable)}"
     elif why:
         said += f": {why}"
     more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast))
@@ -118,23 +116,23 @@ def decision(contrast: Contrast) -> str:
 
 
 def _net_of_null(contrast: Contrast) -> str:
-    net = contrast["net_of_null"]
+    net = contrast.net_of_null
     return f"net of the null {_difference(net)}" if net else ""
 
 
 def _seeds(contrast: Contrast) -> str:
     """How many seeds settle it; with a single seed no more than a lower bound is known."""
-    if contrast["decision"] != "undecided":
+    needed, margin = contrast.seeds_needed, contrast.margin
+    if contrast.decision != "undecided" or margin is None:
         return ""
-    needed, margin = contrast["seeds_needed"], contrast["margin"]
-    if contrast["minimum_detectable"] is None:
+    if contrast.minimum_detectable is None:
         return f"needs at least {needed} seeds a group, of runs like these" if needed else ""
     seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
     return f"{seeds} seeds a group for one of {wording.number(margin, margin)}"
 
 
 def _failures(contrast: Contrast) -> str:
-    rates = contrast["unlike_failures"]
+    rates = contrast.unlike_failures
     if not rates:
         return ""
     one, other = (f"{100 * rate:.1f}%" for rate in rates)
@@ -142,20 +140,20 @@ def _failures(contrast: Contrast) -> str:
 
 
 def _inactive(contrast: Contrast) -> str:
-    runs = contrast["remedy_inactive"]
+    runs = contrast.remedy_inactive
     return f"careful: remedy inactive, it acted on no token in {runs} of the runs" if runs else ""
 
 
-def _detectable(contrast: Contrast) -> str:
-    smallest = contrast["minimum_detectable"]
-    if contrast["quantity"] == "onset" and smallest > LARGEST_SHARE:
+def _detectable(quantity: str, smallest: float) -> str:
+    if quantity == "onset" and smallest > LARGEST_SHARE:
         return "no difference could be found"
     return f"a difference of {smallest:.2g} would be found"
 
 
-def _difference(given: Mapping[str, Any]) -> str:
-    numbers = [given[name] for name in ("difference", "low", "high")]
-    return "-" if None in numbers else wording.estimate(*numbers)
+def _difference(given: Gap) -> str:
+    if given.difference is None or given.low is None or given.high is None:
+        return "-"
+    return wording.estimate(given.difference, given.low, given.high)
 
 
 def _p(value: float | None) -> str:
@@ -163,8 +161,8 @@ def _p(value: float | None) -> str:
 
 
 def _method(contrasts: Sequence[Contrast]) -> str:
-    tested = sum(c["p_holm"] is not None for c in contrasts)
-    columns = sorted({c["on"] for c in contrasts if c["on"]})
+    tested = sum(c.p_holm is not None for c in contrasts)
+    columns = sorted({c.on for c in contrasts if c.on})
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
         f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
@@ -176,13 +174,13 @@ def _method(contrasts: Sequence[Contrast]) -> str:
 def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:
     if len(found) <= MOST_ROWS:
         return list(found)
-    decided = [pair for pair in found if pair[1]["decision"] in ("differs", "equivalent")]
+    decided = [pair for pair in found if pair[1].decision in ("differs", "equivalent")]
     return decided[:MOST_ROWS]
 
 
 def _compared(groups: Sequence[GroupResult]) -> int:
     """Pairs of groups."""
-    return sum(len({csv_cells.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
+    return sum(len({csv_cells.cell(str(dict(c.baseline))) for c in g.contrasts}) for g in groups)
 
 
 def _of_null_controls(analysis: Analysis) -> int:
@@ -198,19 +196,26 @@ def _pairs(groups: int) -> int:
 def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
     for group in analysis.groups:
         for c in group.contrasts:
-            seeds, rates, probe = c["seeds"], c["unlike_failures"] or (None, None), c["on_probe"]
+            seeds, rates, probe = c.seeds, c.unlike_failures or (None, None), c.on_probe
             yield {
-                **{name: c[name] for name in PLAIN},
+                **{name: getattr(c, name) for name in PLAIN},
                 "group": key(group.key),
-                "with": key(c["with"]),
+                "with": key(c.baseline),
                 "seeds": seeds[0],
                 "seeds_with": seeds[1],
-                **{f"probe_{name}": value for name, value in (probe or {}).items()},
+                **_gap("probe", probe),
                 "failed": rates[0],
                 "failed_with": rates[1],
-                "remedy_inactive": c["remedy_inactive"],
-                **{f"net_of_null_{name}": v for name, v in (c["net_of_null"] or {}).items()},
+                "remedy_inactive": c.remedy_inactive,
+                **_gap("net_of_null", c.net_of_null),
             }
+
+
+def _gap(name: str, given: Gap | None) -> dict[str, float | None]:
+    if given is None:
+        return {}
+    values = {"difference": given.difference, "low": given.low, "high": given.high}
+    return {f"{name}_{end}": value for end, value in values.items()}
 
 
 def key(values: Mapping[str, Any]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from harness.law.results import Analysis, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import RunResult
 from harness.report.text.wording import plural
 from harness.utils.escape import visible
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from harness.law.results import Analysis, Interval, Onset, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import Bounded, Interval, Onset, RunResult
 from harness.report.tables import csv_cells, dropped_rows
 from harness.report.text import naming
 
@@ -33,7 +33,7 @@ FORECAST = {
     "identified": "forecast_identified", "truth": "forecast_truth",
     "last_value": "forecast_last_value",
 }  # fmt: skip
-"""Key of RunResult.forecast -> column."""
+"""Field of RunResult.forecast -> column."""
 
 
 def law_csv(analysis: Analysis) -> str:
@@ -42,7 +42,7 @@ def law_csv(analysis: Analysis) -> str:
 
 
 def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
-    known = run.identified or {}
+    known, net = run.identified, run.net_of_null
     return {
         **{name: getattr(run, name) for name in PLAIN},
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
@@ -52,20 +52,20 @@ def _row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         "dropped": sum(run.dropped.values()),
         "reasons": " ".join(run.reasons or ()) or None,
         **_interval("a", run.a),
-        "a_identified": known.get("a"),
+        "a_identified": known.a if known else None,
         **_interval("b", run.b),
         **_interval("ceiling", run.ceiling),
-        "ceiling_identified": known.get("ceiling"),
-        **{f"ols_{name}": value for name, value in (run.ols or {}).items()},
+        "ceiling_identified": known.ceiling if known else None,
+        **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
         **_onset("onset", run.onset),
         **_onset("onset_probe", run.onset_probe),
         **_interval("gain", run.gain),
         **_interval("null_share", run.null_share),
-        **{column: (run.forecast or {}).get(key) for key, column in FORECAST.items()},
-        **_interval("net_fall", (run.net_of_null or {}).get("fall")),
-        **_interval("net_gain", (run.net_of_null or {}).get("gain")),
+        **{column: getattr(run.forecast, key, None) for key, column in FORECAST.items()},
+        **_interval("net_fall", net.fall if net else None),
+        **_interval("net_gain", net.gain if net else None),
         **_interval("silent_share", run.silent_share),
-        **_bounded("reward_left", (run.at_onset or {}).get("reward_left")),
+        **_interval("reward_left", run.at_onset.reward_left if run.at_onset else None),
     }
 
 
@@ -76,14 +76,7 @@ def _onset(name: str, given: Onset | None) -> dict[str, Any]:
     return {f"{name}_kind": given.kind, **_interval(name, where)}
 
 
-def _interval(name: str, given: Interval | None) -> dict[str, float | None]:
+def _interval(name: str, given: Interval | Bounded | None) -> dict[str, float | None]:
     if given is None:
         return {name: None}
     return {name: given.value, f"{name}_low": given.low, f"{name}_high": given.high}
-
-
-def _bounded(name: str, given: Mapping[str, float | None] | None) -> dict[str, float | None]:
-    """The same of a mapping, whose bounds may be unknown."""
-    known = given or {}
-    bounds = {f"{name}_{end}": known.get(end) for end in ("low", "high")}
-    return {name: known.get("value"), **bounds}

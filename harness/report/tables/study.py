@@ -11,8 +11,8 @@ from rich.text import Text
 
 from harness.law.compare import claims
 from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
-from harness.law.compare.quantity_names import STUDY_QUANTITIES
 from harness.law.compare.study_arms import Counts
+from harness.law.compare.study_metrics import STUDY_QUANTITIES
 from harness.law.compare.study_outcome import Outcome
 from harness.records.study_file import Link
 from harness.report.text import wording

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.results import Analysis, GroupResult, Interval, Onset, Pooled, RunResult
-from harness.law.verdict import advice
+from harness.law import advice
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
 from harness.report.tables import contrasts as table_contrasts
 from harness.report.tables import dropped_rows
 from harness.report.text import alternatives, beside_law, naming, sentences, wording
@@ -99,13 +99,13 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
 
 
 def _cells(run: RunResult, name: str) -> list[Text]:
-    known = run.identified or {}
+    known = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
         _stacked(name, f"n = {run.n_valid}", *_standing(run)),
-        _stacked(*_interval(run.a, known.get("a", False))),
-        _stacked(*_interval(run.b, known.get("a", False))),
-        _stacked(*_interval(run.ceiling, known.get("ceiling", False))),
+        _stacked(*_interval(run.a, known.a)),
+        _stacked(*_interval(run.b, known.a)),
+        _stacked(*_interval(run.ceiling, known.ceiling)),
         _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
         _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
     ]
@@ -121,28 +121,27 @@ def _driven(run: RunResult) -> list[str]:
     return ["noise driven"] if run.noise_driven and run.onset is not None else []
 
 
-def _other_law(column: str, law: Mapping[str, Any]) -> list[Text]:
+def _other_law(column: str, law: ColumnLaw) -> list[Text]:
     """A row for the law on another reward column of the run above."""
-    label = beside_law.SAME_BATCH if law["same_batch"] else ""
+    label = beside_law.SAME_BATCH if law.same_batch else ""
     return [
         _stacked(f"on {column}", label),
         *_numbers(law),
         text(""),
-        _stacked(wording.plain(law["verdict"]), ", ".join(map(wording.plain, law["reasons"]))),
+        _stacked(wording.plain(law.verdict), ", ".join(map(wording.plain, law.reasons))),
     ]
 
 
-def _until_onset(law: Mapping[str, Any]) -> list[Text]:
+def _until_onset(law: LawNumbers) -> list[Text]:
     """A row for the law that holds until the onset; the numbers above it are of the whole run."""
-    return [_stacked("until the onset", f"n = {law['n_valid']}"), *_numbers(law)]
+    return [_stacked("until the onset", f"n = {law.n_valid}"), *_numbers(law)]
 
 
-def _numbers(law: Mapping[str, Any]) -> list[Text]:
+def _numbers(law: LawNumbers) -> list[Text]:
     """a, b and ceiling of a law beside that of the run."""
-    found = [Interval(**law[name]) if law[name] else None for name in ("a", "b", "ceiling")]
-    known = law["identified"]
-    identified = (known["a"], known["a"], known["ceiling"])
-    return [_stacked(*_interval(n, i)) for n, i in zip(found, identified, strict=True)]
+    known = law.identified
+    pairs = ((law.a, known.a), (law.b, known.a), (law.ceiling, known.ceiling))
+    return [_stacked(*_interval(number, identified)) for number, identified in pairs]
 
 
 def _group_cells(group: GroupResult) -> list[Text]:

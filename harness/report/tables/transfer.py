@@ -7,7 +7,8 @@ from typing import Any
 
 from harness.config.run import LEVELS
 from harness.law.compare.groups import over_seeds, pooled
-from harness.law.results import Analysis, GroupResult, Pooled, RunResult
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import RunResult
 from harness.report.tables import csv_cells
 from harness.report.tables.contrasts import key
 
@@ -37,8 +38,8 @@ def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
     for level in LEVELS:
         told = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
         seeds = [run.seed for run in runs if level in (run.transfer or {})]
-        gains = [ends["end"] - ends["start"] for ends in told]
-        row |= _cells(level, over_seeds(pooled([ends["end"] for ends in told], 0), seeds))
+        gains = [ends.end - ends.start for ends in told]
+        row |= _cells(level, over_seeds(pooled([ends.end for ends in told], 0), seeds))
         row |= _cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
     return row | {"unfinished": len(group.left_out)}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from harness.law.estimate.forecast import END
 from harness.law.estimate.rivals import TELLS_APART
-from harness.law.results import Analysis, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import Forecast, RunResult
 from harness.report.text import wording
 from harness.report.text.wording import number, plural
 
@@ -35,12 +35,12 @@ def rivals(run: RunResult) -> str:
     if not run.rivals:
         return ""
     beside = ", ".join(
-        f"{words} {run.rivals[name]['delta_aicc']:+.1f} / "
-        f"{number(run.rivals[name]['out_of_time_rmse'], 0.001)}"
+        f"{words} {run.rivals[name].delta_aicc:+.1f} / "
+        f"{number(run.rivals[name].out_of_time_rmse, 0.001)}"
         for name, words in RIVALS.items()
         if name in run.rivals
     )
-    own = number(run.rivals["law"]["out_of_time_rmse"], 0.001)
+    own = number(run.rivals["law"].out_of_time_rmse, 0.001)
     return (
         f"Rivals, AICc above the law's (under {TELLS_APART:g} is nothing) / error over the last "
         f"third (law {own}): {beside}. {_conclusion(run)}."
@@ -61,7 +61,7 @@ def _against_linear(run: RunResult) -> str | None:
 
 def _better(run: RunResult) -> str | None:
     """The best of the rivals other than linear in H, if it is clearly ahead of the law."""
-    others = {name: r["delta_aicc"] for name, r in (run.rivals or {}).items() if name in RIVALS}
+    others = {name: r.delta_aicc for name, r in (run.rivals or {}).items() if name in RIVALS}
     others.pop("linear_in_h", None)
     best = min(others, key=lambda name: others[name], default=None)
     return RIVALS[best] if best is not None and others[best] <= -TELLS_APART else None
@@ -86,53 +86,63 @@ def forecast(run: RunResult) -> str:
     given = run.forecast
     if given is None:
         return ""
-    start = f"Forecast from step {given['from_step']:.0f}"
-    if not given["identified"] or given["value"] is None:
+    start = f"Forecast from step {given.from_step:.0f}"
+    if not given.identified or given.value is None:
         return f"{start}: none, a is not identified by then."
     return f"{start}, if the law continues: {_predicted(given)}; {_came(given)}."
 
 
-def _predicted(given: Mapping[str, Any]) -> str:
-    value = wording.estimate(given["value"], given["low"], given["high"])
+def _predicted(given: Forecast) -> str:
+    value = _estimate(given)
     return f"R of the last {END:.0%} {value}, over five ways for H to go on"
 
 
-def _came(given: Mapping[str, Any]) -> str:
-    if given["truth"] is None:
+def _estimate(given: Forecast) -> str:
+    assert given.value is not None
+    assert given.low is not None
+    assert given.high is not None
+    return wording.estimate(given.value, given.low, given.high)
+
+
+def _came(given: Forecast) -> str:
+    if given.truth is None or given.error is None or given.last_value_error is None:
         return "what came was not measured"
-    off, last = abs(given["error"]), abs(given["last_value_error"])
-    return (
-        f"it was {number(given['truth'])}, {number(off)} off; the last value is {number(last)} off"
-    )
+    off, last = abs(given.error), abs(given.last_value_error)
+    return f"it was {number(given.truth)}, {number(off)} off; the last value is {number(last)} off"
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
     """How far all were off, and a line a run; nothing where no forecast was asked for."""
     asked = [run for run in analysis.runs if run.forecast is not None]
-    known = [run for run in asked if (run.forecast or {}).get("identified")]
+    known = [run for run in asked if run.forecast and run.forecast.identified]
     lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in known if run.forecast]
     total = [_sum(known, len(asked))] if asked else []
     return [*total, *(lines if len(known) <= MOST_LINES else [])]
 
 
-def _brief(given: Mapping[str, Any]) -> str:
+def _brief(given: Forecast) -> str:
     """`0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value is 0.04 off`."""
-    value = wording.estimate(given["value"], given["low"], given["high"])
-    return f"{value} from step {given['from_step']:.0f}; {_came(given)}"
+    value = _estimate(given)
+    return f"{value} from step {given.from_step:.0f}; {_came(given)}"
 
 
 def _sum(known: Sequence[RunResult], asked: int) -> str:
-    came: list[Mapping[str, Any]] = [
-        run.forecast for run in known if run.forecast and run.forecast["error"] is not None
-    ]
+    came = [run.forecast for run in known if run.forecast and run.forecast.error is not None]
     if not came:
         return f"No forecast for {plural(asked, 'run')}: a is not identified from the first part."
-    held = sum(f["low"] <= f["truth"] <= f["high"] for f in came)
-    off = statistics.median(abs(f["error"]) for f in came)
-    last = statistics.median(abs(f["last_value_error"]) for f in came)
+    held = sum(map(_holds, came))
+    off = statistics.median(abs(f.error or 0.0) for f in came)
+    last = statistics.median(abs(f.last_value_error or 0.0) for f in came)
     without = asked - len(came)
     return (
         f"Forecasts of {plural(len(came), 'run')}, if the law continues: off by {number(off)} at "
         f"the median, the last value by {number(last)}; {held} of {len(came)} intervals hold what "
         f"came" + (f"; none for {without}, a not identified." if without else ".")
     )
+
+
+def _holds(given: Forecast) -> bool:
+    """Whether what came lies in the interval."""
+    if given.low is None or given.high is None or given.truth is None:
+        return False
+    return given.low <= given.truth <= given.high

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from harness.law.results import Interval, RunResult
+from harness.law.results import Bounded, Interval, RunResult
 from harness.report.text import wording
 from harness.report.text.wording import number
 
@@ -22,9 +19,9 @@ def other_laws(run: RunResult) -> str:
     """`On 'reward', same batch, expected to fit: a = 0.30 [0.29, 0.31], ..., law holds.`"""
     said = []
     for column, law in (run.fits or {}).items():
-        label = f", {SAME_BATCH}" if law.get("same_batch") else ""
-        verdict = wording.VERDICT_WORDS.get(law["verdict"], law["verdict"])
-        a, ceiling = _bounded(law["a"]), _bounded(law["ceiling"])
+        label = f", {SAME_BATCH}" if law.same_batch else ""
+        verdict = wording.VERDICT_WORDS.get(law.verdict, law.verdict)
+        a, ceiling = _bounded(law.a), _bounded(law.ceiling)
         said.append(f"On {column!r}{label}: a = {a}, ceiling {ceiling}, {verdict}.")
     return " ".join(said)
 
@@ -33,9 +30,8 @@ def null_control(run: RunResult) -> str:
     """What is left of fall and gain beyond the null control; empty without one."""
     if run.net_of_null is None:
         return ""
-    net = ", ".join(
-        f"{what} {wording.interval(value)}" for what, value in run.net_of_null.items() if value
-    )
+    numbers = {"fall": run.net_of_null.fall, "gain": run.net_of_null.gain}
+    net = ", ".join(f"{what} {wording.interval(value)}" for what, value in numbers.items() if value)
     beyond = f"; net of it: {net}" if net else ""
     if run.null_share is None:
         return f"H fell by no more than its noise, so a null control explains no share{beyond}."
@@ -48,9 +44,9 @@ def at_onset(run: RunResult) -> str:
     """Reward left and the columns around the onset, and whether the probe has one too."""
     if run.onset is None or run.at_onset is None:
         return ""
-    left = run.at_onset["reward_left"]
+    left = run.at_onset.reward_left
     said = [f"reward left {_bounded(left)}"] if left else []
-    known = {name: run.at_onset.get(name) for name in AT_ONSET}
+    known = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
     said += [f"{AT_ONSET[name]} {number(v)}" for name, v in known.items() if v is not None]
     probe = f" On entropy/probe: {wording.onset(run.onset_probe)}." if run.onset_probe else ""
     return f"At the onset: {', '.join(said)}.{probe}" if said else probe.strip()
@@ -68,11 +64,9 @@ def expected_reliability(run: RunResult) -> str:
     return f" ({told:.2f} by the standard errors of H)" if told is not None else ""
 
 
-def _bounded(given: Mapping[str, Any] | Interval | None) -> str:
+def _bounded(given: Bounded | Interval | None) -> str:
     if given is None:
         return "unknown"
-    if isinstance(given, Interval):
-        return wording.interval(given)
-    if given["low"] is None:
-        return f"{number(given['value'])}, not identified"
-    return wording.estimate(given["value"], given["low"], given["high"])
+    if given.low is None or given.high is None:
+        return f"{number(given.value)}, not identified"
+    return wording.estimate(given.value, given.low, given.high)

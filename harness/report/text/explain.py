@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from harness.law import verdict
 from harness.law.estimate import identifiability
-from harness.law.results import Interval, RunResult
-from harness.law.verdict import verdict
+from harness.law.results import RunResult
 from harness.report.text import alternatives, beside_law, sentences, wording
 from harness.report.text.wording import number, plural
 
@@ -42,7 +42,7 @@ def _rows(run: RunResult) -> str:
 def _law(run: RunResult) -> str:
     if run.a is None or run.b is None:
         return "No law was fitted: exp(H) does not vary, or the points are too few."
-    known = "identified" if (run.identified or {}).get("a") else "not identified"
+    known = "identified" if run.identified and run.identified.a else "not identified"
     return (
         f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
         f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
@@ -55,7 +55,7 @@ def _law(run: RunResult) -> str:
 def _ceiling(run: RunResult) -> str:
     if run.ceiling is None:
         return ""
-    known = "identified" if (run.identified or {}).get("ceiling") else "not identified"
+    known = "identified" if run.identified and run.identified.ceiling else "not identified"
     return (
         f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: {known}, "
         f"which asks for an interval within {number(identifiability.LARGEST_CEILING)}."
@@ -68,8 +68,8 @@ def _least_squares(run: RunResult) -> str:
     share = f"; the ratio of the two a is {run.reliability:.2f}" if run.reliability else ""
     share += beside_law.expected_reliability(run) if run.reliability else ""
     return (
-        f"Plain least squares gives a = {number(run.ols['a'])}, b = {number(run.ols['b'])} "
-        f"(R2 {run.ols['r2']:.2f}){share}."
+        f"Plain least squares gives a = {number(run.ols.a)}, b = {number(run.ols.b)} "
+        f"(R2 {run.ols.r2:.2f}){share}."
     )
 
 
@@ -104,12 +104,14 @@ def _verdict(run: RunResult) -> list[str]:
 def _before_onset(run: RunResult) -> str:
     """The law that holds until the onset: the one above is of the whole run."""
     law = run.until_onset
-    if not law or law["a"] is None or law["ceiling"] is None:
+    if law is None or law.a is None or law.ceiling is None:
         return ""
     a, ceiling = (
-        wording.interval(Interval(**law[name]))
-        + ("" if law["identified"][name] else " (not identified)")
-        for name in ("a", "ceiling")
+        wording.interval(number) + ("" if identified else " (not identified)")
+        for number, identified in (
+            (law.a, law.identified.a),
+            (law.ceiling, law.identified.ceiling),
+        )
     )
     return f": a = {a}, ceiling {ceiling} from the rows before it"
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.law.results import Analysis, Pooled, RunResult
+from harness.law.group_results import Analysis, Pooled
+from harness.law.results import RunResult
 from harness.report.text import law_view, wording
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from harness.law.results import Interval, RunResult, RunSeries
+from harness.law.results import Identified, Interval, RunResult, RunSeries
 
 
 @dataclass(frozen=True)
@@ -17,27 +15,27 @@ class Law:
     b: Interval | None
     ceiling: Interval | None
     n_eff: float | None
-    identified: Mapping[str, bool]
-    """Keys a and ceiling; which of the numbers are known well enough to be quoted."""
+    identified: Identified
     until: float | None
     """The step before which the law was judged; None where it was on the whole run."""
 
     @property
     def a_identified(self) -> bool:
-        return bool(self.identified.get("a"))
+        return self.identified.a
 
     @property
     def ceiling_identified(self) -> bool:
-        return self.ceiling is not None and bool(self.identified.get("ceiling"))
+        return self.ceiling is not None and self.identified.ceiling
 
 
 def law(run: RunResult) -> Law:
     """Of a run with status ok; where the law holds until the onset, that of the rows before."""
     before = run.until_onset if run.onset is not None else None
-    if not before or run.onset is None:
-        return Law(run.a, run.b, run.ceiling, run.n_eff, run.identified or {}, None)
-    a, b, ceiling = (_interval(before[name]) for name in ("a", "b", "ceiling"))
-    return Law(a, b, ceiling, before["n_eff"], before["identified"], run.onset.step)
+    if before is None or run.onset is None:
+        known = run.identified or Identified(a=False, ceiling=False)
+        return Law(run.a, run.b, run.ceiling, run.n_eff, known, None)
+    numbers = (before.a, before.b, before.ceiling, before.n_eff, before.identified)
+    return Law(*numbers, run.onset.step)
 
 
 def part(series: RunSeries, given: Law) -> RunSeries:
@@ -51,7 +49,3 @@ def part(series: RunSeries, given: Law) -> RunSeries:
         entropy=series.entropy[before],
         reward=series.reward[before],
     )
-
-
-def _interval(given: Mapping[str, Any] | None) -> Interval | None:
-    return Interval(**given) if given else None

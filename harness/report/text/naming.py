@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
 from harness.config.run import LEVELS
-from harness.law.results import Analysis, RunResult
+from harness.law.group_results import Analysis
+from harness.law.results import RunResult
 
 UNREADABLE = "not read"
 UNFINISHED = ", unfinished"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.law.results import Analysis, GroupResult, RunResult
+from harness.law.group_results import Analysis, GroupResult
+from harness.law.results import RunResult
 from harness.report.text import alternatives, findings, naming, wording
 from harness.report.text.wording import plural
 
@@ -28,7 +29,7 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
         lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
     if analysis.skipped:
         lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
-        lines += [f"  {entry['path']}: {entry['reason']}" for entry in analysis.skipped]
+        lines += [f"  {entry.path}: {entry.reason}" for entry in analysis.skipped]
     return lines
 
 

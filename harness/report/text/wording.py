@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from harness.law.results import Interval, Onset, Pooled, RunResult
+from harness.law.group_results import Pooled
+from harness.law.results import Interval, Onset, RunResult
 
 VERDICT_WORDS = {
     "holds": "law holds",

@@ -1,4 +1,4 @@
-"""What each program calls the step, the policy's entropy and the reward of the training batch.
+"""Names that each program has for the step, the policy's entropy and the training reward.
 
 The first name of a tuple that a log has is taken, and the row of law.json says which. Entropies
 of different programs are different estimators: over which tokens, at which temperature and on
@@ -50,7 +50,7 @@ STEPS = (*STEP, "_step")
 ENTROPIES = tuple(dict.fromkeys(n for p in PROGRAMS.values() for n in p.entropy))
 REWARDS = tuple(dict.fromkeys(n for p in PROGRAMS.values() for n in p.reward))
 EVALUATIONS = ("eval/", "eval_", "val/", "val-", "validation/")
-"""How columns begin that hold a number only at some steps: nothing there is no damage."""
+"""Beginnings of columns that hold a number only at some steps: an empty cell is no damage."""
 
 
 def first(names: Collection[str], known: tuple[str, ...]) -> str | None:

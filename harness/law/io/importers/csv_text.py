@@ -42,7 +42,7 @@ def header(data: bytes) -> list[str]:
 
 
 def other_separator(data: bytes) -> str | None:
-    """Where the header is one field to us, what else seems to separate it; None where it is more.
+    """The separator that a header of one field seems to have; None where it has more fields.
 
     It is not read by guess: with ';' often goes the comma in numbers, and then the dot elsewhere.
     """
@@ -53,7 +53,7 @@ def other_separator(data: bytes) -> str | None:
 
 
 def fields(line: bytes) -> list[str] | None:
-    """Of one line, without blanks around them; None where it is no CSV."""
+    """The fields of one line, without blanks around them; None where it is no CSV."""
     with contextlib.suppress(ValueError, csv.Error, StopIteration):
         found = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
         return [field.strip() for field in found]

@@ -11,9 +11,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from harness.law.io import table as tables
-from harness.law.io import values
-from harness.law.io.table import ReadError, Table
-from harness.law.io.values import Codes
+from harness.law.io.table import Codes, ReadError, Table
 from harness.law.results import Floats
 
 MAGIC = b"PAR1"
@@ -36,7 +34,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
         raise ReadError("unreadable", f"{path}: must be a whole Parquet file: {why}") from error
     if not file.metadata.num_rows:
         raise ReadError("empty_input", f"{path}: must hold one row a step, is empty")
-    nothing = values.nothing(file.metadata.num_rows)
+    nothing = tables.no_numbers(file.metadata.num_rows)
     found = {c: _column(read, name) if name in present else nothing for c, name in named.items()}
     rows = Table(
         path,
@@ -53,5 +51,5 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
 def _column(read: pa.Table, name: str) -> tuple[Floats, Codes]:
     column = read.column(name)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
-        return values.column(column.to_pylist())
-    return values.of_arrow(column)
+        return tables.as_numbers(column.to_pylist())
+    return tables.arrow_numbers(column)

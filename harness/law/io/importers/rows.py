@@ -1,4 +1,4 @@
-"""What every importer gives back: rows, the place of each, and the places of what is no row."""
+"""The value of every importer: rows, the place of each, and the places of what is no row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Rows:
     damage: Places
     """Lines that should be rows and are none."""
     rule: str
-    """What such a file must hold, for the message where it holds none of it."""
+    """The content that such a file must have, for the message where it has none of it."""
     scattered: bool
     """Whether the program spreads one step over several rows."""
     checksums: str | None = None

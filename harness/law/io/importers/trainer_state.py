@@ -38,7 +38,7 @@ def rows(data: bytes) -> Rows:
 
 
 def _records(text: str) -> Iterator[tuple[int, Any]]:
-    """Where each record begins, and its value; None for one that is no JSON."""
+    """The place at which each record begins, and its value; None for one that is no JSON."""
     start = _HISTORY.search(text)
     at = start.end() if start else text.find("[") + 1
     decoder = json.JSONDecoder()
@@ -60,6 +60,6 @@ def _after(text: str, at: int) -> int:
 
 
 def _next_object(text: str, at: int) -> int:
-    """Where the record after a damaged one begins: 0 where there is none."""
+    """The place of the record after a damaged one: 0 where there is none."""
     found = _OBJECT.search(text, at + 1)
     return found.start() if found else 0

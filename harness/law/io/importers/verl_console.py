@@ -10,7 +10,7 @@ from harness.law.io.importers.rows import Row, Rows, damaged
 RULE = "must hold verl's lines `step:N - name:value - name:value`"
 _STEP = re.compile(rb"(?:^|[^\w/])step:(-?\d+) - (.*)")
 _NUMPY = re.compile(r"np\.\w+\((.*)\)")
-"""How numpy 2 shows its numbers."""
+"""A number as numpy 2 prints it."""
 _COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 

@@ -1,0 +1,87 @@
+"""Advice on what to do next: why something is open, and the command that would close it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from harness.law.compare import differences
+from harness.law.group_results import Analysis, Contrast
+from harness.law.results import RunResult
+from harness.law.verdict import REASONS
+
+LONGER = "harness sweep difficulty=easy,medium,hard policy=tabular trainer.steps=2000"
+EVAL_EVERY = "trainer.eval_every"
+MORE_SEEDS = "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
+
+
+def what_would_decide(analysis: Analysis) -> list[str]:
+    """Sentences for undetermined runs and for a that cannot be compared: why, and what to run."""
+    said = _of_verdicts(analysis)
+    if any(EVAL_EVERY in line for line in said):
+        return said
+    return said + _of_contrasts(analysis)
+
+
+def _of_verdicts(analysis: Analysis) -> list[str]:
+    """Empty if every run is decided."""
+    fitted = [r for r in analysis.runs if r.status == "ok"]
+    open_runs = [r for r in fitted if r.verdict == "undetermined"]
+    if not open_runs:
+        return []
+    counts = Counter(reason for run in open_runs for reason in run.reasons or ())
+    said = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
+    said += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
+    return said + _commands(open_runs[0], counts)
+
+
+def _less_noise(run: RunResult) -> str:
+    """A break lies inside a run: other seeds have breaks of their own."""
+    said = "A break within a run is told by less noise in R"
+    held = _trainer(run, "conversations")
+    return f"{said}." if held is None else f"{said}: add trainer.conversations={held * 4}."
+
+
+def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
+    """The words to add to a sweep of runs like `run`, and a sweep that is long enough for sure."""
+    if not counts["too_few_steps"] and not counts["identification_range"]:
+        return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
+    said = [f"More steps would decide. In some minutes: {LONGER}"]
+    steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
+    if steps is not None:
+        said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
+    if every is not None and every > 1 and counts["identification_range"]:
+        said.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
+    return said
+
+
+def _of_contrasts(analysis: Analysis) -> list[str]:
+    """The words that give more points to the evaluations on which a was to be compared."""
+    runs = {run.run: run for run in analysis.runs}
+    wanting = [
+        (contrast.on, _trainer(runs[group.every[0]], "eval_every"))
+        for group in analysis.groups
+        for contrast in group.contrasts
+        if _wants_points(contrast)
+    ]
+    sparse = {on: every for on, every in wanting if on and every is not None and every > 1}
+    if not sparse:
+        return []
+    more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
+    return [f"{more}: add {_denser(min(sparse.values()))} to the sweep."]
+
+
+def _wants_points(contrast: Contrast) -> bool:
+    """Whether a is not comparable for too few points on an evaluation, or too little H in them."""
+    if contrast.quantity != "a" or contrast.decision != "not_comparable":
+        return False
+    on, why = contrast.on or "", contrast.why or ""
+    return on.startswith("eval/") and why.startswith(differences.TOO_FEW)
+
+
+def _denser(every: int) -> str:
+    return f"{EVAL_EVERY}={max(1, every // 5)}"
+
+
+def _trainer(run: RunResult, key: str) -> int | None:
+    value = run.setting("trainer", key)
+    return value if isinstance(value, int) else None

@@ -1,0 +1,244 @@
+"""One quantity of two groups: whether it can be compared, on what, and by how much it differs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.law.compare import claims, groups, quantities, random_effects, scales
+from harness.law.compare.pairs import Pair, Side
+from harness.law.compare.quantities import Footing
+from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
+from harness.law.io.clean import FEWEST_POINTS
+from harness.law.results import Interval, setting
+
+TOLD_BY_H = ("a", "ceiling", "onset", "fall")
+TOLD_BY_H_ALONE = ("onset", "fall")
+ON_VISITED_STATES = ("a", "onset", "fall")
+"""Quantities that H on frozen prefixes can tell as well."""
+NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
+TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
+"""So begins the reason where there are too few runs to compare, for want of points or of H."""
+
+
+@dataclass(frozen=True)
+class ProbeDifference:
+    """A difference on frozen prefixes; without an estimate, no run shows the thing there at all."""
+
+    estimate: Estimate | None
+
+    def shows(self, visited: Estimate) -> bool:
+        """Whether a difference of the same sign is there too, as far as one test can tell."""
+        found = self.estimate
+        if found is None or (found.value > 0) != (visited.value > 0):
+            return False
+        return claims.p_differs(found) < claims.LEVEL
+
+
+@dataclass(frozen=True)
+class MeasuredDifference:
+    """One quantity of two groups over their seeds."""
+
+    margin: float
+    """In the quantity's own unit where there is an estimate."""
+    on: str | None = None
+    """The reward column, where one is used."""
+    seeds: tuple[int, int] = (0, 0)
+    """With a value, of the later group and of the baseline."""
+    estimate: Difference | None = None
+    """The later group's minus the baseline's."""
+    probe: ProbeDifference | None = None
+    """The same with H on the frozen prefixes; None where that cannot be told, or is not asked
+    because the states visited show no difference."""
+    net_of_null: Estimate | None = None
+    """For gain and fall the estimate from runs minus their null controls; None unless all have
+    one."""
+    own_error: float = 0.0
+    """Standard error of one run by its own interval: at least so much do seeds differ."""
+    incomparable: str | None = None
+    """Why the two are not to be compared."""
+    open: str | None = None
+    """Why there is no estimate although they are comparable."""
+
+
+def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> MeasuredDifference:
+    """`margin` as in claims.DEFAULT_MARGINS, a's a share of the mean of both a."""
+    column = scales.column_for(pair.sides)
+    reason = _incomparable(pair, quantity, column, pool_unlike)
+    if reason is not None:
+        return MeasuredDifference(margin, incomparable=reason)
+    column = column or scales.own(pair.sides)
+    on = None if quantity in TOLD_BY_H_ALONE else column
+    lacking = _no_replicates(pair, quantity)
+    if lacking is not None:
+        return _without_replicates(pair, quantity, margin, on, lacking)
+    found = _samples(pair.sides, quantity, Footing(column))
+    if found is None:
+        return MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity))
+    later, baseline = found
+    seeds = (len(later), len(baseline))
+    estimate = random_effects.difference(later, baseline)
+    margin = _absolute(quantity, margin, found)
+    if estimate is None:
+        return MeasuredDifference(margin, on, seeds, **_too_little(quantity, seeds))
+    found_at_all = claims.p_differs(estimate) < claims.LEVEL
+    probe = _on_probe(pair, quantity, column) if found_at_all else None
+    net = _net_of_null(pair, quantity, column)
+    return MeasuredDifference(margin, on, seeds, estimate, probe, net)
+
+
+def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
+    if len(pair.axes) > 1:
+        return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
+    unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
+    if unlike:
+        return f"measured in different ways: {unlike[0]}"
+    for side in pair.sides:
+        if not side.telling(quantity):
+            return f"no run of {side.name} is finished"
+    if column is None and quantity in ("ceiling", "gain"):
+        return scales.why_none(pair)
+    if column is None and quantity == "a" and scales.own(pair.sides) is None:
+        return NO_COLUMN
+    return None
+
+
+def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
+    """Dotted keys of what matters for the quantity and differs between the cards."""
+    one, other = pair.later.card, pair.baseline.card
+    keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
+    return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
+
+
+def _no_replicates(pair: Pair, quantity: str) -> str | None:
+    """Why the runs of a group are no replicates; None where those of both are."""
+    for side in pair.sides:
+        if len(side.telling(quantity)) < FEWEST_SEEDS:
+            return f"a seed is the replicate, steps are not, and {side.name} has one"
+    for side in pair.sides:
+        told = side.telling(quantity)
+        unknown = groups.unknown([member.identity.seed for member in told])
+        if unknown:
+            of = f"{unknown} of {len(told)} runs of {side.name}"
+            return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
+    return None
+
+
+def _without_replicates(
+    pair: Pair, quantity: str, margin: float, on: str | None, why: str
+) -> MeasuredDifference:
+    own = _of_runs(pair, quantity)
+    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
+    values = [i.value for i in own if isinstance(i, Interval)]
+    scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
+    return MeasuredDifference(
+        margin * scale,
+        on,
+        (_replicates(pair.later, quantity), _replicates(pair.baseline, quantity)),
+        own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
+        open=why,
+    )
+
+
+def _of_runs(pair: Pair, quantity: str) -> list[Any]:
+    """The quantity of each run by itself."""
+    if quantity == "fall":
+        return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
+    if quantity == "onset":
+        return []
+    return [
+        groups.number_on(m.result, quantity, m.column) for side in pair.sides for m in side.members
+    ]
+
+
+def _replicates(side: Side, quantity: str) -> int:
+    """At least: all runs without a seed may have the same."""
+    return len({member.identity.seed for member in side.telling(quantity)})
+
+
+def _samples(
+    sides: Sequence[Side], quantity: str, footing: Footing
+) -> tuple[Sample, Sample] | None:
+    if quantity == "onset":
+        found = quantities.onsets(sides, footing)
+        return (found[0], found[1]) if found else None
+    values = quantities.VALUES[quantity](sides, footing)
+    if values is None:
+        return None
+    later, baseline = quantities.samples(quantity, values)
+    return later, baseline
+
+
+def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
+    if quantity == "onset":
+        said = "no run of either collapses in the part that all have done"
+        return {"open": f"{said}{_until_diverged(pair)}"}
+    return {
+        "incomparable": "no H in common: there is no stretch of it that every run passes through"
+    }
+
+
+def _until_diverged(pair: Pair) -> str:
+    """The end of the sentence where some run diverged early."""
+    lost = [quantities.reached(m) for side in pair.sides for m in side.diverged]
+    return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
+
+
+def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
+    if min(seeds) >= FEWEST_SEEDS:
+        return {"open": "the seeds do not differ, so that their spread is not known"}
+    where = " within the H that all of them pass through" if quantity == "a" else ""
+    moving = "" if quantity == "fall" else f" and a moving H{where}"
+    reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
+    return {"incomparable" if quantity == "a" else "open": reason}
+
+
+def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> float:
+    if quantity != "a":
+        return margin
+    means = [random_effects.mean(sample) for sample in found]
+    return margin * abs(sum(m.value for m in means if m is not None) / len(means))
+
+
+def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference | None:
+    """None where H on the frozen prefixes was not measured often enough in every run."""
+    members = [member for side in pair.sides for member in side.telling(quantity)]
+    if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
+        return None
+    found = _samples(pair.sides, quantity, Footing(column, probe=True))
+    if found is None:
+        return ProbeDifference(None) if quantity == "onset" else None
+    estimate = random_effects.difference(*found)
+    return ProbeDifference(estimate) if estimate is not None else None
+
+
+def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
+    """None where some run has no null control of its seed, or too few steps of it."""
+    if quantity not in quantities.BEYOND_NULL:
+        return None
+    values = quantities.net_of_null(quantity, pair.sides, Footing(column))
+    if any(value is None for of_group in values for value in of_group):
+        return None
+    later, baseline = quantities.samples(quantity, values)
+    return random_effects.difference(later, baseline)
+
+
+def failures(pair: Pair) -> tuple[float, float] | None:
+    """Mean share of conversations that failed, later group first; None where a log does not say."""
+    later, baseline = (_failure_rate(side) for side in pair.sides)
+    return None if later is None or baseline is None else (later, baseline)
+
+
+def _failure_rate(side: Side) -> float | None:
+    rates = []
+    for member in side.members:
+        asked = setting(member.identity.config, "trainer", "conversations")
+        failed = member.replicate.failed_a_step
+        if failed is None or not isinstance(asked, int) or asked <= 0:
+            return None
+        rates.append(failed / asked)
+    return float(np.mean(rates)) if rates else None

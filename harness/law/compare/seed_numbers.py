@@ -1,0 +1,104 @@
+"""The numbers of each seed on one footing for all groups: what a forest plot shows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.law.compare import groups, quantities, scales
+from harness.law.compare.groups import Member
+from harness.law.compare.pairs import Side
+from harness.law.compare.quantities import Footing, Values
+from harness.law.compare.random_effects import FEWEST_SEEDS, Sample
+from harness.law.group_results import GroupNumbers, Pooled, SeedNumbers
+from harness.law.results import Interval
+
+OWN_ERROR = ("a", "ceiling", "gain", "fall")
+"""Numbers that have an error of their own, in the order of a seed's values."""
+
+
+def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
+    """Place of a group -> its numbers; none of a group without a readable run."""
+    if not sides:
+        return {}
+    column = scales.column_for(sides)
+    footing = Footing(column)
+    seeds = max(len(side.members) for side in sides)
+    comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
+    slopes = _slopes(sides, footing) if comparable else None
+    own = quantities.slopes_of_own_ranges(sides, footing)
+    onsets = quantities.onsets(sides, footing)
+    of_all = (quantities.ceilings, quantities.gains, quantities.falls)
+    ceilings, gains, falls = (of(sides, footing) for of in of_all)
+    return {
+        side.place: GroupNumbers(
+            order=order,
+            on=column,
+            shared_range=slopes is not None,
+            seeds=[
+                *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
+                *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
+            ],
+            onset=groups.over_seeds(
+                _onset(side.onset_members, onsets[order] if onsets else None),
+                [member.identity.seed for member in side.onset_members],
+            ),
+            **{
+                name: groups.over_seeds(_mean(name, given, len(side.diverged)), side.seeds)
+                for name, given in zip(OWN_ERROR, values, strict=True)
+            },
+        )
+        for order, (side, *values) in enumerate(
+            zip(sides, slopes or own, ceilings, gains, falls, strict=True)
+        )
+    }
+
+
+def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
+    """Over the H that all runs with a signal pass through: null controls, which are held against
+    nothing but their runs, may keep to another part of it.
+
+    None where some group with a signal is left without seeds enough for an interval.
+    """
+    some = [side for side in sides if side.members]
+    with_signal = [side for side in some if not side.null_control] or some
+    values = quantities.slopes(sides, footing, range_of=with_signal)
+    if values is None:
+        return None
+    places = {side.place for side in with_signal}
+    enough = [
+        sum(value is not None for value in of_group) >= FEWEST_SEEDS
+        for side, of_group in zip(sides, values, strict=True)
+        if side.place in places
+    ]
+    return values if all(enough) else None
+
+
+def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
+    return SeedNumbers(
+        run=member.result.run,
+        seed=member.identity.seed,
+        **dict(zip(OWN_ERROR, values, strict=True)),
+        onset=quantities.onset_share(member),
+        reached=quantities.reached(member),
+    )
+
+
+def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:
+    """Mean by the weights of quantities.samples(); runs that diverged are censored."""
+    told = [*given, *[None] * diverged]
+    return groups.alike(told) if quantity in quantities.ALIKE else groups.weighed(told)
+
+
+def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
+    """Over all runs, those without an onset with the whole of the run; None if none has one.
+
+    No interval leaves the run.
+    """
+    without = [quantities.onset_share(member) for member in members].count(None)
+    if restricted is None or without == len(members):
+        return groups.pooled([], censored=without)
+    mean = groups.pooled(list(restricted.values), censored=without)
+    if mean.low is None or mean.high is None:
+        return mean
+    return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

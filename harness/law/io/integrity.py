@@ -1,0 +1,211 @@
+"""The integrity of a run's log: how the run ended, and which rows are missing or not its own.
+
+run.json has a sum of the rows that the run wrote: rows of another run, or rows whose checksums
+were taken out or made anew, are sound by themselves. A foreign log, and a run that has lost its
+run.json, are taken as they are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.errors import DivergedError
+from harness.law.io import checksums
+from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
+from harness.law.io.identity import Identity
+from harness.law.io.table import Table
+from harness.law.results import Floats, Unfinished, setting
+from harness.records import row_checksum
+from harness.records.row_checksum import RowSums
+from harness.records.sweep_file import LedgerRow
+
+REPLAYED = "a recomputed row must equal the one on disk"
+"""Such a run ends with the exit code of one that diverged; its numbers did not."""
+
+
+def unfinished(
+    who: Identity, last_row: int | None, other_rows: str | None = None
+) -> Unfinished | None:
+    """None of a run that is done and whole. `last_row`: its last step with a row, if it is known;
+    `other_rows`: why its rows are not those that it wrote, if they are not.
+
+    A run that says it is done has lost rows where it ends before run.json's last step.
+    """
+    if who.unreadable is not None:
+        return Unfinished(None, who.unreadable, None, last_row or 0, _planned(who.config))
+    if who.status is None:
+        return None
+    reason = who.reason
+    if who.status == "done":
+        damage = _cut(who, last_row) or who.other_config or other_rows
+        if damage is None:
+            return None
+        reason = f"damaged: {damage}"
+    reached = who.last_step if last_row is None else last_row
+    return Unfinished(who.status, reason, who.exit_code, reached, _planned(who.config))
+
+
+def _cut(who: Identity, last_row: int | None) -> str | None:
+    if last_row is None or last_row >= who.last_step:
+        return None
+    rule = f"a run that is done must end with the row of step {who.last_step}"
+    return f"{rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
+
+
+def diverged(given: Unfinished | LedgerRow | None) -> bool:
+    """Whether training itself came to what is no number."""
+    if given is None or given.status != "failed" or given.exit_code != DivergedError.exit_code:
+        return False
+    return REPLAYED not in (given.reason or "")
+
+
+def _planned(config: Mapping[str, Any] | None) -> int | None:
+    steps = setting(config, "trainer", "steps")
+    return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
+
+
+MISSING_ROW = "missing_row"
+"""The key in `dropped`."""
+
+
+@dataclass(frozen=True)
+class MissingSteps:
+    """Steps without a line in the file."""
+
+    count: int
+    first: tuple[int, ...]
+    """Up to FIRST_FEW of them."""
+
+
+NONE_MISSING = MissingSteps(0, ())
+
+
+def missing_steps(table: Table, last_step: int) -> MissingSteps:
+    """Finds those of the steps 1 to `last_step`, or to the last in the log if that is later.
+
+    A line that is there but is no row stands for the step after that of the line before it: it is
+    counted as what it is, and not as missing too.
+    """
+    steps = table.columns["step"]
+    known = np.unique(steps[_whole(steps)])
+    last = max(last_step, int(known[-1]) if len(known) else 0)
+    if len(known) == last:
+        return NONE_MISSING
+    seen = {int(step) for step in known}
+    seen |= _stood_for(table, seen, last)
+    return MissingSteps(last - len(seen), _first(sorted(seen), last))
+
+
+def last_logged_step(table: Table) -> int:
+    """The last step in the log; 0 where no row has one."""
+    steps = table.columns["step"]
+    known = steps[_whole(steps)]
+    return int(known.max()) if len(known) else 0
+
+
+def _whole(steps: Floats) -> Mask:
+    """Whether each is a number that a step can be."""
+    whole: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
+    return whole
+
+
+def _stood_for(table: Table, seen: set[int], last: int) -> set[int]:
+    steps = table.columns["step"]
+    whole = _whole(steps)
+    told = {
+        int(n): int(s) if w else None for n, s, w in zip(table.lines, steps, whole, strict=True)
+    }
+    told |= dict.fromkeys(line for lines in table.damage.values() for line in lines)
+    found: set[int] = set()
+    before = 0
+    for line in sorted(told):
+        step = told[line]
+        if step is not None:
+            before = step
+        elif before + 1 <= last and before + 1 not in seen:
+            before += 1
+            found.add(before)
+    return found
+
+
+def _first(seen: Sequence[int], last: int) -> tuple[int, ...]:
+    found: list[int] = []
+    expected = 1
+    for step in (*seen, last + 1):
+        found += range(expected, min(step, expected + FIRST_FEW))
+        if len(found) >= FIRST_FEW:
+            break
+        expected = step + 1
+    return tuple(found[:FIRST_FEW])
+
+
+BOM = b"\xef\xbb\xbf"
+
+
+def changed_rows(table: Table, own: RowSums | None, last_step: int) -> str | None:
+    """Why the rows are not the run's, by its sum `own` of those up to `last_step`; None where they
+    are, or where that cannot be told.
+
+    Of a log that lacks rows only the first one is told; those that are left out are counted.
+    """
+    if own is None:
+        return None
+    steps = table.columns["step"]
+    order = np.argsort(steps, kind="stable")
+    whole = not table.damage and np.array_equal(steps[order], np.arange(1, last_step + 1))
+    lines = table.lines[order] if whole else table.lines[steps == 1][-1:]
+    if not len(lines):
+        return None
+    at_hand = table.sums if whole and (np.diff(lines) > 0).all() else None
+    found = at_hand or _summed(table.path, lines.tolist())
+    if found is None or (found == own if whole else found.first == own.first):
+        return None
+    return (
+        f"{table.path}: rows must be those that the run wrote, by the sum in run.json, and are not"
+    )
+
+
+def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
+    """Sums of the lines with these numbers, from 1; None where the file is not there any more."""
+    with contextlib.suppress(OSError, IndexError):
+        lines = path.read_bytes().removeprefix(BOM).split(b"\n")
+        return row_checksum.sums(lines[number - 1] for number in numbers)
+    return None
+
+
+@dataclass(frozen=True)
+class Integrity:
+    """How a run ended, and which of its rows are missing."""
+
+    unfinished: Unfinished | None
+    checksums: str | None = None
+    lost: MissingSteps = NONE_MISSING
+
+    @property
+    def dropped(self) -> dict[str, int]:
+        return {MISSING_ROW: self.lost.count} if self.lost.count else {}
+
+    def dropped_at(self, metrics: Path | None) -> dict[str, list[str]]:
+        """Reason -> the first few missing steps: there is no line to name."""
+        steps = [f"{metrics}: step {n}" for n in self.lost.first]
+        return {MISSING_ROW: steps} if steps else {}
+
+
+def check(table: Table, who: Identity) -> Integrity:
+    """Checks a run whose log could be read."""
+    others = changed_rows(table, who.rows, who.last_step)
+    ended = unfinished(who, last_logged_step(table), others)
+    held = table.checksums if who.ours or table.checksums != checksums.NONE else None
+    lost = missing_steps(table, who.last_step) if who.has_record else NONE_MISSING
+    return Integrity(ended, held, lost)
+
+
+def without_log(who: Identity) -> Integrity:
+    """The same of a run whose log could not be read."""
+    return Integrity(unfinished(who, 0))

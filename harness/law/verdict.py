@@ -1,0 +1,201 @@
+"""The verdict on the law in one run, with reasons: does R follow exp(H), and until when?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from harness.law.estimate import breaks, forecast, identifiability, interval
+from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.onset import Course
+from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.results import Onset
+
+NO_MOVE = 0.08
+"""Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
+SMALLEST_SLOPE = 0.1
+"""Reward for a unit of exp(H): the smallest slope that matters. Where H hardly moves R moves by
+little under any law, so only an interval of a that rules this slope out says: no relation."""
+RISES, RISES_FAR = 0.4, 0.7
+"""log H above its trough at the end, that is suspicious, and that rules the law out."""
+SPENT = 0.4
+"""log H of the trough below the start, from which on H was spent, and a rise takes it back."""
+RISES_HEADROOM = 0.05
+"""Share of the initial headroom that a rise must win back to matter to the law."""
+SHORT_Z, SUSPECT_Z = 2.0, 0.0
+"""Shortfall after the onset, in standard errors: a break by the law of the steps before; a doubt
+by the law of the whole run."""
+
+VALIDATED_FROM_STEPS = 1000
+"""From a run this long on, `holds` asks for skill out of time; in shorter ones too many true laws
+would fail it."""
+
+REASONS = {
+    "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
+    "wrong_sign": "reward falls as entropy falls: a is below 0",
+    "no_relation": "exp(H) moved the reward by less than 0.08, and by less than 0.1 for each unit "
+    "of it, if at all",
+    "identification_range": "the interval of a holds 0: H moves too little, or in too few points",
+    "law_break": "after some step the reward leaves what the law predicts from H",
+    "reward_falls_while_entropy_falls": "reward rises and then falls, and no rise of H explains it",
+    "entropy_rises": "H ends well above its lowest",
+    "intervened": "a remedy acts on entropy; the law is not claimed there",
+    "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
+    "than the last value",
+    "noise_driven": "a null control, without any signal, loses more than half as much of H",
+}
+EXCUSES = ("identification_range", "too_few_steps")
+"""Reasons that a misfit produces by itself: it widens the interval and the autocorrelation."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One of results.VERDICTS, why, and the step at which the law breaks if it does."""
+
+    word: str
+    reasons: tuple[str, ...]
+    law_break: float | None = None
+    skill: float | None = None
+    """Out of time: 1 - squared error of the law / of the last value (forecast.py)."""
+    before: Fitted | None = None
+    """The law before the onset, where it holds until then."""
+
+    def because(self, word: str, reason: str) -> Verdict:
+        """Another word, for a reason that makes the excuses void."""
+        kept = tuple(r for r in self.reasons if r not in EXCUSES)
+        return replace(self, word=word, reasons=(*kept, reason))
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """A run before its onset and from it on."""
+
+    fitted: Fitted
+    """The whole."""
+    onset: float
+    """Its step; infinite where there is none."""
+
+    @cached_property
+    def before(self) -> Fitted:
+        """Fitted where it is asked for: an explosion or a spent budget without a break do not."""
+        points = self.fitted.points
+        if self.onset == np.inf:
+            return self.fitted
+        return identifiability.fit(points.where(points.steps < self.onset))
+
+    @property
+    def after(self) -> Points:
+        return self.fitted.points.where(self.fitted.points.steps >= self.onset)
+
+
+def judge(
+    fitted: Fitted,
+    found: Onset | None,
+    run: Course | None,
+    intervened: bool,
+    shape: breaks.Binned | None = None,
+) -> Verdict:
+    """The verdict on one fit; `found` is the run's onset, `run` its course of H, `shape` that of
+    its points where it is known already.
+
+    The shape of the run is looked at even when the interval decides nothing, since a law that
+    breaks half way is what makes the interval wide.
+    """
+    verdict = _by_interval(fitted)
+    many = len(fitted.points) >= FEWEST_POINTS
+    if many and fitted.line is not None:
+        shape = shape or breaks.binned(fitted.calm)
+        verdict = _by_break(verdict, fitted, shape, found)
+        turns = breaks.falls_after_rise(shape, collapsed=found is not None)
+        if turns and verdict.word != "holds_until_onset":
+            verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
+        verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
+    if many and run is not None:
+        verdict = _by_rise(verdict, run)
+    if verdict.word == "holds":
+        verdict = _by_skill(verdict, fitted.points)
+    if intervened:
+        verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
+    return verdict
+
+
+def _by_interval(fitted: Fitted) -> Verdict:
+    if not identifiability.enough(fitted):
+        return Verdict("undetermined", ("too_few_steps",))
+    if fitted.line is None or fitted.spread is None:
+        return Verdict("undetermined", ("identification_range",))
+    a = fitted.spread.a
+    if a.high < 0:
+        return Verdict("fails", ("wrong_sign",))
+    if a.low > 0:
+        return Verdict("holds", ())
+    steepest = abs(a.value) + interval.half_width(a)
+    slight = steepest < SMALLEST_SLOPE and steepest * float(np.ptp(fitted.line.x)) < NO_MOVE
+    constant = not identifiability.moves(fitted) and not np.ptp(fitted.points.reward)
+    if slight and not constant:  # of two that never move nothing is known
+        return Verdict("fails", ("no_relation",))
+    return Verdict("undetermined", ("identification_range",))
+
+
+def _by_break(
+    verdict: Verdict, fitted: Fitted, shape: breaks.Binned, found: Onset | None
+) -> Verdict:
+    """Applies a break of the law to the verdict; before a collapse the law may have held."""
+    assert fitted.line is not None
+    fall = found if found is not None and found.kind == "terminal_fall" else None
+    parts = _Parts(fitted, np.inf if found is None else found.step)
+    best = breaks.law_break(shape)
+    broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
+    step = best.step
+    if fall is not None and not broken:
+        short = breaks.shortfall(parts.before, parts.after)
+        broken = short is not None and short.z > SHORT_Z
+        broken = broken and short is not None and breaks.matters(short.reward, fitted.line)
+        step = fall.step
+    if broken:
+        return replace(_broken(verdict, found, parts), law_break=step)
+    whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
+    if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
+        return verdict.because("undetermined", "law_break")
+    return verdict
+
+
+def _broken(verdict: Verdict, found: Onset | None, parts: _Parts) -> Verdict:
+    if found is None or found.kind == "explosion" or parts.before.spread is None:
+        return verdict.because("fails", "law_break")
+    a = parts.before.spread.a
+    if a.low > 0:
+        return replace(verdict.because("holds_until_onset", "law_break"), before=parts.before)
+    if found.kind == "terminal_fall" and a.high > 0:
+        undecided = verdict.because("undetermined", "law_break")
+        return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
+    return verdict.because("fails", "law_break")
+
+
+def _by_rise(verdict: Verdict, run: Course) -> Verdict:
+    """An H that was spent and comes back leaves the law, whatever R does; one that rises without
+    having been spent says nothing of whether R follows it.
+    """
+    end = run.rise
+    if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
+        return verdict
+    if end.over_trough - end.over_start < SPENT:
+        return replace(verdict, reasons=(*verdict.reasons, "entropy_rises"))
+    if end.over_start > 0 or end.over_trough > RISES_FAR:
+        return verdict.because("fails", "entropy_rises")
+    word = "undetermined" if verdict.word == "holds" else verdict.word
+    return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))
+
+
+def _by_skill(verdict: Verdict, points: Points) -> Verdict:
+    """Reported for a short run, required of a long one, and of one whose H rose: a reward that
+    stops on the way passes for the law else.
+    """
+    if verdict.skill is not None and verdict.skill > 0:
+        return verdict
+    long = points.steps[-1] - points.steps[0] + 1 >= VALIDATED_FROM_STEPS
+    required = long or "entropy_rises" in verdict.reasons
+    word = "undetermined" if required else verdict.word
+    return replace(verdict, word=word, reasons=(*verdict.reasons, "not_validated_out_of_time"))

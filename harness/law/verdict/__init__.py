@@ -1,1 +1,0 @@
-"""Does the law hold, and what would decide where it is open."""

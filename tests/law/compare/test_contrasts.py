@@ -1,0 +1,247 @@
+"""Groups of runs compared: synthetic levels that differ in a known way, or only seem to."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.law import law_json
+from harness.law.analysis import analyse
+from harness.law.compare import random_effects
+from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
+from harness.report.tables import contrasts
+from harness.report.write import write_results
+from tests.law import synthetic
+from tests.law.compared import COMMON, contrast, law_with, levels, rows
+from tests.law.synthetic import LOW, Log
+
+
+def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> None:
+    levels(tmp_path, {"hard": law_with(0.3, 1.0), "easy": law_with(0.3, 1.1)})
+    found = analyse([tmp_path])
+    ceiling = contrast(found, "ceiling")
+    assert (ceiling.decision, ceiling.why, ceiling.on) == ("differs", None, COMMON)
+    assert ceiling.low < -0.1 < ceiling.high
+    assert ceiling.baseline == {"difficulty": "easy"}
+    hard = next(g for g in found.groups if g.key == {"difficulty": "hard"})
+    assert [c.quantity for c in hard.contrasts] == [
+        "a",
+        "ceiling",
+        "onset",
+        "gain",
+        "fall",
+    ]
+    groups = law_json.from_analysis(found)["groups"]
+    written = [c for g in groups for c in g["contrasts"] if c["quantity"] == "ceiling"]
+    assert written[0]["with"] == {"difficulty": "easy"}
+    assert [written[0][name] for name in ("difference", "low", "high")] == [
+        ceiling.difference, ceiling.low, ceiling.high
+    ]  # fmt: skip
+
+
+def test_levels_that_are_the_same_are_equivalent_where_the_seeds_can_tell(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=5)
+    found = analyse([tmp_path])
+    assert contrast(found, "ceiling").decision == "equivalent"
+    assert contrast(found, "a").decision == "equivalent"
+    assert contrast(found, "ceiling").p_equivalent < 0.05
+    tighter = analyse([tmp_path], margins={**DEFAULT_MARGINS, "ceiling": 0.003})
+    undecided = contrast(tighter, "ceiling")
+    assert undecided.decision == "undecided"
+    assert undecided.seeds_needed > 5
+    assert undecided.minimum_detectable > 0.003
+
+
+def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.2, 1.0), "hard": law_with(0.4, 1.2)})
+    a = contrast(analyse([tmp_path]), "a")
+    assert a.decision == "differs"
+    assert a.low < 0.2 < a.high
+    assert a.margin == pytest.approx(0.2 * 0.3, rel=0.1)
+
+
+def bent(end: float) -> Callable[[int], Log]:
+    """One curve of R over H for every level, bent, so that its slope hangs on the range of H."""
+    course = synthetic.exponential(end)
+    return lambda seed: synthetic.lawful(seed, 600, LOW, course, follows=lambda h: 1 - 0.5 * h**3)
+
+
+def test_a_that_differs_only_because_the_range_of_h_does_is_not_called_different(
+    tmp_path: Path,
+) -> None:
+    levels(tmp_path, {"easy": bent(0.05), "hard": bent(0.5)}, seeds=5)
+    found = analyse([tmp_path])
+    easy, hard = (
+        random_effects.unweighted([r.a.value for r in found.runs if r.level == level and r.a])
+        for level in ("easy", "hard")
+    )
+    naive = random_effects.difference(hard, easy)
+    assert naive is not None
+    assert p_differs(naive) < 0.001
+    a = contrast(found, "a")
+    assert a.decision != "differs"
+    assert a.low < 0 < a.high
+    assert abs(a.difference) < 0.25 * abs(naive.value)
+
+
+def test_levels_without_an_h_in_common_have_no_a_to_compare(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1, 0.7, 2.0), "hard": law_with(0.3, 1.1)})
+    a = contrast(analyse([tmp_path]), "a")
+    assert (a.decision, a.difference, a.p_holm) == ("not_comparable", None, None)
+    assert a.why == "no H in common: there is no stretch of it that every run passes through"
+
+
+def test_on_each_levels_own_reward_ceilings_are_on_different_scales(tmp_path: Path) -> None:
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 0.9)}
+    levels(tmp_path, logs, lines=synthetic.rows)
+    found = analyse([tmp_path])
+    for quantity in ("ceiling", "gain"):
+        assert contrast(found, quantity).decision == "not_comparable"
+    said = contrasts.decision(contrast(found, "ceiling"))
+    assert said.startswith("not comparable: different scales: each on its own users' reward")
+
+
+def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 0.8)}, seeds=1)
+    found = analyse([tmp_path])
+    for quantity in ("a", "ceiling", "onset", "gain"):
+        one = contrast(found, quantity)
+        assert (one.decision, one.difference, one.p_holm) == ("undecided", None, None)
+        assert one.why == "a seed is the replicate, steps are not, and difficulty=hard has one"
+        assert one.seeds_needed >= 3
+    assert "needs at least" in contrasts.decision(contrast(found, "a"))
+
+
+def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path) -> None:
+    def lines(log: Log) -> list[dict[str, Any]]:
+        return rows(log, **{"sim/failed": 4 if next(count) >= 3 else 0})
+
+    count = iter(range(6))
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}
+    found = analyse([levels(tmp_path, logs, seeds=3, lines=lines)])
+    ceiling = contrast(found, "ceiling")
+    asked = (found.runs[0].config or {})["trainer"]["conversations"]
+    assert ceiling.unlike_failures == pytest.approx([4 / asked, 0.0])
+    assert "of conversations failed against 0.0%" in contrasts.decision(ceiling)
+
+
+def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with(
+    tmp_path: Path,
+) -> None:
+    def lines(log: Log) -> list[dict[str, Any]]:
+        return rows(log, **{"remedy/acted": [None, 0.0, 0.01][next(count) // 3]})
+
+    count = iter(range(9))
+    logs = {"easy": law_with(0.3, 1.1), "medium": law_with(0.3, 1.0), "hard": law_with(0.3, 1.1)}
+    found = analyse([levels(tmp_path, logs, seeds=3, lines=lines)])
+    assert sorted(str(run.remedy_acted) for run in found.runs) == sorted(
+        [*["None"] * 3, *["0.0"] * 3, *["0.01"] * 3]
+    )
+    marked = [c.remedy_inactive for group in found.groups for c in group.contrasts]
+    assert sorted(set(marked)) == [0, 3]
+    said = [contrasts.decision(c) for g in found.groups for c in g.contrasts]
+    assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 2 * 5
+
+
+def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
+    for level, tokens in (("easy", "acts"), ("hard", "own tokens")):
+        for seed in (1, 2, 3):
+            lines = rows(law_with(0.3, 1.1)(seed + len(level + tokens)))
+            card = {"entropy": {"tokens": tokens}}
+            where = tmp_path / f"{level}{seed}"
+            synthetic.write_run(where, lines, seed=seed, level=level, measurement=card)
+    a = contrast(analyse([tmp_path]), "a")
+    assert a.decision == "not_comparable"
+    assert a.why == "measured in different ways: measurement.entropy.tokens"
+    assert contrast(analyse([tmp_path], pool_unlike=True), "a").difference is not None
+
+
+def test_levels_that_differ_in_something_else_too_are_not_compared(tmp_path: Path) -> None:
+    levels(tmp_path, {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.1)}, seeds=2)
+    for run in tmp_path.glob("hard-*"):
+        synthetic.planned_with(run, "algorithm", learning_rate=0.5)
+    ceiling = contrast(analyse([tmp_path]), "ceiling")
+    assert ceiling.decision == "not_comparable"
+    assert ceiling.why == "differ in 2 axes: algorithm.learning_rate, difficulty"
+
+
+def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Path) -> None:
+    for level in ("easy", "hard"):
+        for null in (False, True):
+            for seed in (1, 2):
+                synthetic.write_run(
+                    tmp_path / f"{level}{null}{seed}",
+                    rows(law_with(0.3, 1.1)(seed)), seed=seed, level=level, null_control=null,
+                )  # fmt: skip
+    found = analyse([tmp_path])
+    pairs = {(str(g.key), str(c.baseline)) for g in found.groups for c in g.contrasts}
+    assert len(pairs) == 3
+    notes = " ".join(contrasts.notes(found))
+    assert "2 pairs of groups differ in several axes and are not compared" in notes
+
+
+def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:
+    logs = {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.0)}
+    two = contrast(analyse([levels(tmp_path, logs, seeds=3)]), "ceiling")
+    levels(tmp_path, {"medium": law_with(0.3, 1.05)}, seeds=3)
+    three = analyse([tmp_path])
+    same = [
+        c
+        for g in three.groups
+        for c in g.contrasts
+        if c.quantity == "ceiling" and c.baseline == {"difficulty": "easy"}
+    ]
+    hard = next(c for c in same if c.difference == two.difference)
+    assert hard.p_holm > two.p_holm
+    assert hard.minimum_detectable > two.minimum_detectable
+
+
+def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: Path) -> None:
+    runs = levels(tmp_path / "runs", {"easy": law_with(0.3, 1.1), "hard": law_with(0.3, 1.0)})
+    found, out = analyse([runs]), tmp_path / "law"
+    write_results(found, out, "none")
+    with (out / "contrasts.csv").open(newline="") as file:
+        lines = {line["quantity"]: line for line in csv.DictReader(file)}
+    ceiling = contrast(found, "ceiling")
+    assert float(lines["ceiling"]["difference"]) == ceiling.difference
+    assert lines["ceiling"]["with"] == "difficulty=easy"
+    assert lines["onset"]["on"] == ""
+    groups = tuple(dataclasses.replace(group, contrasts=()) for group in found.groups)
+    write_results(dataclasses.replace(found, groups=groups), out, "none")
+    assert not (out / "contrasts.csv").exists()
+
+
+ODD = {
+    "constant": np.full(20, 0.5),
+    "zero": np.zeros(20),
+    "line": np.linspace(1, 0, 20),
+    "huge": np.full(20, 1e99),
+    "jumps": np.resize([0.0, 1e-300, 1e99, -1e99, 1.0], 20),
+}
+
+
+@pytest.mark.parametrize(
+    ("entropy", "reward"),
+    [
+        ("constant", "zero"),
+        ("zero", "huge"),
+        ("line", "line"),
+        ("huge", "jumps"),
+        ("jumps", "line"),
+    ],
+)
+def test_whatever_the_rows_hold_contrasts_are_json(
+    tmp_path: Path, entropy: str, reward: str
+) -> None:
+    steps = np.arange(1.0, 21)
+    line = Log(steps, ODD["line"], 1 - ODD["line"])
+    levels(tmp_path, {"easy": lambda _: line}, seeds=2)
+    levels(tmp_path, {"hard": lambda _: Log(steps, ODD[entropy], ODD[reward])}, seeds=2)
+    json.dumps(law_json.from_analysis(analyse([tmp_path])), allow_nan=False)

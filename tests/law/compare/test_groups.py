@@ -1,0 +1,150 @@
+"""Which runs count and which belong together: repeats, groups, and what is not pooled."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from harness.law.analysis import analyse
+from harness.law.compare.groups import pooled
+from harness.law.results import Skipped
+from tests.law import synthetic
+from tests.law.synthetic import LOW, lawful_rows
+
+
+def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
+    for age, (name, status) in enumerate([("a", "done"), ("b", "done"), ("c", "running")]):
+        run = synthetic.write_run(tmp_path / name, lawful_rows(), seed=1, status=status)
+        os.utime(run / "run.json", (1e9 + age, 1e9 + age))
+    synthetic.write_run(tmp_path / "d", lawful_rows(2), seed=2)
+    found = analyse([tmp_path])
+    assert sorted(Path(run.run).name for run in found.runs) == ["b", "d"]
+    assert list(found.skipped) == [
+        Skipped(str(tmp_path / "a"), f"repeat of {tmp_path / 'b'}"),
+        Skipped(str(tmp_path / "c"), f"repeat of {tmp_path / 'b'}"),
+    ]
+
+
+def test_a_repeat_that_cannot_be_read_puts_no_other_aside(tmp_path: Path) -> None:
+    for age, name in enumerate(["whole", "emptied"]):
+        run = synthetic.write_run(tmp_path / name, lawful_rows(), seed=1)
+        os.utime(run / "run.json", (1e9 + age, 1e9 + age))
+    (tmp_path / "emptied" / "metrics.jsonl").write_text("")
+    found = analyse([tmp_path])
+    assert [(Path(run.run).name, run.status) for run in found.runs] == [("whole", "ok")]
+    (entry,) = found.skipped
+    assert entry.path == str(tmp_path / "emptied")
+
+
+def test_copies_without_a_run_json_are_repeats_and_no_seeds(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (synthetic.write_run(tmp_path / name, lawful_rows(), seed=1) / "run.json").unlink()
+    found = analyse([tmp_path])
+    assert (len(found.runs), len(found.skipped)) == (1, 2)
+    assert [(group.ceiling.n, group.ceiling.low) for group in found.groups] == [(1, None)]
+
+
+def test_groups_are_runs_alike_in_all_but_the_seed(tmp_path: Path) -> None:
+    for level in ("easy", "hard"):
+        for seed in (1, 2, 3):
+            name = f"{level}{seed}"
+            synthetic.write_run(tmp_path / name, lawful_rows(seed), seed=seed, level=level)
+    groups = analyse([tmp_path]).groups
+    assert [dict(g.key) for g in groups] == [{"difficulty": "easy"}, {"difficulty": "hard"}]
+    easy = groups[0]
+    assert len(easy.runs) == 3
+    assert (easy.a.n, easy.a.censored) == (3, 0)
+    assert easy.a.low is not None
+    assert easy.a.high is not None
+    assert easy.a.mean is not None
+    assert easy.a.low < easy.a.mean < easy.a.high
+    assert list(easy.contrasts) == []
+
+
+def test_the_pooled_interval_is_students_over_seeds(tmp_path: Path) -> None:
+    found = pooled([1.0, 2.0, 3.0], censored=1)
+    assert (found.mean, found.n, found.censored) == (2.0, 3, 1)
+    assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, rel=1e-6)
+    assert pooled([1.0], 0).low is None
+    assert pooled([], 2).mean is None
+
+
+def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        rows = synthetic.rows(synthetic.lawful(seed, 40, LOW))
+        kept = [{**row, "reward": 0.5 if seed == 1 else row["reward"]} for row in rows]
+        synthetic.write_run(tmp_path / str(seed), kept, seed=seed)
+    found = analyse([tmp_path])
+    gains = [run.gain.value for run in found.runs if run.gain]
+    assert gains[0] == 0
+    students = pooled(gains, censored=0)
+    assert found.groups[0].gain == students
+    assert found.groups[0].compared.gain == students
+
+
+def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
+    partial = synthetic.lawful(2, 300, LOW, synthetic.exponential(0.5))
+    synthetic.write_run(tmp_path / "2", synthetic.rows(partial), seed=2)
+    (group,) = analyse([tmp_path]).groups
+    assert (group.onset.n, group.onset.censored) == (1, 1)
+    assert dict(group.key) == {}
+
+
+def test_an_explosion_is_no_onset_of_collapse_in_any_mean(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
+    synthetic.write_run(tmp_path / "2", synthetic.rows(synthetic.explode(1, 300, LOW)), seed=2)
+    found = analyse([tmp_path])
+    collapse, explosion = (run.onset for run in found.runs)
+    assert explosion.kind == "explosion"
+    (group,) = found.groups
+    assert (group.onset.mean, group.onset.censored) == (collapse.step, 1)
+    assert group.compared.onset.censored == 1
+
+
+def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "real", lawful_rows(1))
+    synthetic.write_run(tmp_path / "null", lawful_rows(2), null_control=True)
+    analysis = analyse([tmp_path])
+    assert [dict(g.key) for g in analysis.groups] == [
+        {"algorithm.null_control": True},
+        {"algorithm.null_control": False},
+    ]
+    assert {series.level for series in analysis.series.values()} == {"easy", "easy, null control"}
+
+
+def test_runs_with_a_remedy_stand_under_its_name(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "without", lawful_rows(1), level="hard")
+    synthetic.write_run(tmp_path / "with", lawful_rows(2), level="hard", remedy="clip_cov")
+    analysis = analyse([tmp_path])
+    assert {series.level for series in analysis.series.values()} == {"hard", "hard, clip_cov"}
+    assert {run.intervened for run in analysis.runs} == {False, True}
+
+
+def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) -> None:
+    for seed, temperature in ((1, 1.0), (2, 1.0), (3, 0.7)):
+        card = {"entropy": {"temperature": temperature, "over": "own tokens"}}
+        synthetic.write_run(tmp_path / f"s{seed}", lawful_rows(seed), seed=seed, measurement=card)
+    apart = analyse([tmp_path])
+    assert [(dict(g.key), len(g.runs)) for g in apart.groups] == [
+        ({"measurement.entropy.temperature": 1.0}, 2),
+        ({"measurement.entropy.temperature": 0.7}, 1),
+    ]
+    assert list(apart.skipped) == [
+        Skipped(
+            str(tmp_path / "s3"),
+            f"not pooled: measurement.entropy.temperature differs from that of {tmp_path / 's1'}",
+        )
+    ]
+    (pooled,) = analyse([tmp_path], pool_unlike=True).groups
+    assert len(pooled.runs) == 3
+
+
+def test_bare_logs_have_no_config_and_belong_to_no_group(tmp_path: Path) -> None:
+    synthetic.write_rows(tmp_path / "bare", lawful_rows())
+    found = analyse([tmp_path])
+    assert found.groups == ()
+    assert found.runs[0].config is None
+    assert found.series[found.runs[0].run].label == "bare"

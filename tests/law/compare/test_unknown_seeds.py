@@ -1,0 +1,108 @@
+"""Runs that do not say their seed: they may be repeats of one, and repeats are no replicates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from harness.law.analysis import analyse
+from harness.law.group_results import Analysis
+from harness.report.figures import draw
+from harness.report.text import sentences
+from tests.law import compared, synthetic
+from tests.law.synthetic import LOW
+from tests.report.test_figures import legend
+from tests.report.test_tables import printed
+
+COPIES = 3
+
+
+def copied(folder: Path, without_seed: int = COPIES) -> Path:
+    """Three copies of one run a level: their seeds differ in name only, or are not named."""
+    for place, level in enumerate(("easy", "medium")):
+        lines = compared.rows(synthetic.lawful(place, 300, LOW))
+        for copy in range(1, COPIES + 1):
+            run = synthetic.write_run(folder / f"{level}-{copy}", lines, seed=copy, level=level)
+            if copy <= without_seed:
+                forget_seed(run)
+    return folder
+
+
+def forget_seed(run: Path) -> None:
+    path = run / "config.yaml"
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    del config["seed"]
+    path.write_text(yaml.safe_dump(config), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def unknown(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    return analyse([copied(tmp_path_factory.mktemp("unknown"))])
+
+
+def test_runs_of_unknown_seed_have_a_mean_and_no_interval(unknown: Analysis) -> None:
+    easy = unknown.groups[0]
+    (first, *_) = unknown.runs
+    assert len(easy.runs) == COPIES
+    assert easy.unknown_seeds == COPIES
+    assert first.a is not None
+    assert easy.a.mean == pytest.approx(first.a.value)
+    for pooled in (easy.a, easy.ceiling, easy.gain):
+        assert (pooled.low, pooled.high, pooled.n) == (None, None, COPIES)
+    assert easy.compared is not None
+    assert easy.compared.ceiling.low is None
+
+
+def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> None:
+    found = compared.contrast(unknown, "gain")
+    assert found.decision == "undecided"
+    assert found.why == (
+        "the seed of 3 of 3 runs of difficulty=medium is unknown: they may be repeats, and those "
+        "are no replicates"
+    )
+    assert found.seeds == (1, 1)
+    assert found.p_holm is None
+
+
+def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
+    (said,) = sentences.unknown_seeds(unknown)
+    assert said == (
+        "The seed of 6 runs is unknown. Several of one config may be repeats, which are no "
+        "replicates: their means have no interval and decide no difference. `seed: NUMBER` in the "
+        "config.yaml of each, if they are seeds, makes them count."
+    )
+    text = printed(unknown)
+    assert said in text
+    assert "seeds unknown" in text
+
+
+def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
+    forest = next(d for d in draw.draw(unknown, every_run=False) if d.name == "forest")
+    assert legend(forest)[:2] == [
+        "one run", "mean over seeds (of a and ceiling weighed), 95% interval; "
+        "over runs of unknown seed without",
+    ]  # fmt: skip
+    assert {row["low"] for row in forest.rows if row["kind"] == "mean"} == {None}
+
+
+def test_the_same_runs_with_seeds_count_and_nothing_is_said(tmp_path: Path) -> None:
+    found = analyse([copied(tmp_path, without_seed=0)])
+    assert found.groups[0].a.low is not None
+    assert compared.contrast(found, "gain").seeds == (COPIES, COPIES)
+    assert sentences.unknown_seeds(found) == []
+
+
+def test_one_unknown_among_known_seeds_is_enough_for_doubt(tmp_path: Path) -> None:
+    found = analyse([copied(tmp_path, without_seed=1)])
+    assert [group.unknown_seeds for group in found.groups] == [1, 1]
+    assert found.groups[0].ceiling.low is None
+    assert compared.contrast(found, "ceiling").why.startswith("the seed of 1 of 3 runs of")
+
+
+def test_a_lone_run_of_unknown_seed_is_one_seed(tmp_path: Path) -> None:
+    run = synthetic.write_run(tmp_path, compared.rows(synthetic.lawful(1, 300, LOW)))
+    forget_seed(run)
+    (group,) = analyse([run]).groups
+    assert group.unknown_seeds == 0

@@ -1,0 +1,217 @@
+"""Logs as other programs write them: which columns are taken, and what is said of one without."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv as arrow_csv
+from pyarrow import parquet
+
+from harness.law import law_json
+from harness.law.analysis import analyse
+from harness.law.io import reading
+from harness.law.io.importers import aliases
+from harness.law.io.table import FAULTS
+from harness.law.results import RunResult
+from tests.law import synthetic
+
+LOGS = Path(__file__).parents[1] / "logs"
+TRUE_A, TRUE_CEILING = 0.35, 0.90
+"""Of the law the made-up logs follow, with a noise of 0.008 on the reward."""
+ROWS = 24
+
+
+@dataclass(frozen=True)
+class Expected:
+    entropy: str
+    reward: str
+    dropped: dict[str, int]
+    validation: str
+    evaluations: int
+
+
+EXPECTED = {
+    "trainer_state.json": Expected("entropy", "reward", {}, "eval_reward", 3),
+    "trl_tracker.csv": Expected("train/entropy", "train/reward", {}, "eval/reward", 4),
+    "verl_console.log": Expected(
+        "actor/entropy",
+        "critic/score/mean",
+        {},
+        "val-core/made_up/reward/mean@1",
+        5,
+    ),
+    "verl_file.jsonl": Expected(
+        "actor/entropy",
+        "critic/score/mean",
+        {},
+        "val-core/made_up/reward/mean@1",
+        1,
+    ),
+    "prime_rl.jsonl": Expected("entropy/all/mean", "reward/all/mean", {}, "reward/all/max", ROWS),
+    "open_instruct.csv": Expected("policy/entropy_avg", "scores", {}, "eval/scores", 3),
+    "nemo_rl.json": Expected("train/approx_entropy", "train/reward", {}, "validation/accuracy", 3),
+    "skyrl.jsonl": Expected(
+        "policy/policy_entropy", "reward/avg_raw_reward", {}, "loss/avg_final_rewards", ROWS
+    ),
+}
+
+
+def fitted(path: Path, **named: str) -> RunResult:
+    (result,) = analyse([path], **named).runs
+    return result
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_log_is_fitted_under_its_own_names(name: str) -> None:
+    expected, result = EXPECTED[name], fitted(LOGS / name)
+    assert result.error is None
+    assert (result.entropy, result.reward) == (expected.entropy, expected.reward)
+    assert (result.n_valid, result.dropped) == (ROWS, expected.dropped)
+    assert result.ols is not None
+    assert result.ols.a == pytest.approx(TRUE_A, abs=0.03)
+    assert result.ols.b - result.ols.a == pytest.approx(TRUE_CEILING, abs=0.01)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_another_column_is_fitted_on_request(name: str) -> None:
+    expected = EXPECTED[name]
+    result = fitted(LOGS / name, reward=expected.validation)
+    assert result.error is None
+    assert (result.reward, result.n_valid) == (expected.validation, expected.evaluations)
+    assert result.fits is not None
+    assert result.fits[expected.reward].n_valid == ROWS
+
+
+def test_steps_without_an_evaluation_are_no_damage() -> None:
+    assert fitted(LOGS / "trainer_state.json", reward="eval_reward").dropped == {}
+
+
+def test_a_row_left_out_of_a_console_log_is_named_by_its_line(tmp_path: Path) -> None:
+    data = (LOGS / "verl_console.log").read_bytes().replace(b"actor/entropy:np.float64", b"x:", 1)
+    (tmp_path / "out.log").write_bytes(data)
+    result = fitted(tmp_path / "out.log")
+    assert result.dropped_at == {"missing_entropy": [f"{tmp_path / 'out.log'}:16"]}
+
+
+def test_a_validation_before_the_first_step_is_of_the_weights_of_that_step() -> None:
+    table = reading.read(LOGS / "verl_console.log", ["val-core/made_up/reward/mean@1"])
+    assert table.columns["step"][0] == 1
+    assert table.columns["val-core/made_up/reward/mean@1"][0] == 0.262
+    assert table.columns["critic/score/mean"][0] == 0.540
+
+
+def test_every_program_of_the_table_is_tried_here() -> None:
+    taken = {name for e in EXPECTED.values() for name in (e.entropy, e.reward)}
+    tried = {
+        program
+        for program, names in aliases.PROGRAMS.items()
+        if taken & set(names.entropy) and taken & set(names.reward)
+    }
+    assert tried == set(aliases.PROGRAMS) - {"slime"}
+
+
+def test_rows_that_complete_each_other_are_one_and_the_last_of_a_step_wins(tmp_path: Path) -> None:
+    lines = (LOGS / "prime_rl.jsonl").read_text().splitlines()
+    resumed = [line.replace('"reward/all/max": 1.0', '"reward/all/max": 0.5') for line in lines]
+    path = tmp_path / "resumed.jsonl"
+    path.write_text("\n".join([*lines, *resumed]) + "\n")
+    result = fitted(path)
+    assert (result.n_valid, result.dropped) == (ROWS, {"duplicate_step": ROWS})
+    assert result.a == fitted(LOGS / "prime_rl.jsonl").a
+    again = fitted(path, reward="reward/all/max")
+    assert again.ols is not None
+    assert again.ols.b - again.ols.a == pytest.approx(0.5)
+
+
+def test_a_trainer_state_torn_by_a_full_disk_gives_the_records_before_its_end(
+    tmp_path: Path,
+) -> None:
+    whole = (LOGS / "trainer_state.json").read_bytes()
+    path = tmp_path / "trainer_state.json"
+    path.write_bytes(whole[: whole.index(b'"step": 20') - 30])
+    result = fitted(path)
+    assert (result.n_valid, result.dropped) == (19, {"torn_last_line": 1})
+
+
+def test_a_damaged_record_hides_no_other(tmp_path: Path) -> None:
+    text = (LOGS / "trainer_state.json").read_text().replace('"step": 5,', '"step": 5oops,')
+    path = tmp_path / "trainer_state.json"
+    path.write_text(text)
+    result = fitted(path)
+    assert (result.n_valid, result.dropped) == (ROWS - 1, {"malformed_line": 1})
+
+
+def test_a_log_history_in_a_file_of_its_own(tmp_path: Path) -> None:
+    history = json.loads((LOGS / "trainer_state.json").read_text())["log_history"]
+    (tmp_path / "history.json").write_text(json.dumps(history))
+    assert fitted(tmp_path / "history.json").n_valid == ROWS
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_gives_the_numbers_of_the_same_rows_as_lines(tmp_path: Path, ending: str) -> None:
+    rows = synthetic.rows(synthetic.lawful(5, 60, synthetic.LOW))
+    synthetic.write_rows(tmp_path / "run", rows)
+    path = tmp_path / f"log.{ending}"
+    write = arrow_csv.write_csv if ending == "csv" else parquet.write_table
+    write(pa.Table.from_pylist(rows), path)
+    lines, table = fitted(tmp_path / "run"), fitted(path)
+    assert law_json.from_run(table) | {"run": ""} == law_json.from_run(lines) | {"run": ""}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("quantity", ["entropy", "reward"])
+def test_a_log_without_a_quantity_is_a_row_naming_what_was_looked_for(
+    tmp_path: Path, name: str, quantity: str
+) -> None:
+    text = (LOGS / name).read_text()
+    for known in aliases.ENTROPIES if quantity == "entropy" else aliases.REWARDS:
+        for left, right in (('"', '"'), (" ", ":"), (",", ","), (",", "\n")):
+            text = text.replace(f"{left}{known}{right}", f"{left}other{right}")
+    (tmp_path / name).write_text(text)
+    result = fitted(tmp_path / name)
+    assert (result.status, result.n_valid, result.a) == ("error", 0, None)
+    assert result.error is not None
+    assert result.error.kind == "missing_column"
+    what = "policy entropy" if quantity == "entropy" else "reward"
+    assert f"{tmp_path / name}: needs a column of {what}, has" in result.error.message
+    looked = aliases.ENTROPIES if quantity == "entropy" else aliases.REWARDS
+    assert ", ".join(looked) in result.error.message
+    assert f"--{quantity} COLUMN names another" in result.error.message
+
+
+def test_a_named_column_is_taken_from_any_log(tmp_path: Path) -> None:
+    text = (LOGS / "skyrl.jsonl").read_text().replace("policy/policy_entropy", "mine")
+    (tmp_path / "log.jsonl").write_text(text)
+    result = fitted(tmp_path / "log.jsonl", entropy="mine")
+    assert (result.entropy, result.n_valid) == ("mine", ROWS)
+
+
+def test_a_parquet_file_cut_short_cannot_be_read(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.parquet"
+    parquet.write_table(pa.table({"step": [1], "entropy": [0.5], "reward": [0.5]}), whole)
+    (tmp_path / "torn.parquet").write_bytes(whole.read_bytes()[:-10])
+    result = fitted(tmp_path / "torn.parquet")
+    assert result.error is not None
+    assert result.error.kind == "unreadable"
+    assert "must be a whole Parquet file" in result.error.message
+
+
+def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    columns = {"step": [1, 2, 3], "entropy": ["0.5", "x", None], "reward": [0.5, 0.6, 0.7]}
+    parquet.write_table(pa.table(columns), path)
+    table = reading.read(path, ["step", "entropy", "reward"])
+    wrong, null = (FAULTS.index(f) for f in ("wrong_type", "null"))
+    assert table.faults["entropy"].tolist() == [wrong, wrong, null]
+    np.testing.assert_array_equal(table.columns["reward"], [0.5, 0.6, 0.7])
+
+
+def test_a_copy_under_another_name_is_still_known_for_what_it_holds(tmp_path: Path) -> None:
+    shutil.copy(LOGS / "verl_console.log", tmp_path / "out")
+    assert fitted(tmp_path / "out").n_valid == ROWS

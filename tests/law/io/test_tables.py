@@ -1,0 +1,126 @@
+"""CSV and Parquet as people write them: columns twice, other names of files, other numbers."""
+
+from __future__ import annotations
+
+import gzip
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from harness.law import law_json
+from harness.law.analysis import analyse
+from harness.law.results import ReadProblem, RunResult
+from tests.law import synthetic
+
+ROWS = synthetic.rows(synthetic.lawful(5, 40, synthetic.LOW))
+HEADER = "step,entropy,reward,extra"
+
+
+def lines(header: str = HEADER) -> list[str]:
+    numbers = [f"{r['step']},{r['entropy']:.6f},{r['reward']:.6f},0.25" for r in ROWS]
+    return [header, *numbers]
+
+
+def of_text(path: Path, text: str) -> RunResult:
+    path.write_text(text + "\n", encoding="utf-8")
+    return fitted(path)
+
+
+def fitted(path: Path) -> RunResult:
+    (result,) = analyse([path]).runs
+    return result
+
+
+def test_a_csv_whose_column_is_there_twice_is_refused_where_the_column_is_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "log.csv"
+    rule = "a column that is read must be there once, got 2 called 'reward'"
+    result = of_text(path, "\n".join(lines("step,entropy,reward,reward")))
+    assert result.error == ReadProblem("unreadable", f"{path}:1: {rule}")
+    unread = [f"{line},1" for line in lines("step,entropy,reward,x")]
+    unread[0] = "step,entropy,reward,x,x"
+    assert of_text(path, "\n".join(unread)).n_valid == len(ROWS)
+
+
+def test_a_parquet_file_whose_column_is_there_twice_is_a_row_beside_good_ones(
+    tmp_path: Path,
+) -> None:
+    good, twice = tmp_path / "good.parquet", tmp_path / "twice.parquet"
+    columns = [[row[name] for row in ROWS] for name in ("step", "entropy", "reward", "reward")]
+    parquet.write_table(pa.table(columns[:3], names=["step", "entropy", "reward"]), good)
+    parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "reward"]), twice)
+    whole, refused = analyse([good, twice]).runs
+    assert whole.n_valid == len(ROWS)
+    rule = "a column that is read must be there once, got 2 called 'reward'"
+    assert refused.error == ReadProblem("unreadable", f"{twice}: {rule}")
+    parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "x"]), twice)
+    assert fitted(twice).n_valid == len(ROWS)
+
+
+def test_the_name_of_a_table_may_be_in_capitals(tmp_path: Path) -> None:
+    assert of_text(tmp_path / "LOG.CSV", "\n".join(lines())).n_valid == len(ROWS)
+
+
+@pytest.mark.parametrize("name", ["log.txt", "log", "log.tsv", "log.jsonl"])
+def test_a_table_under_another_name_is_told_the_name_that_is_read(
+    tmp_path: Path, name: str
+) -> None:
+    text = "\n".join(lines())
+    result = of_text(tmp_path / name, text.replace(",", "\t") if name == "log.tsv" else text)
+    assert result.error is not None
+    assert result.error.message.endswith(
+        "; a table with ',' between its columns is read by the name .csv"
+    )
+
+
+def test_files_that_are_compressed_or_in_wide_characters_are_named_as_such(tmp_path: Path) -> None:
+    text = "\n".join(lines())
+    packed, wide = tmp_path / "log.csv.gz", tmp_path / "wide.csv"
+    packed.write_bytes(gzip.compress(text.encode()))
+    wide.write_text(text, encoding="utf-16")
+    rule = "must not be compressed, is: gunzip it first"
+    assert fitted(packed).error == ReadProblem("unreadable", f"{packed}: {rule}")
+    rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+    assert fitted(wide).error == ReadProblem("unreadable", f"{wide}: {rule}")
+
+
+def test_a_header_alone_holds_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    rule = "must hold a header and one line of as many fields a row, and holds none"
+    assert of_text(path, HEADER).error == ReadProblem("empty_input", f"{path}: {rule}")
+
+
+def test_decimals_of_parquet_are_numbers(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    columns = {
+        name: [Decimal(f"{row[name]:.6f}") for row in ROWS] for name in ("entropy", "reward")
+    }
+    parquet.write_table(pa.table({"step": [row["step"] for row in ROWS], **columns}), path)
+    plain = of_text(tmp_path / "log.csv", "\n".join(lines()))
+    assert law_json.from_run(fitted(path)) | {"run": ""} == law_json.from_run(plain) | {"run": ""}
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_where_every_row_is_left_out_the_first_is_shown(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"log.{ending}"
+    if ending == "csv":
+        path.write_text("step,entropy,reward\n1,12%,0.5\n2,13%,0.5\n")
+    elif ending == "jsonl":
+        path.write_text('{"step": 1, "entropy": "12%", "reward": 0.5}\n')
+    else:
+        parquet.write_table(pa.table({"step": [1], "entropy": ["12%"], "reward": [0.5]}), path)
+    result = fitted(path)
+    assert result.error is not None
+    shown = "; the first row has step 1, entropy '12%', reward 0.5"
+    assert result.error.message.replace("1.0", "1").endswith(shown)
+
+
+def test_a_number_out_of_range_is_shown_too(tmp_path: Path) -> None:
+    text = "step,entropy,reward\n1,250,0.5"
+    result = of_text(tmp_path / "log.csv", text)
+    assert result.error is not None
+    assert result.error.message.endswith("; the first row has step 1, entropy 250, reward 0.5")

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from harness.errors import ConfigError, DataError
-from harness.law import analysis
-from harness.law.compare import margins as margin
+from harness.law import analysis, law_json
+from harness.law.compare.claims import DEFAULT_MARGINS
+from harness.law.group_results import Analysis
 from harness.law.io import discover, identity, reading
 from harness.law.io.discover import Found
 from harness.law.io.reading import ReadError
-from harness.law.results import Analysis
 from harness.records import plain_file, sweep_file
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Law:
 
     def to_json(self) -> dict[str, Any]:
         """The content of law.json."""
-        return self.analysis.to_json()
+        return law_json.from_analysis(self.analysis)
 
     def plot(self, name: str = "entropy_law") -> Figure:
         """Draw a figure: entropy_law, entropy_curves, residuals, forest or onset_by_difficulty.
@@ -248,7 +248,7 @@ def fit(
             loaded.paths,
             reward=reward,
             entropy=entropy,
-            margins=None if margins is None else {**margin.DEFAULT, **margins},
+            margins=None if margins is None else {**DEFAULT_MARGINS, **margins},
             pool_unlike=pool_unlike,
             with_unfinished=with_unfinished,
         )

@@ -23,7 +23,7 @@ from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.group_results import Analysis
 from harness.law.io import discover, identity, reading
 from harness.law.io.discover import Found
-from harness.law.io.reading import ReadError
+from harness.law.io.table import ReadError
 from harness.records import plain_file, sweep_file
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import DataError, StoppedError
 from harness.execution import foreground, preflight
-from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records import compatibility, completeness, holder, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import process
@@ -34,9 +35,11 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
         raise DataError(
             f"{path}: nothing to resume: no {where.status.name} and no {sweep_file.FILE}"
         )
+    compatibility.refuse_newer(where)
     config = run_folder.read_config(where)
     sends = frozenset[Grant]()
     if run_folder.read_status(where).status != "done":
+        compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()

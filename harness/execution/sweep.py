@@ -14,10 +14,18 @@ from typing import IO, cast
 
 from rich.console import Console
 
+from harness import simulator
 from harness.compose import planner
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
-from harness.errors import EXIT_PARTIAL, ConfigError, HarnessError, StoppedError, StorageError
+from harness.errors import (
+    EXIT_PARTIAL,
+    ConfigError,
+    HarnessError,
+    StoppedError,
+    StorageError,
+    VersionError,
+)
 from harness.execution import (
     breaker,
     difficulty_cards,
@@ -32,7 +40,7 @@ from harness.execution import (
     stop_requests,
 )
 from harness.execution.retry import IfFailed
-from harness.records import run_folder
+from harness.records import compatibility, run_folder
 from harness.records.keeper import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -55,6 +63,7 @@ def execute(
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
     with run_folder.hold(RunFolder(root)):
+        compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
         known = ledger.refresh(ledger.read(root))
         known, ready = _ready(known, only)
@@ -97,6 +106,8 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
+        except VersionError as error:  # left as it is, for the version that can continue it
+            messages.say(str(error))
         except HarnessError as error:
             unusable[row.name] = error
     return ledger.mark_failed(known, unusable), ready
@@ -105,6 +116,8 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     """The run's config; a run that is missing is planned anew from its words."""
     if where.is_run():
+        compatibility.refuse_newer(where)
+        compatibility.refuse_other_simulator(where, simulator.VERSION)
         return run_folder.read_config(where)
     try:
         return planner.point(row.overrides).config

@@ -59,6 +59,22 @@ def absent(values: Mapping[str, Any]) -> list[str]:
     return [key for key in _dotted(whole) if key not in set(_dotted(values))]
 
 
+def unknown(values: Mapping[str, Any]) -> list[str]:
+    """Dotted keys of a config file that this version does not know, as a newer one writes them."""
+    return list(_unknown(RunConfig, {k: v for k, v in values.items() if k != "schema"}, ""))
+
+
+def _unknown(cls: type[Any], values: Mapping[str, Any], above: str) -> Iterator[str]:
+    fields = {part.name for part in dataclasses.fields(cls)}
+    kinds = _part_types(cls)
+    for name, value in values.items():
+        key = shape.dotted(above, str(name))
+        if name not in fields:
+            yield key
+        elif name in kinds and isinstance(value, Mapping):
+            yield from _unknown(kinds[name], value, key)
+
+
 def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
     """The keys of a config file's parts; below a part, only what is a key of its own."""
     for name, value in values.items():

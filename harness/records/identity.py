@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from harness.records import shape
@@ -36,6 +36,9 @@ class _Written:
     start_model: str | None
     versions: Mapping[str, str]
     git: str
+
+
+KEYS = tuple(part.name for part in fields(_Written))
 
 
 def from_json(values: Any) -> Identity | None:

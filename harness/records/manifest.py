@@ -13,6 +13,8 @@ from harness.errors import DataError
 from harness.records import atomic, plain_file
 
 NAME = "manifest.json"
+KEYS = ("step", "identity", "rows", "files")
+"""Of a checkpoint's manifest."""
 Files = dict[str, dict[str, int | str]]
 """Path in the folder -> size and sha256."""
 

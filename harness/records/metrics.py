@@ -3,6 +3,9 @@
 A row is acknowledged once it is fsynced, and ends with a checksum of its bytes. After a resume the
 rows past the checkpoint are still there; the run recomputes them, and a recomputed row must equal
 the one on disk byte for byte, but for the checksum, which rows of older versions lack.
+
+A file has the columns that it was begun with: a run of an older version goes on without the
+metrics that came later, so that its rows are compared, summed and read alike from first to last.
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +91,15 @@ MEASURED = {
 """Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
 
 
-def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
+def encode_row(
+    step: int, values: Mapping[str, float | None], columns: Iterable[str] = MEASURED
+) -> bytes:
     """One line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
     row: dict[str, Any] = {"step": step}
-    row.update((key, _finite(values.get(key))) for key in MEASURED)
+    row.update((key, _finite(values.get(key))) for key in columns)
     return row_checksum.encode(row)
 
 
@@ -124,6 +129,7 @@ class MetricsLog:
                 self._ends, self._summed = found.ends, found.summed
                 if found.problem is not None:
                     self._leave_out(found, needed)
+                self._columns = self._columns_on_disk()
             except BaseException:
                 os.close(self._descriptor)
                 raise
@@ -141,6 +147,26 @@ class MetricsLog:
         """Step of the last row on disk; 0 if there is none. Row N is line N."""
         return len(self._ends) - 1
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Metrics of each row: those of the last row on disk, of a new file all of today's."""
+        return self._columns
+
+    def _columns_on_disk(self) -> tuple[str, ...]:
+        if not self.last_step:
+            return tuple(MEASURED)
+        row = self._row(self.last_step)[1]
+        return tuple(key for key in row if key not in ("step", row_checksum.KEY))
+
+    def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
+        """Row `step` on disk, without its checksum, and what it says."""
+        line = row_checksum.without(self._on_disk(self._ends[step - 1], self._ends[step]))
+        try:
+            return line, dict(json.loads(line))
+        except (ValueError, TypeError, RecursionError) as error:
+            rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
+            raise DataError(f"{self._path}:{step}: {rule}") from error
+
     def sums(self, step: int) -> RowSums | None:
         """By which the rows up to `step` are known; None where there is none."""
         return rows.sums(self._summed, step)
@@ -150,12 +176,12 @@ class MetricsLog:
 
         Raises DivergedError if the row on disk differs.
         """
-        line = encode_row(step, values)
         if step <= self.last_step:
-            self._compare(step, line)
+            self._compare(step, values)
             return False
         if step != self.last_step + 1:
             raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
+        line = encode_row(step, values, self._columns)
         with atomic.storage(self._path):
             try:
                 atomic.write_all(self._descriptor, line)
@@ -188,14 +214,18 @@ class MetricsLog:
     def _on_disk(self, start: int, end: int) -> bytes:
         return os.pread(self._descriptor, end - start, start)
 
-    def _compare(self, step: int, line: bytes) -> None:
+    def _compare(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Compare by the columns of the row on disk, those that this version measures."""
         with atomic.storage(self._path):
-            found = self._on_disk(self._ends[step - 1], self._ends[step])
-        found, line = row_checksum.without(found), row_checksum.without(line)
-        if found == line:
+            line, old = self._row(step)
+        new = {
+            key: _finite(values.get(key)) if key in MEASURED else value
+            for key, value in old.items()
+        }
+        new["step"] = step
+        if json.dumps(new).encode() + b"\n" == line:
             return
-        old, new = json.loads(found), json.loads(line)
-        key = next((k for k in new if new[k] != old.get(k)), "its bytes")
+        key = next((key for key in new if new[key] != old[key]), "its bytes")
         raise DivergedError(
             f"{self._path}:{step}: a recomputed row must equal the one on disk; "
             f"{key} was {old.get(key)}, is now {new.get(key)}"

@@ -33,6 +33,10 @@ ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
 
 
+CAME_LATER = ("seed", "start_model", "simulator_version", "rows")
+"""Keys of run.json that runs of older versions lack."""
+
+
 @dataclass(frozen=True)
 class RunStatus:
     """run.json: where a run stands, and how its numbers were measured."""
@@ -52,6 +56,9 @@ class RunStatus:
     git: str = ""
     start_model: str | None = None
     """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
+    simulator_version: int | None = None
+    """harness.simulator.VERSION of the rows; None before the first, and of older versions' runs,
+    which are of version 1."""
     rows: Mapping[str, str] | None = None
     """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
     schema: int = SCHEMA
@@ -171,6 +178,17 @@ def read_config(folder: RunFolder) -> RunConfig:
     return config_file.from_dict(values, where=str(folder.config))
 
 
+def planned_steps(folder: RunFolder) -> int:
+    """trainer.steps, also of a config that only another version can read; 0 where it is not told.
+
+    Raises DataError if config.yaml is missing or is not YAML.
+    """
+    values = plain_file.yaml_values(folder.config)
+    trainer = values.get("trainer") if isinstance(values, dict) else None
+    steps = trainer.get("steps") if isinstance(trainer, dict) else None
+    return steps if type(steps) is int else 0
+
+
 def read_own_config(folder: RunFolder) -> RunConfig:
     """`read_config`, with the run's own copy of simulator.profiles: the run needs no other."""
     config = read_config(folder)
@@ -189,11 +207,7 @@ def read_status(folder: RunFolder) -> RunStatus:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error
     if isinstance(values, dict):
-        for key in (
-            "seed",
-            "start_model",
-            "rows",
-        ):  # as runs have them that were made before the keys were
+        for key in CAME_LATER:
             values.setdefault(key, None)
     problem = shape.problem(RunStatus, values)
     if problem:

@@ -13,6 +13,7 @@ from harness.errors import DataError
 from harness.records import (
     attempts,
     checkpoints,
+    compatibility,
     config_file,
     manifest,
     plain_file,
@@ -148,6 +149,10 @@ def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Findin
         unlike = ", ".join(versions.differences(meant, one))
         yield Finding(part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}")
     unlike = ", ".join(versions.differences(meant, now))
+    newer = compatibility.unknown_keys(run, status)
+    if newer:
+        rule = "which this version does not know: a resume with it is refused"
+        yield Finding(part, NOTE, f"{run.path}: {', '.join(newer)}, {rule}")
     if unlike:
         yield Finding(part, NOTE, f"{run.status}: planned with other versions than these: {unlike}")
     elif not others:

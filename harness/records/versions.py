@@ -28,6 +28,12 @@ class MadeBy:
     """Empty where it is not known."""
 
 
+def named(made_by: MadeBy) -> str:
+    """`harness 0.1.0 at git revision 3038b224e933`, as far as it is known."""
+    version = made_by.versions.get("empathy-harness", "of an unknown version")
+    return f"harness {version}{f' at git revision {made_by.git}' if made_by.git else ''}"
+
+
 def now() -> MadeBy:
     """What this process runs with."""
     return MadeBy(installed(), git_revision())

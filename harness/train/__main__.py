@@ -20,6 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from harness import simulator
 from harness.config.run import RunConfig
 from harness.errors import (
     ConfigError,
@@ -30,7 +31,15 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, completeness, planned, rows, run_folder, soundness
+from harness.records import (
+    atomic,
+    compatibility,
+    completeness,
+    planned,
+    rows,
+    run_folder,
+    soundness,
+)
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
 from harness.train.loop import session as sessions
@@ -74,6 +83,7 @@ def main() -> int:
 
 def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
+    compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     status = run_folder.read_status(run)
     changed = planned.changed(run, status)
@@ -87,7 +97,9 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    running = replace(status, status="running", attempts=status.attempts + 1)
+    compatibility.refuse_other_simulator(run, simulator.VERSION)
+    attempts, version = status.attempts + 1, simulator.VERSION
+    running = replace(status, status="running", attempts=attempts, simulator_version=version)
     run_folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from harness.records.checkpoints import Checkpoint
+from harness.records.metrics import MEASURED
 from harness.utils import messages
 
 
@@ -44,3 +45,23 @@ def tell(
             f"config.yaml is older than these keys, which have their defaults: "
             f"{', '.join(later_keys)}"
         )
+
+
+def tell_columns(note: Callable[..., None], columns: Sequence[str]) -> None:
+    """Say which metrics the run's rows go on without, and which can no longer be measured."""
+    later = [key for key in MEASURED if key not in columns]
+    former = [key for key in columns if key not in MEASURED]
+    if later:
+        note("columns_kept", without=later)
+        messages.say(
+            f"metrics.jsonl is older than these metrics, and goes on without: {_few(later)}"
+        )
+    if former:
+        note("columns_empty", columns=former)
+        messages.say(
+            f"this version does not measure these metrics, null from here on: {_few(former)}"
+        )
+
+
+def _few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"

@@ -60,6 +60,7 @@ class Session:
         moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
         later = planned.keys_that_came_later(run)
         found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
+        found.tell_columns(self.note, self._metrics.columns)
         try:
             self._refuse_rows()
         except DataError:

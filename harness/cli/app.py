@@ -247,6 +247,8 @@ def main() -> None:
     from harness.utils import process
 
     words = sys.argv[1:] or ["--help"]
+    if "--debug" in words:
+        os.environ[process.DEBUG] = "1"
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:

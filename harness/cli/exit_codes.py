@@ -92,7 +92,8 @@ def explain(error: BaseException, traceback: bool) -> int:
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
-    say(f"a bug: {type(error).__name__}: {error}; the same command with --debug shows where")
+    notes = getattr(error, "__notes__", ["the same command with --debug shows where"])
+    say(f"a bug: {type(error).__name__}: {error}; {'; '.join(notes)}")
     return 1
 
 

@@ -21,7 +21,7 @@ from harness.config.run import RunConfig
 from harness.errors import HarnessError, StoppedError
 from harness.execution import gpu_lease, stop_requests
 from harness.execution.gpu_lease import Lease
-from harness.records import atomic, holder, run_folder
+from harness.records import atomic, debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.trust import permission
 from harness.utils import safe_path
@@ -66,7 +66,7 @@ def execute(
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
-        return _give_up(run, f"{type(error).__name__}: {error}", 1)
+        return _give_up(run, f"{type(error).__name__}: {error}{debug_log.keep(run_dir, error)}", 1)
 
 
 def refuse_if_held(run: RunFolder) -> None:

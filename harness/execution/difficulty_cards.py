@@ -24,7 +24,7 @@ from harness import calibration, simulator
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
-from harness.records import atomic, cache, plain_file, run_folder, sweep_file
+from harness.records import atomic, cache, debug_log, plain_file, run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.utils import messages, process
 
@@ -164,11 +164,15 @@ def main() -> None:
     process.die_with(int(sys.argv[2]))
     process.keep_private()
     os.nice(NICENESS)
+    root = Path(sys.argv[1])
     try:
-        make(Path(sys.argv[1]))
+        make(root)
     except HarnessError as error:
         messages.say(str(error))
         sys.exit(error.exit_code)
+    except Exception as error:
+        messages.say(f"{root / FILE}: {type(error).__name__}: {error}{debug_log.keep(root, error)}")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.errors import DataError, HarnessError
 from harness.execution import stop_requests
-from harness.records import holder, run_folder
+from harness.records import debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.utils import messages
 
@@ -36,7 +36,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
     barren, left = 0, list(dirs)
     while left:
         before = {path: _status(path) for path in left}
-        if not _worker_was_killed(launch, left) or stop_requests.no_new_runs(sweep):
+        if not _worker_was_killed(sweep, launch, left) or stop_requests.no_new_runs(sweep):
             return
         _wait_until_free(left)
         begun = [path for path in left if _status(path).attempts > before[path].attempts]
@@ -56,7 +56,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
             messages.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
 
 
-def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
+def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> bool:
     try:
         launch(dirs)
     except HarnessError:
@@ -67,7 +67,8 @@ def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
         )
         return True
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        messages.say(f"the launcher failed: {type(error).__name__}: {error}")
+        where = debug_log.keep(sweep, error)
+        messages.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
     return False
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from rich.console import Console
 
@@ -40,7 +40,7 @@ from harness.execution import (
     stop_requests,
 )
 from harness.execution.retry import IfFailed
-from harness.records import compatibility, run_folder
+from harness.records import compatibility, debug_log, run_folder
 from harness.records.keeper import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -62,7 +62,7 @@ def execute(
     needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
-    with run_folder.hold(RunFolder(root)):
+    with run_folder.hold(RunFolder(root)), debug_log.bugs_kept(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
         known = ledger.refresh(ledger.read(root))
@@ -175,9 +175,10 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
     """Meanwhile show progress and write the ledger."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
+    root = Path(str(known.dir))
     threads = [
-        threading.Thread(target=_keep_ledger, args=(known, over)),
-        threading.Thread(target=_show, args=(dirs, steps, over)),
+        threading.Thread(target=_beside, args=(root, _keep_ledger, known, over)),
+        threading.Thread(target=_beside, args=(root, _show, dirs, steps, over)),
     ]
     for thread in threads:
         thread.start()
@@ -187,6 +188,15 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
         over.set()
         for thread in threads:
             thread.join()
+
+
+def _beside(root: Path, work: Callable[..., None], *given: Any) -> None:
+    """`work` in a thread beside the runs, which go on where it fails."""
+    try:
+        work(*given)
+    except Exception as error:
+        where = debug_log.keep(root, error)
+        messages.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
 
 
 def _keep_ledger(known: Sweep, over: threading.Event) -> None:

@@ -102,12 +102,12 @@ def pinned(folder: Path) -> Iterator[Path]:
         yield path if path.is_dir() else folder
 
 
-def open_to_append(path: Path) -> int:
+def open_to_append(path: Path, mode: int = 0o666) -> int:
     """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
     DataError where it is a pipe or a device: others must not say where we write.
     """
     with _opened(path.parent) as folder:
-        descriptor = os.open(path.name, APPEND, 0o666, dir_fd=folder)
+        descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise DataError(f"{path}: must be a regular file, and is not")

@@ -4,6 +4,7 @@
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
     train.log        the child's output, in a sweep
+    debug.log        tracebacks of what failed unexpectedly
     simulator/       what a served user answered, by step
     profiles.jsonl   simulator.profiles as they were when the run was planned
     trackers/        what trainer.report_to keeps of the run
@@ -123,7 +124,7 @@ class RunFolder:
 
 
 OWN_LEFTOVER = re.compile(
-    r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
+    r"config\.yaml|profiles\.jsonl|train\.log|debug\.log|events\.jsonl|\.lock|\.holder"
     rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
 """What a start that died before run.json may have left; anything else is somebody's."""

@@ -13,7 +13,6 @@ import pickle
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -35,6 +34,7 @@ from harness.records import (
     atomic,
     compatibility,
     completeness,
+    debug_log,
     planned,
     rows,
     run_folder,
@@ -79,6 +79,10 @@ def main() -> int:
     except OSError as error:  # a folder that we may not even look into
         messages.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
+    except Exception as error:
+        where = debug_log.keep(run.path, error)
+        messages.say(f"a bug: {type(error).__name__}: {error}{where}")
+        return 1
 
 
 def attempt(run: RunFolder, emit: Emit) -> int:
@@ -136,10 +140,12 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         messages.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
+        where = debug_log.keep(run.path, error)
         known = expected(run, error)
         if known is None:
-            traceback.print_exc()
-            return "failed", f"{type(error).__name__}: {error}", 1
+            reason = f"{type(error).__name__}: {error}{where}"
+            messages.say(f"a bug: {reason}")
+            return "failed", reason, 1
         messages.say(str(known))
         return "failed", str(known), known.exit_code
     return "done", None, 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import atomic, config_file, row_checksum, sweep_file
+from harness.records import atomic, config_file, debug_log, row_checksum, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.utils import messages
 
@@ -121,7 +121,8 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
         tracker.finish()
     except (Exception, SystemExit) as error:
         text = messages.shown(f"{type(error).__name__}: {error}")[:200]
-        _warn(name, f"failed and is told no more; the run goes on ({text})")
+        where = debug_log.keep(run.path, error)
+        _warn(name, f"failed and is told no more; the run goes on ({text}){where}")
 
 
 def _keep(path: Path, had: Mapping[str, Any]) -> None:

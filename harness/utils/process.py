@@ -17,6 +17,8 @@ POLL_S = 0.2
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 UMASK = "HARNESS_UMASK"
 PRIVATE = "077"
+DEBUG = "HARNESS_DEBUG"
+"""Set by --debug, for the processes of runs: tracebacks are shown as well as logged."""
 
 
 def open_descriptors() -> None:

@@ -69,7 +69,7 @@ def sweep(
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
     from harness.compose import planner, typed_grants
-    from harness.execution import disk_space, gpu_lease, launcher, preflight
+    from harness.execution import gpu_lease, launcher, preflight
 
     words = overrides or []
     plan = planner.plan(words)
@@ -88,7 +88,7 @@ def sweep(
     from harness.execution import sweep as sweeps
     from harness.execution.retry import IfFailed
 
-    disk_space.check(configs, ledger.runs_folder())
+    preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
     if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)

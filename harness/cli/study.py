@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.cli import exit_codes, status
 from harness.compose import typed_grants
 from harness.errors import StoppedError
-from harness.execution import disk_space, gpu_lease, launcher, preflight
+from harness.execution import gpu_lease, launcher, preflight
 from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
@@ -58,7 +58,7 @@ def study(wanted: Wanted) -> int:
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
-    disk_space.check(configs, root)
+    preflight.check_disk_space(configs, root)
     preflight.tell(sends)
     messages.say(cost.sentence(configs))
     _warn(planned)

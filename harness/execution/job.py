@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.config.grant import Grant
-from harness.execution import breaker, retry, stop_requests
+from harness.execution import retry, stop_requests
 from harness.execution.child_process import RunOutcome
 from harness.execution.retry import IfFailed
 from harness.utils import process
@@ -39,8 +39,8 @@ def execute(
             signal.signal(stop, lambda *_: None)  # one to the sweep is not for it to obey
     do = retry.execute if is_local else _execute_away
     outcome = do(path, if_failed.retries, granted=granted)
-    gave_up = breaker.gave_up(outcome.status, outcome.reason)
-    if gave_up and (if_failed.stop or breaker.trips(dirs)):
+    gave_up = retry.gave_up(outcome.status, outcome.reason)
+    if gave_up and (if_failed.stop or retry.trips(dirs)):
         stop_requests.request(path.parent, stop_requests.NO_NEW_RUNS)
     return outcome
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
-from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records import holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -107,7 +107,7 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
         return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     if now.status == "running" and holder.holder(run) is None:
         return replace(row, status="failed", reason=CRASHED, exit_code=None)
-    damage = completeness.damage(run, now)
+    damage = soundness.damage(run, now)
     if damage:
         return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
     reason = now.reason

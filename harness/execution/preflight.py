@@ -6,17 +6,20 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, FolderError
 from harness.policy import fetch
-from harness.records import cache, temporary
+from harness.records import cache, checkpoints, temporary
 from harness.train import trackers
 from harness.trust import permission
 from harness.utils import installation, messages
@@ -147,3 +150,60 @@ def _check_attention(policy: PolicyConfig) -> None:
 def missing(modules: Iterable[str]) -> list[str]:
     """Those of `modules` that cannot be imported; none of them is imported."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
+
+
+ROW_BYTES = 2_700
+"""Of metrics.jsonl, as measured."""
+TABULAR_BYTES = 40_000
+"""Of a checkpoint, as measured."""
+LEARNT_BYTES = 12
+"""Of a weight that learns: itself and Adam's two moments, fp32."""
+
+
+def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
+    """Raise FolderError if less is free at `where` than rows and checkpoints of the runs take."""
+    needed, free = sum(map(least_bytes, configs)), _free_bytes(where)
+    if needed > free:
+        runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
+        raise FolderError(
+            f"{where}: rows and checkpoints of {runs} take at least {_gb(needed)}, and "
+            f"{_gb(free)} are free; free some, or choose fewer trainer.steps or another folder"
+        )
+
+
+def least_bytes(config: RunConfig) -> int:
+    """What a run leaves behind, without its conversations."""
+    trainer = config.trainer
+    kept = min(checkpoints.KEEP, math.ceil(trainer.steps / trainer.checkpoint_every))
+    return trainer.steps * ROW_BYTES + kept * _checkpoint_bytes(config.policy)
+
+
+def _checkpoint_bytes(policy: PolicyConfig) -> int:
+    return TABULAR_BYTES if policy.kind == "tabular" else LEARNT_BYTES * _learnt(policy)
+
+
+def _learnt(policy: PolicyConfig) -> int:
+    """Weights that learn, by the shape that the config states."""
+    width = policy.hidden_size
+    head = policy.head_size or width // policy.attention_heads
+    queries = policy.attention_heads * head
+    keys = (policy.key_value_heads or policy.attention_heads // 2) * head
+    inner = policy.feed_forward_size or 3 * width
+    linear = [(width, queries), (width, keys), (width, keys), (queries, width)]
+    linear += [(width, inner), (width, inner), (inner, width)]
+    if policy.lora_rank:
+        return policy.layers * sum(policy.lora_rank * (a + b) for a, b in linear)
+    words = policy.vocabulary * width * (1 if policy.tied_head else 2)
+    return words + policy.layers * sum(a * b for a, b in linear)
+
+
+def _free_bytes(path: Path) -> int:
+    """Of the folder, or of the one it is to be made in."""
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    return shutil.disk_usage(there).free
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"

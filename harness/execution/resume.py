@@ -12,7 +12,7 @@ from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import DataError, StoppedError
 from harness.execution import foreground, preflight
-from harness.records import compatibility, completeness, holder, run_folder, sweep_file
+from harness.records import compatibility, holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import process
@@ -61,7 +61,7 @@ def status(path: Path) -> dict[str, Any]:
             f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep_file.FILE}"
         )
     found = run_folder.read_status(where)
-    damage = completeness.damage(where, found)
+    damage = soundness.damage(where, found)
     if damage:
         found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
     return found.to_json()

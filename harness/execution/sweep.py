@@ -27,7 +27,6 @@ from harness.errors import (
     VersionError,
 )
 from harness.execution import (
-    breaker,
     difficulty_cards,
     gpu_lease,
     launcher,
@@ -41,7 +40,7 @@ from harness.execution import (
 )
 from harness.execution.retry import IfFailed
 from harness.records import compatibility, debug_log, run_folder
-from harness.records.keeper import Keeper
+from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.utils import bounded_write, messages
@@ -87,7 +86,7 @@ def execute(
         if stop_requests.no_new_runs(root) and not (
             if_failed.stop or stop_requests.stop_runs(root)
         ):
-            messages.say(breaker.SAID)
+            messages.say(retry.SAID)
         return known, _exit_code(root, chosen(known, only))
 
 

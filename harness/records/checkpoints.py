@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import atomic, identity, manifest
-from harness.records.identity import Identity
-from harness.records.row_checksum import RowSums
+from harness.records import atomic, manifest, provenance
+from harness.records.metric_rows import RowSums
+from harness.records.provenance import Identity
 
 KEEP = 2
 
@@ -74,7 +74,7 @@ def identity_of(path: Path) -> Identity | None:
     identity.
     """
     given = manifest.read(path).get("identity")
-    found = identity.from_json(given)
+    found = provenance.from_json(given)
     if given is not None and found is None:
         rule = "identity must be the hash, seed, start model, versions and git of a run"
         raise DataError(f"{path / manifest.NAME}: {rule}, got {reprlib.repr(given)}")
@@ -88,7 +88,7 @@ def refuse_another(found: Checkpoint, own: Identity | None) -> None:
     if step != found.step:
         differs = f"step {reprlib.repr(step)}"
     elif own is not None and found.identity is not None:
-        rule, differs = "of the run that it lies in", identity.conflict(found.identity, own)
+        rule, differs = "of the run that it lies in", provenance.conflict(found.identity, own)
     if differs:
         raise DataError(
             f"{found.path / manifest.NAME}: a checkpoint must be {rule}, got one of {differs}; "

@@ -1,8 +1,9 @@
-"""Whether this version of harness can continue what another version has written.
+"""Whether this version of harness can continue what it, or another version, has written.
 
 A run is read by every version: status, fit, verify and view refuse none. To continue it is another
 matter. Keys that only a newer version knows would be dropped or disobeyed, and rows of two versions
-of the user simulator would not be of one run.
+of the user simulator would not be of one run. Nor does a run go on with
+a config that was changed since it was planned.
 """
 
 from __future__ import annotations
@@ -16,20 +17,18 @@ from typing import Any
 
 from harness.errors import DataError, VersionError
 from harness.records import (
-    attempts,
     checkpoints,
     config_file,
-    identity,
+    events,
     manifest,
     plain_file,
-    planned,
+    provenance,
     run_folder,
     study_file,
     sweep_file,
-    versions,
 )
+from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.records.versions import MadeBy
 
 FIRST_SIMULATOR = 1
 """Of the runs that were made before run.json recorded a version."""
@@ -50,11 +49,11 @@ def refuse_other_simulator(run: RunFolder, version: int) -> None:
     status = run_folder.read_status(run)
     written = simulator_of(run, status)
     if written not in (None, version):
-        writer = attempts.writer(run.events, 1, MadeBy(status.versions, status.git))
+        writer = events.writer(run.events, 1, MadeBy(status.versions, status.git))
         raise VersionError(
             f"{run.path}: its rows were made with version {written} of the user simulator, and "
             f"this is version {version}: rows of two versions are not one run; continue it with "
-            f"{versions.named(writer)}, which wrote them"
+            f"{provenance.named(writer)}, which wrote them"
         )
 
 
@@ -83,7 +82,7 @@ def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
     keys = config_file.unknown(values) if isinstance(values, dict) else []
     if keys and status.config_hash:
         with contextlib.suppress(TypeError, ValueError, RecursionError):  # what no config holds
-            return keys if planned.changed_values(run, status, values) is None else []
+            return keys if changed_values(run, status, values) is None else []
     return []
 
 
@@ -96,7 +95,7 @@ def _of_manifest(checkpoint: Path) -> list[str]:
     found = [key for key in values if key not in manifest.KEYS]
     given = values.get("identity")
     inner = given if isinstance(given, dict) else {}
-    return [*found, *(f"identity.{key}" for key in inner if key not in identity.KEYS)]
+    return [*found, *(f"identity.{key}" for key in inner if key not in provenance.KEYS)]
 
 
 def refuse_newer_sweep(root: Path) -> None:
@@ -136,8 +135,8 @@ def _any_writer(root: Path) -> MadeBy:
 
 def _sentence(keys: list[str], writer: MadeBy) -> str:
     return (
-        f"{', '.join(keys)}, which this version ({versions.named(versions.now())}) does not know; "
-        f"it was planned with {versions.named(writer)}: continue it with that version"
+        f"{', '.join(keys)}, which this version ({provenance.named(provenance.now())}) does not "
+        f"know; it was planned with {provenance.named(writer)}: continue it with that version"
     )
 
 
@@ -160,3 +159,32 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise DataError(f"{path}: cannot be read: must be a mapping, got {type(values).__name__}")
     return values
+
+
+def keys_that_came_later(run: RunFolder) -> list[str]:
+    """Dotted keys that the run's config.yaml lacks, since it is older than they are: the run has
+    their defaults. Raises DataError for no YAML.
+    """
+    lacking = config_file.absent(plain_file.yaml_values(run.config))
+    return [key for key in lacking if not any(key.startswith(f"{part}.") for part in lacking)]
+
+
+def changed(run: RunFolder, status: RunStatus) -> str | None:
+    """What is wrong with a config that is another one now; else None.
+
+    Rows of two configs in one file would pass for one run's. A key that came after the file was
+    written changes nothing: the hash is of what the file holds. Raises DataError for no YAML.
+    """
+    return changed_values(run, status, plain_file.yaml_values(run.config))
+
+
+def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
+    """The same of what config.yaml holds. Raises TypeError for what JSON cannot hold."""
+    planned = (status.config_hash, status.seed)
+    now = (config_file.hash_of(values), values.get("seed"))
+    if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
+        return None
+    return (
+        f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
+        f"got {now}); put it back, or make another run with `harness train --dir`"
+    )

@@ -20,8 +20,8 @@ from typing import Any
 from harness.config.run import LEVELS, STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import DataError, DivergedError
-from harness.records import atomic, row_checksum, rows
-from harness.records.row_checksum import RowSums
+from harness.records import atomic, metric_rows
+from harness.records.metric_rows import RowSums
 
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
@@ -100,7 +100,7 @@ def encode_row(
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
     row: dict[str, Any] = {"step": step}
     row.update((key, _finite(values.get(key))) for key in columns)
-    return row_checksum.encode(row)
+    return metric_rows.encode(row)
 
 
 def _finite(value: float | None) -> float | None:
@@ -125,7 +125,7 @@ class MetricsLog:
             self._path = path
             self._descriptor = atomic.open_to_append(path)
             try:
-                found = rows.scan(path)
+                found = metric_rows.scan(path)
                 self._ends, self._summed = found.ends, found.summed
                 if found.problem is not None:
                     self._leave_out(found, needed)
@@ -135,7 +135,7 @@ class MetricsLog:
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
 
-    def _leave_out(self, found: rows.Rows, needed: int | None) -> None:
+    def _leave_out(self, found: metric_rows.Rows, needed: int | None) -> None:
         if needed is None or found.last_step < needed:
             advice = "without checkpoints/ the rows are computed again"
             raise DataError(f"{found.problem}; {advice}")
@@ -156,11 +156,11 @@ class MetricsLog:
         if not self.last_step:
             return tuple(MEASURED)
         row = self._row(self.last_step)[1]
-        return tuple(key for key in row if key not in ("step", row_checksum.KEY))
+        return tuple(key for key in row if key not in ("step", metric_rows.KEY))
 
     def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
         """Row `step` on disk, without its checksum, and what it says."""
-        line = row_checksum.without(self._on_disk(self._ends[step - 1], self._ends[step]))
+        line = metric_rows.without(self._on_disk(self._ends[step - 1], self._ends[step]))
         try:
             return line, dict(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
@@ -169,7 +169,7 @@ class MetricsLog:
 
     def sums(self, step: int) -> RowSums | None:
         """By which the rows up to `step` are known; None where there is none."""
-        return rows.sums(self._summed, step)
+        return metric_rows.sums_up_to(self._summed, step)
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
         """Make row `step` durable; True if it was new, False if recomputed and found equal.
@@ -189,7 +189,7 @@ class MetricsLog:
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
                 raise
-        summed = row_checksum.following(self._summed[-1], row_checksum.of_row(line))
+        summed = metric_rows.following(self._summed[-1], metric_rows.of_row(line))
         self._summed.append(summed)
         self._ends.append(self._ends[-1] + len(line))
         return True

@@ -28,7 +28,15 @@ import yaml
 
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, holder_file, plain_file, run_lock, shape, versions
+from harness.records import (
+    atomic,
+    config_file,
+    holder_file,
+    plain_file,
+    provenance,
+    run_lock,
+    shape,
+)
 
 ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
@@ -148,7 +156,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
-    made_by = versions.now()
+    made_by = provenance.now()
     write_status(
         folder,
         RunStatus(

@@ -30,16 +30,7 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import (
-    atomic,
-    compatibility,
-    completeness,
-    debug_log,
-    planned,
-    rows,
-    run_folder,
-    soundness,
-)
+from harness.records import atomic, compatibility, debug_log, metric_rows, run_folder, soundness
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
 from harness.train.loop import session as sessions
@@ -90,12 +81,12 @@ def attempt(run: RunFolder, emit: Emit) -> int:
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     status = run_folder.read_status(run)
-    changed = planned.changed(run, status)
+    changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
     if (
         status.status == "done"
-        and not completeness.damage(run, status)
+        and not soundness.damage(run, status)
         and _rows_are_sound(run, status)
     ):
         emit({"event": "resume", "step": status.last_step})
@@ -119,7 +110,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
 def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
     """Where they are not, an attempt at the run says so, and how to have them computed again."""
     with atomic.storage(run.metrics):
-        found = rows.scan(run.metrics)
+        found = metric_rows.scan(run.metrics)
     return found.problem is None and soundness.other_rows(run, status, found) is None
 
 

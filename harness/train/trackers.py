@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import atomic, config_file, debug_log, row_checksum, sweep_file
+from harness.records import atomic, config_file, debug_log, metric_rows, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.utils import messages
 
@@ -133,7 +133,7 @@ def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
     with run.metrics.open(encoding="utf-8") as lines:
         for line in itertools.islice(lines, last, first - 1):
             row = json.loads(line)
-            row.pop(row_checksum.KEY, None)
+            row.pop(metric_rows.KEY, None)
             yield row.pop("step"), _told(row)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.records import row_checksum, run_folder, versions
+from harness.records import metric_rows, provenance, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from tests.commands import harness, here
 
@@ -45,7 +45,7 @@ def same_digits(tmp_path: Path) -> None:
 
 def _sum(run: RunFolder) -> str:
     rows = run.metrics.read_bytes().splitlines(keepends=True)
-    return hashlib.sha256(b"".join(map(row_checksum.without, rows))).hexdigest()
+    return hashlib.sha256(b"".join(map(metric_rows.without, rows))).hexdigest()
 
 
 @pytest.mark.usefixtures("same_digits")
@@ -55,13 +55,13 @@ def test_it_is_resumed_to_the_same_rows_of_which_the_new_ones_have_checksums(
     done = harness("resume", str(old.path), cwd=old.path.parent)
     assert done.returncode == 0, done.stderr
     rows = old.metrics.read_bytes().splitlines(keepends=True)
-    assert [row_checksum.holds(row) for row in rows] == [None] * 5 + [True] * 3
+    assert [metric_rows.holds(row) for row in rows] == [None] * 5 + [True] * 3
     assert _sum(old) == ROWS
     said = f"{old.checkpoints / 'step-00003'}: does not say which run it is of, as an older version"
     assert done.stderr.count(said) == 1
     defaults = "config.yaml is older than these keys, which have their defaults: simulator.outage_s"
     assert defaults in done.stderr
-    if versions.git_revision():
+    if provenance.git_revision():
         assert "git revision 73b763a2a7df -> " in done.stderr
     notes = [json.loads(line)["event"] for line in old.events.read_text().splitlines()]
     assert notes.count("checkpoint_without_identity") == 1

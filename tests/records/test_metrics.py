@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError, DivergedError
-from harness.records import row_checksum
+from harness.records import metric_rows
 from harness.records.metrics import MEASURED, MetricsLog, encode_row
 
 
@@ -151,13 +151,13 @@ def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_p
     path = tmp_path / "metrics.jsonl"
     with log_with(path, 0.1, 0.2):
         whole = path.read_bytes()
-    path.write_bytes(b"".join(map(row_checksum.without, whole.splitlines(keepends=True))))
+    path.write_bytes(b"".join(map(metric_rows.without, whole.splitlines(keepends=True))))
     with log_with(path) as log:
         assert log.append(2, {"reward": 0.2}) is False
         assert log.append(3, {"reward": 0.3}) is True
         with pytest.raises(DivergedError, match=r"reward was 0\.1, is now 0\.5"):
             log.append(1, {"reward": 0.5})
-    found = [row_checksum.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
+    found = [metric_rows.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
     assert found == [None, None, True]
     with log_with(path) as log:
         assert log.last_step == 3
@@ -203,7 +203,7 @@ def without_columns(path: Path, *names: str, **more: float) -> bytes:
     lines = []
     for line in path.read_bytes().splitlines():
         row = {k: v for k, v in json.loads(line).items() if k not in (*names, "crc32")}
-        lines.append(row_checksum.encode({**row, **more}))
+        lines.append(metric_rows.encode({**row, **more}))
     path.write_bytes(b"".join(lines))
     return path.read_bytes()
 

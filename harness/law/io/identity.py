@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.records import plain_file, planned, run_folder
-from harness.records.row_checksum import RowSums
+from harness.records import compatibility, plain_file, run_folder
+from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
 
 CARDS = "cards.json"
@@ -118,7 +118,7 @@ def _sums(given: Mapping[str, str]) -> RowSums | None:
 def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
     """Numbers under another config would be in another group's means."""
     try:
-        return planned.changed_values(run, status, values)
+        return compatibility.changed_values(run, status, values)
     except (TypeError, ValueError, RecursionError):
         rule = "must be as it was when the run was planned, and holds what no config does"
         return f"{run.config}: {rule}"

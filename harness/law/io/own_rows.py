@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from harness.law.io.table import Table
-from harness.records import row_checksum
-from harness.records.row_checksum import RowSums
+from harness.records import metric_rows
+from harness.records.metric_rows import RowSums
 
 BOM = b"\xef\xbb\xbf"
 
@@ -45,5 +45,5 @@ def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
     """Of the lines with these numbers, from 1; None where the file is not there any more."""
     with contextlib.suppress(OSError, IndexError):
         lines = path.read_bytes().removeprefix(BOM).split(b"\n")
-        return row_checksum.sums(lines[number - 1] for number in numbers)
+        return metric_rows.sums(lines[number - 1] for number in numbers)
     return None

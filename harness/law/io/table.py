@@ -15,7 +15,7 @@ from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Places, Rows
 from harness.law.io.values import FAULTS, Codes
 from harness.law.results import Floats, ReadProblem
-from harness.records.row_checksum import RowSums
+from harness.records.metric_rows import RowSums
 
 NULL = FAULTS.index("null")
 

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
-from harness.records import checkpoints, conversations, planned, run_folder
-from harness.records import keeper as keeping
+from harness.records import checkpoints, compatibility, conversations, holder, run_folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
-from harness.records.keeper import Keeper
+from harness.records.holder import Keeper
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.engines.deadline import Deadline
@@ -58,7 +57,7 @@ class Session:
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
-        later = planned.keys_that_came_later(run)
+        later = compatibility.keys_that_came_later(run)
         found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
         found.tell_columns(self.note, self._metrics.columns)
         try:
@@ -255,7 +254,7 @@ def _served_users(
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """A session with its signals installed; closed at the end, however it ends."""
-    with keeping.only_writer(run) as keeper:
+    with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)
         for number in STOP_SIGNALS:
             signal.signal(number, session.leaving.on_signal)

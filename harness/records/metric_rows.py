@@ -1,16 +1,24 @@
-"""The rows of metrics.jsonl as they are on disk: looked through from the first on, not changed."""
+"""The rows of metrics.jsonl: how one is written with its checksum, and a file's scanned.
+
+A row's checksum is its last key, `"crc32": "1c291ca3"`, taken over the bytes before it. Rows that
+were written before there was a checksum have none. A sum over the checksums of a run's rows tells
+them from the rows of another run, each of which is good by itself.
+"""
 
 from __future__ import annotations
 
 import json
 import math
+import re
+import zlib
 from array import array
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from harness.errors import DataError
-from harness.records import plain_file, row_checksum
-from harness.records.row_checksum import RowSums
+from harness.records import plain_file
 
 LONGEST_ROW_BYTES = 65_536
 """A row takes some 3,000; a file with a hole in it may be one line of gigabytes."""
@@ -38,10 +46,10 @@ class Rows:
 
     def sums(self, step: int) -> RowSums | None:
         """Of the rows up to `step`; None where there is none, or not all of them."""
-        return sums(self.summed, step)
+        return sums_up_to(self.summed, step)
 
 
-def sums(summed: array[int], step: int) -> RowSums | None:
+def sums_up_to(summed: array[int], step: int) -> RowSums | None:
     """As `Rows.sums`, of the sums up to each row."""
     if not 1 <= step < len(summed):
         return None
@@ -66,25 +74,25 @@ def scan(path: Path) -> Rows:
             torn = not line.endswith(b"\n")
             if torn:
                 break
-            holds = row_checksum.holds(line)
-            problem = _problem(step, line, holds, lacking_before=unchecked == step - 1)
+            checked = holds(line)
+            problem = _problem(step, line, checked, lacking_before=unchecked == step - 1)
             if problem is not None:
                 problem = f"{path}:{step}: {problem}"
                 break
-            unchecked += holds is None
+            unchecked += checked is None
             ends.append(ends[-1] + len(line))
-            summed.append(row_checksum.following(summed[-1], row_checksum.of_row(line)))
+            summed.append(following(summed[-1], of_row(line)))
     return Rows(ends, summed, unchecked, torn, problem)
 
 
-def _problem(step: int, line: bytes, holds: bool | None, lacking_before: bool) -> str | None:
+def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool) -> str | None:
     if not line.startswith(f'{{"step": {step}, '.encode()):
         given = line[:20].decode(errors="replace").rstrip()
         return f"row {step} must be of step {step}, got {given!r}"
-    if holds:
+    if checked:
         return None
     rule = f"row {step} must fit its checksum"
-    if holds is False:
+    if checked is False:
         return f"{rule}, and does not: it was changed after it was written"
     if not lacking_before:
         return f"{rule} as the rows before it do, got none"
@@ -103,3 +111,58 @@ def _is_row(line: bytes) -> bool:
         value is None or (type(value) in (int, float) and math.isfinite(value))
         for value in row.values()
     )
+
+
+KEY = "crc32"
+_END = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\s*\Z')
+
+
+@dataclass(frozen=True)
+class RowSums:
+    """By which the rows of one run are known: 8 hex digits of the first, and of all of them."""
+
+    first: str
+    all: str
+
+
+def encode(row: Mapping[str, Any]) -> bytes:
+    """The line of `row` with its checksum. Raises ValueError on NaN and infinity."""
+    body = json.dumps(row, allow_nan=False)[:-1].encode()
+    return body + f', "{KEY}": "{zlib.crc32(body):08x}"}}\n'.encode()
+
+
+def holds(line: bytes) -> bool | None:
+    """Whether the checksum of a line fits its bytes; None where the line has none."""
+    found = _END.search(line)
+    if found is None:
+        return False if f'"{KEY}"'.encode() in line else None
+    return zlib.crc32(line[: found.start()]) == int(found[1], 16)
+
+
+def of_row(line: bytes) -> int:
+    """The checksum that a row has or would have, computed anew."""
+    found = _END.search(line)
+    return zlib.crc32(line[: found.start()] if found else line.rstrip().removesuffix(b"}"))
+
+
+def following(before: int, row: int) -> int:
+    """The sum of rows up to one whose checksum is `row`; `before`: up to the one before it, or 0.
+
+    What is summed are the checksums, so that whoever has these need not look at the rows again.
+    """
+    return zlib.crc32(b"%08x" % row, before)
+
+
+def sums(rows: Iterable[bytes]) -> RowSums | None:
+    """Of whole lines in their order; None of no line."""
+    first, every = None, 0
+    for line in rows:
+        row = of_row(line)
+        every = following(every, row)
+        first = every if first is None else first
+    return None if first is None else RowSums(f"{first:08x}", f"{every:08x}")
+
+
+def without(line: bytes) -> bytes:
+    """The line as a version that knew no checksum would have written it."""
+    return _END.sub(b"}\n", line)

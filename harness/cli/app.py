@@ -86,15 +86,15 @@ def sweep(
     from harness.cli import status as listing
     from harness.execution import ledger
     from harness.execution import sweep as sweeps
-    from harness.execution.retry import IfFailed
+    from harness.execution.retry import RetryPolicy
 
     preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
-    if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
+    retry_policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)
     exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    known, code = sweeps.execute(Path(str(made.dir)), if_failed, told=sends)
+    known, code = sweeps.execute(Path(str(made.dir)), retry_policy, told=sends)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):

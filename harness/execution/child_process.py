@@ -32,7 +32,7 @@ KILL_AFTER_S = 10.0
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How one run ended."""
+    """Result of one run."""
 
     dir: Path
     status: str
@@ -172,11 +172,11 @@ def _outcome(run: RunFolder, status: RunStatus) -> RunOutcome:
 
 def _last_line(run: RunFolder) -> str:
     lines = run.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:500] if lines else "ended without a word"
+    return lines[-1][:500] if lines else "ended without any output"
 
 
 def command(run_dir: Path, arguments: list[str], granted: frozenset[Grant]) -> list[str]:
-    """What starts the process of a run, which may send what is `granted`."""
+    """Command that starts the process of a run, which may send what is `granted`."""
     send = [word for grant in sorted(granted) for word in ("--send", permission.to_word(grant))]
     # -P: the current folder may hold a folder named harness, or a module that hides a library's
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments, *send]

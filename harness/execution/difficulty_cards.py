@@ -36,7 +36,7 @@ NICENESS = 10
 
 @contextlib.contextmanager
 def made_beside(root: Path) -> Iterator[None]:
-    """Meanwhile have cards.json of the sweep in `root` made; wait for it, unless runs are to stop.
+    """Have cards.json of the sweep in `root` made meanwhile; wait for it, unless runs are to stop.
 
     A sweep without its cards is a sweep: what goes wrong with them is said, and no more.
     """

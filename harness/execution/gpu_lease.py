@@ -26,9 +26,9 @@ class Lease:
     """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
 
     visible: str = ""
-    """As CUDA_VISIBLE_DEVICES takes them; empty for none."""
+    """Value of CUDA_VISIBLE_DEVICES; empty for none."""
     descriptors: tuple[int, ...] = ()
-    """Of its locks."""
+    """File descriptors of its locks."""
 
 
 def cores() -> int:
@@ -41,7 +41,7 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """How many of these runs, begun by `turn`, this machine has room for: by its GPUs or cores."""
+    """Number of these runs that fit on this machine at once, by its GPUs or cores."""
     asked = [config.trainer.gpus for config in configs if config.trainer.gpus]
     if asked:
         room = len(gpus()) // min(asked)
@@ -51,7 +51,7 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
 
 
 def turn(config: RunConfig) -> tuple[bool, int]:
-    """Sorts runs so that no GPU idles while one of them could use it: those that need fewer first.
+    """Sort key that starts runs with fewer GPUs first, so that none idles that a run could use.
 
     What waits for several then leaves no place unfilled that another run would take.
     """
@@ -84,7 +84,7 @@ def _check(asked: int, found: int) -> None:
 
 
 def gpu_names() -> list[str]:
-    """What nvidia-smi lists, one line a GPU; empty without a driver."""
+    """Lines of `nvidia-smi -L`, one a GPU; empty without a driver."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return []
@@ -161,7 +161,7 @@ def _close(descriptors: Iterable[int]) -> None:
 
 
 def _cards(names: Iterable[str]) -> dict[str, str]:
-    """By name, what the card is called by everyone: a cluster's jobs may all call theirs 0."""
+    """Map each name to the card's UUID: a cluster's jobs may all call theirs 0."""
     found = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in found}
     return {name: uuids.get(name, name) for name in names}

@@ -21,7 +21,7 @@ from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 RUNS = Path("runs")
-CRASHED = "its process is gone without a word"
+CRASHED = "process died without writing a status (killed or crashed)"
 
 
 def planned(plan: Plan) -> Sweep:
@@ -53,7 +53,7 @@ def read(root: Path) -> Sweep:
 
 
 def refresh(known: Sweep) -> Sweep:
-    """The same sweep as it stands now, written to sweep.json if that says otherwise."""
+    """Read the sweep's runs again and write sweep.json where they have changed."""
     return _changed(known, [as_it_stands(row) for row in known.runs])
 
 
@@ -78,7 +78,7 @@ def unfinished(known: Sweep) -> list[LedgerRow]:
 
 
 def mark_failed(known: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
-    """The same sweep, written, with the runs of these names failed for these reasons."""
+    """Mark the runs of these names as failed for these reasons, and write sweep.json."""
     rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in known.runs]
     now = replace(known, runs=rows)
     if errors:
@@ -128,7 +128,7 @@ def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
 
 
 def gone(run: RunFolder) -> DataError:
-    """About a folder with a run's files in it, and no run.json."""
+    """Error for a folder with a run's files in it, and no run.json."""
     rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
     advice = "move the folder away, and a resume of the sweep makes the run again"
     return DataError(f"{run.path}: {rule}; {advice}")

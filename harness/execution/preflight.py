@@ -1,4 +1,4 @@
-"""What a run needs installed, asked before anything is created."""
+"""What a run needs, checked before anything is created: packages, GPUs, keys, room on the disk."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOR_TRACKERS = ("accelerate",)
 def check(
     configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
 ) -> frozenset[Grant]:
-    """What the runs send of the environment, and where; `granted` was typed.
+    """Return what the runs send of the environment, and where; `granted` was typed.
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
     that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
@@ -51,7 +51,7 @@ def check(
 
 
 def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
-    """What the run sends of the environment, and where; `granted` was typed.
+    """Return what the run sends of the environment, and where; `granted` was typed.
 
     Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
     or if of simulator.profiles nobody fits a level.
@@ -86,7 +86,7 @@ def _check_served(simulator: SimulatorConfig) -> None:
 
 
 def _check_gpus(configs: Sequence[RunConfig]) -> None:
-    """More would idle, or make transformers spread a batch over threads of one process."""
+    """Refuse several GPUs: they would idle, or transformers would spread a batch over them."""
     most = max((config.trainer.gpus for config in configs), default=0)
     if most > 1:
         raise ConfigError(
@@ -153,11 +153,11 @@ def missing(modules: Iterable[str]) -> list[str]:
 
 
 ROW_BYTES = 2_700
-"""Of metrics.jsonl, as measured."""
+"""Size of a row of metrics.jsonl, as measured."""
 TABULAR_BYTES = 40_000
-"""Of a checkpoint, as measured."""
+"""Size of a tabular checkpoint, as measured."""
 LEARNT_BYTES = 12
-"""Of a weight that learns: itself and Adam's two moments, fp32."""
+"""Size of a trained weight: itself and Adam's two moments, fp32."""
 
 
 def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
@@ -172,7 +172,7 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
 
 
 def least_bytes(config: RunConfig) -> int:
-    """What a run leaves behind, without its conversations."""
+    """Least size of a run folder, without its conversations."""
     trainer = config.trainer
     kept = min(checkpoints.KEEP, math.ceil(trainer.steps / trainer.checkpoint_every))
     return trainer.steps * ROW_BYTES + kept * _checkpoint_bytes(config.policy)
@@ -198,7 +198,7 @@ def _learnt(policy: PolicyConfig) -> int:
 
 
 def _free_bytes(path: Path) -> int:
-    """Of the folder, or of the one it is to be made in."""
+    """Free space of the folder, or of the one it is to be made in."""
     there = path.absolute()
     while not there.exists():
         there = there.parent

@@ -20,7 +20,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.utils import messages
 
 MOST_LOSSES = 3
-"""So often a run is lost with its worker until it is a failed row: it may be what kills them."""
+"""Losses with a worker after which a run is a failed row: it may be what kills them."""
 KILLED = 128 + 9
 LAST_WAIT_S = 10.0
 POLL_S = 0.1
@@ -28,9 +28,9 @@ Launch = Callable[[Sequence[Path]], object]
 
 
 def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
-    """Until all runs have ended, the sweep is stopped, or its launcher fails by itself.
+    """Launch the runs until all have ended, the sweep is stopped, or its launcher fails.
 
-    Raises HarnessError as `launch` does; any other failure of it is said, and the runs tell theirs.
+    Raises HarnessError as `launch` does; any other failure is printed and logged.
     """
     losses: Counter[Path] = Counter()
     barren, left = 0, list(dirs)

@@ -25,16 +25,16 @@ POLL_S = 0.2
 
 
 @dataclass(frozen=True)
-class IfFailed:
-    """What a sweep does once a run has failed."""
+class RetryPolicy:
+    """Policy of a sweep for runs that fail."""
 
     stop: bool = False
-    """Start no more."""
+    """Start no more runs."""
     retries: int = RETRIES
-    """Of that run, where what ended it may pass."""
+    """Retries of a run that failed on an endpoint or disk error."""
 
 
-DEFAULT = IfFailed()
+DEFAULT = RetryPolicy()
 
 
 def execute(
@@ -71,11 +71,13 @@ def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool
 
 
 ALIKE = 3
-"""So many failures with one reason, and none without."""
+"""Failures for one reason, without a success, after which no more runs are started."""
 STEP = re.compile(r"step \d+")
 ASKED = re.compile(r"stopped by SIG|after a stop request|interrupted twice")
-"""What the reason says of a run that stopped because it was told to."""
-SAID = f"{ALIKE} runs failed alike and none was done, so no more were started"
+"""Reasons of a run that stopped because it was told to."""
+NO_MORE_STARTED = (
+    f"{ALIKE} runs failed for the same reason and none succeeded; remaining runs were not started"
+)
 
 
 def trips(dirs: Sequence[str]) -> bool:
@@ -94,7 +96,7 @@ def gave_up(status: str, reason: str | None) -> bool:
 
 
 def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
-    """How a run ended under whoever holds the sweep now, and why, without its folder's name."""
+    """Return how and why a run ended under the sweep's present holder; None for another."""
     try:
         status = run_folder.read_status(run)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns

@@ -1,4 +1,4 @@
-"""How a sweep is stopped: a small file in its folder, which whoever executes a run looks at.
+"""Stopping a sweep: a small file in its folder, which whoever executes a run looks at.
 
 A file reaches the runs of every launcher; signals and process groups reach only some.
 """

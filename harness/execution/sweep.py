@@ -38,7 +38,7 @@ from harness.execution import (
     start_model,
     stop_requests,
 )
-from harness.execution.retry import IfFailed
+from harness.execution.retry import RetryPolicy
 from harness.records import compatibility, debug_log, run_folder
 from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
@@ -50,7 +50,7 @@ LOOK_EVERY_S = 1.0
 
 def execute(
     root: Path,
-    if_failed: IfFailed = retry.DEFAULT,
+    retry_policy: RetryPolicy = retry.DEFAULT,
     only: Collection[str] | None = None,
     told: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
@@ -79,14 +79,14 @@ def execute(
                 if start_model.prepare(configs, root):
                     with difficulty_cards.made_beside(root), _watched(known, dirs, configs):
                         room = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(_launch, known.command, room, if_failed, sends)
+                        begin = functools.partial(_launch, known.command, room, retry_policy, sends)
                         here = begin if local else functools.partial(_away, begin, obey)
                         relaunch.execute(root, dirs, here)
         known = ledger.refresh(known)
         if stop_requests.no_new_runs(root) and not (
-            if_failed.stop or stop_requests.stop_runs(root)
+            retry_policy.stop or stop_requests.stop_runs(root)
         ):
-            messages.say(retry.SAID)
+            messages.say(retry.NO_MORE_STARTED)
         return known, _exit_code(root, chosen(known, only))
 
 
@@ -125,7 +125,7 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
 
 
 def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
-    """The same, once the runs that were missing are there."""
+    """Make the runs that are missing; those that cannot be made are failed rows."""
     there: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
     for path, config in ready.items():
@@ -149,11 +149,11 @@ def _make_again(where: RunFolder, config: RunConfig) -> None:
 def _launch(
     words: Sequence[str],
     runs_at_once: int,
-    if_failed: IfFailed,
+    retry_policy: RetryPolicy,
     granted: frozenset[Grant],
     dirs: Sequence[Path],
 ) -> None:
-    launcher.execute(dirs, words, runs_at_once, if_failed, granted)
+    launcher.execute(dirs, words, runs_at_once, retry_policy, granted)
 
 
 def _away(
@@ -171,7 +171,7 @@ def _away(
 
 @contextlib.contextmanager
 def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
-    """Meanwhile show progress and write the ledger."""
+    """Show progress and write the ledger meanwhile."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
     root = Path(str(known.dir))

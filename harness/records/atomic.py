@@ -23,7 +23,7 @@ from harness.errors import DataError, StorageError
 
 Buffer = bytes | memoryview
 TAIL = r"\.(\d+|[0-9a-f]{16})\.tmp"
-"""How the name of a temporary file ends, after a dot and the name of what it is to become; the
+"""End of a temporary file's name, after a dot and the name of what it is to become; the
 number stood there in names of earlier versions."""
 TEMPORARY = re.compile(rf"\..+{TAIL}")
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -175,7 +175,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _random_name(name: str) -> str:
-    """One that nobody can have put a link at."""
+    """Return a name that nobody can have put a link at."""
     return f".{name}.{secrets.token_hex(8)}.tmp"
 
 

@@ -70,8 +70,8 @@ def newest(root: Path, own: Identity | None = None) -> tuple[Checkpoint | None, 
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Whose the checkpoint in `path` is, as its manifest says. Raises DataError if that is no
-    identity.
+    """Return the run that the checkpoint in `path` names in its manifest. Raises DataError if
+    that is no identity.
     """
     given = manifest.read(path).get("identity")
     found = provenance.from_json(given)

@@ -31,7 +31,7 @@ from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
 
 FIRST_SIMULATOR = 1
-"""Of the runs that were made before run.json recorded a version."""
+"""Simulator version of the runs made before run.json recorded one."""
 
 
 def refuse_newer(run: RunFolder) -> None:
@@ -122,7 +122,7 @@ def _of_sweep(root: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _any_writer(root: Path) -> MadeBy:
-    """What the runs of a sweep were planned with, by the first that says so."""
+    """Versions that a sweep's runs were planned with, from the first that records them."""
     for path in sorted(root.glob("*/run.json")):
         try:
             status = run_folder.read_status(RunFolder(path.parent))
@@ -170,7 +170,7 @@ def keys_that_came_later(run: RunFolder) -> list[str]:
 
 
 def changed(run: RunFolder, status: RunStatus) -> str | None:
-    """What is wrong with a config that is another one now; else None.
+    """Describe a config that is no longer as planned; None where it is.
 
     Rows of two configs in one file would pass for one run's. A key that came after the file was
     written changes nothing: the hash is of what the file holds. Raises DataError for no YAML.
@@ -179,7 +179,7 @@ def changed(run: RunFolder, status: RunStatus) -> str | None:
 
 
 def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
-    """The same of what config.yaml holds. Raises TypeError for what JSON cannot hold."""
+    """`changed` for the values in config.yaml. Raises TypeError for what JSON cannot hold."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
     if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):

@@ -85,7 +85,7 @@ def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _completed(cls: type[Any], values: Any) -> Any:
-    """The same with the defaults of the keys that are not there, as plain values; no run has ever
+    """Add the defaults of the keys that are absent, as plain values; no run has ever
     been written without its seed.
     """
     if not isinstance(values, dict):
@@ -95,7 +95,7 @@ def _completed(cls: type[Any], values: Any) -> Any:
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    """Of the keys of a config class that have one, as plain values."""
+    """Defaults of a config class, as plain values, for the keys that have one."""
     found: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
         if part.default_factory is not dataclasses.MISSING:
@@ -122,7 +122,7 @@ def config_hash(config: RunConfig) -> str:
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """The same of what a config file holds: keys that came after it do not change its hash."""
+    """`config_hash` of a config file's values: keys that came after it do not change its hash."""
     values = {k: v for k, v in values.items() if k != "seed"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

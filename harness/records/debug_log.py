@@ -22,7 +22,7 @@ from harness.utils.escape import visible
 
 NAME = "debug.log"
 LARGEST_CHARACTERS = 100_000
-"""Of one entry; its end says most."""
+"""Longest entry; of a longer one the end is kept, which says most."""
 LOGGER = logging.getLogger("harness")
 
 

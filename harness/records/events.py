@@ -38,7 +38,7 @@ BEGINNINGS = ("start", "resume")
 
 
 def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
-    """What the attempt that wrote row `step` ran with; `planned` where that is not told."""
+    """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
     at_hand = found = planned
     for event in _told(events, step):
         if event.get("event") in BEGINNINGS:
@@ -49,7 +49,7 @@ def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
 
 
 def every(events: Path) -> list[MadeBy]:
-    """What the attempts ran with, in their order, each once; of older versions none is told."""
+    """Versions of the attempts, in order, each once; runs of older versions record none."""
     found = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
     told = [one for one in found if one is not None]
     return [one for n, one in enumerate(told) if one not in told[:n]]

@@ -52,7 +52,7 @@ def kill(run: RunFolder) -> None:
 
 @contextlib.contextmanager
 def _handle(pid: int) -> Iterator[int | None]:
-    """Of the process that has this number now, whichever has it later; None where there are none.
+    """Open a handle of the process that has this number now; None where the system has none.
 
     Raises ProcessLookupError where there is no such process.
     """

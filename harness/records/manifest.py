@@ -14,7 +14,7 @@ from harness.records import atomic, plain_file
 
 NAME = "manifest.json"
 KEYS = ("step", "identity", "rows", "files")
-"""Of a checkpoint's manifest."""
+"""Keys of a checkpoint's manifest."""
 Files = dict[str, dict[str, int | str]]
 """Path in the folder -> size and sha256."""
 
@@ -28,7 +28,7 @@ def write(folder: Path, **more: Any) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What the manifest of `folder` says. Raises DataError where it cannot be read."""
+    """Read the manifest of `folder`. Raises DataError where it cannot be read."""
     try:
         found = json.loads(plain_file.text(folder / NAME))
         wanted = found["files"]
@@ -40,7 +40,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def problem(folder: Path) -> str | None:
-    """What differs between `folder` and its manifest; None where nothing does."""
+    """Describe how `folder` differs from its manifest; None where it does not."""
     try:
         wanted = read(folder)["files"]
     except DataError as error:
@@ -59,7 +59,7 @@ def digest(folder: Path, names: Iterable[str]) -> str:
 
 
 def digest_of(files: Mapping[str, Mapping[str, int | str]]) -> str:
-    """The same, of files that are described already."""
+    """`digest` of files that are described already."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 

@@ -29,15 +29,15 @@ class Rows:
     """The sound rows from the first on, and what ends them."""
 
     ends: array[int]
-    """Where row N ends, in bytes, at N; 0 before the first."""
+    """End of row N in bytes, at index N; 0 before the first."""
     summed: array[int]
     """The sum of the rows up to row N, at N."""
     without_checksum: int
-    """How many of them an older version wrote."""
+    """Number of rows without a checksum, written by an older version."""
     torn: bool
     """Whether the last line has no end: the mark of a killed run."""
     problem: str | None
-    """What is wrong with the first row that is damaged, as FILE:LINE: RULE, GIVEN."""
+    """Description of the first damaged row, as FILE:LINE: RULE, GIVEN; None where all are sound."""
 
     @property
     def last_step(self) -> int:
@@ -45,12 +45,12 @@ class Rows:
         return len(self.ends) - 1
 
     def sums(self, step: int) -> RowSums | None:
-        """Of the rows up to `step`; None where there is none, or not all of them."""
+        """Sums of the rows up to `step`; None where not all of them are there."""
         return sums_up_to(self.summed, step)
 
 
 def sums_up_to(summed: array[int], step: int) -> RowSums | None:
-    """As `Rows.sums`, of the sums up to each row."""
+    """`Rows.sums` from the sums up to each row."""
     if not 1 <= step < len(summed):
         return None
     return RowSums(f"{summed[1]:08x}", f"{summed[step]:08x}")
@@ -102,7 +102,7 @@ def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool)
 
 
 def _is_row(line: bytes) -> bool:
-    """Of a row without a checksum; one whose checksum lost its name holds a text."""
+    """Check a row without a checksum; one whose checksum lost its name holds a text."""
     try:
         row = json.loads(line)
     except (ValueError, RecursionError):
@@ -119,7 +119,7 @@ _END = re.compile(rb', "crc32": "([0-9a-f]{8})"\}\s*\Z')
 
 @dataclass(frozen=True)
 class RowSums:
-    """By which the rows of one run are known: 8 hex digits of the first, and of all of them."""
+    """Fingerprint of a run's rows: 8 hex digits of the first, and of all of them."""
 
     first: str
     all: str
@@ -154,7 +154,7 @@ def following(before: int, row: int) -> int:
 
 
 def sums(rows: Iterable[bytes]) -> RowSums | None:
-    """Of whole lines in their order; None of no line."""
+    """Fingerprint of whole lines in their order; None without lines."""
     first, every = None, 0
     for line in rows:
         row = of_row(line)

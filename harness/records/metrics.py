@@ -94,7 +94,7 @@ MEASURED = {
 def encode_row(
     step: int, values: Mapping[str, float | None], columns: Iterable[str] = MEASURED
 ) -> bytes:
-    """One line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
+    """Encode a line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
@@ -168,7 +168,7 @@ class MetricsLog:
             raise DataError(f"{self._path}:{step}: {rule}") from error
 
     def sums(self, step: int) -> RowSums | None:
-        """By which the rows up to `step` are known; None where there is none."""
+        """Fingerprint of the rows up to `step`; None where there is none."""
         return metric_rows.sums_up_to(self._summed, step)
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:

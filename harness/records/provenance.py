@@ -27,7 +27,7 @@ ANOTHER_REPOSITORY = {
 
 @dataclass(frozen=True)
 class MadeBy:
-    """What an attempt ran with."""
+    """Versions and git revision that an attempt ran with."""
 
     versions: Mapping[str, str]
     """Distribution -> version."""
@@ -42,7 +42,7 @@ def named(made_by: MadeBy) -> str:
 
 
 def now() -> MadeBy:
-    """What this process runs with."""
+    """Versions and git revision of this process."""
     return MadeBy(installed(), git_revision())
 
 
@@ -98,7 +98,7 @@ def git_revision() -> str:
 
 @dataclass(frozen=True)
 class Identity:
-    """Of a run, or of the run that a checkpoint was saved by."""
+    """Identity of a run, or of the run that saved a checkpoint."""
 
     config_hash: str
     seed: int
@@ -136,7 +136,7 @@ def from_json(values: Any) -> Identity | None:
 
 
 def conflict(given: Identity, own: Identity) -> str | None:
-    """What is another run's in `given`: `seed 2 where the run has 1`; None where nothing is."""
+    """Describe what is another run's: `seed 2 where the run has 1`; None where nothing is."""
     for kind in ("config_hash", "seed", "start_model"):
         found, wanted = getattr(given, kind), getattr(own, kind)
         if found != wanted and not (kind == "start_model" and None in (found, wanted)):

@@ -56,12 +56,12 @@ class RunStatus:
     last_step: int = 0
     attempts: int = 0
     config_hash: str = ""
-    """Of everything but the seed."""
+    """Hash of everything but the seed."""
     seed: int | None = None
     measurement: Mapping[str, Any] = field(default_factory=dict)
     """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What the run was planned with; each attempt says in events.jsonl what it ran with."""
+    """Versions the run was planned with; events.jsonl has those of each attempt."""
     git: str = ""
     start_model: str | None = None
     """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
@@ -135,7 +135,7 @@ OWN_LEFTOVER = re.compile(
     r"config\.yaml|profiles\.jsonl|train\.log|debug\.log|events\.jsonl|\.lock|\.holder"
     rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
-"""What a start that died before run.json may have left; anything else is somebody's."""
+"""Files that a start may leave that died before run.json; any other is somebody's."""
 
 
 def create(folder: RunFolder, config: RunConfig) -> None:
@@ -169,7 +169,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
 
 
 def refuse_others(folder: RunFolder) -> list[str]:
-    """What a start that died has left. Raises ConfigError for a run, or for somebody's files."""
+    """List what a start that died has left. Raises ConfigError for a run, or for others' files."""
     if folder.is_run():
         raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
     names = sorted(_names(folder.path))

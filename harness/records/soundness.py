@@ -34,7 +34,7 @@ OK, NOTE, DAMAGED = "ok", "note", "damaged"
 
 @dataclass(frozen=True)
 class Finding:
-    """What one part of a run came to."""
+    """Result of checking one part of a run."""
 
     part: str
     level: str
@@ -86,7 +86,7 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
 
 
 def other_rows(run: RunFolder, status: RunStatus, found: Rows) -> str | None:
-    """What is wrong with rows that are sound, each by itself, and are not those that the run wrote;
+    """Describe rows that are sound, each by itself, and are not those that the run wrote;
     None where they are, or where run.json does not say.
     """
     own = found.sums(status.last_step)
@@ -190,7 +190,7 @@ TAIL_BYTES = 16_384
 
 
 def damage(run: RunFolder, status: RunStatus) -> str | None:
-    """What is wrong with the rows of a run that says it is done; None where the last is there."""
+    """Describe what a run lacks that says it is done; None where its last row is there."""
     if status.status != "done":
         return None
     found = _last_step(run)

@@ -66,7 +66,7 @@ def read(folder: Path) -> Sweep:
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:
-    """What is wrong with the first row that is no LedgerRow, or whose name is no folder's."""
+    """Describe the first row that is no LedgerRow, or whose name is no folder's."""
     for number, row in enumerate(rows):
         problem = shape.problem(LedgerRow, row, f"runs[{number}]")
         if problem:

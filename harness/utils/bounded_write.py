@@ -55,7 +55,7 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
 
 
 class Stream(io.TextIOBase):
-    """The same stream, written to by `tell`: for a library that takes a stream."""
+    """Stream that is written to by `tell`: for a library that takes a stream."""
 
     def __init__(self, of: TextIO) -> None:
         self._of = of

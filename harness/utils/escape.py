@@ -16,7 +16,7 @@ def visible(text: str) -> str:
 
 
 def escaped(char: str) -> str:
-    """One character as ASCII, the way Python writes it."""
+    """Write one character as ASCII, as Python does."""
     return char.encode("unicode_escape", "backslashreplace").decode("ascii")
 
 

@@ -13,11 +13,11 @@ from harness.utils.escape import visible
 
 
 def shown(text: str) -> str:
-    """The same, with line ends and other white space as single blanks."""
+    """Escape `text`, with line ends and other white space as single blanks."""
     return visible(" ".join(text.split()))
 
 
 def say(text: str) -> None:
-    """One line on stderr; where nobody reads it any more, or for some seconds, none."""
+    """Print one line on stderr; dropped where nobody reads it for some seconds."""
     if sys.stderr is not None:
         bounded_write.tell(sys.stderr, f"harness: {shown(text)}\n")

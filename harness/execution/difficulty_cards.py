@@ -24,7 +24,7 @@ from harness import calibration, simulator
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
-from harness.records import atomic, cache, debug_log, plain_file, run_folder, sweep_file
+from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
 from harness.utils import messages, process
 
@@ -126,7 +126,7 @@ def _card(key: str, config: RunConfig) -> Any:
     if shipped is not None:
         return shipped
     try:
-        kept = cache.folder() / name
+        kept = user_folders.cache() / name
     except FolderError:  # a user without a home keeps nothing
         return measure(config)
     lock = kept.with_suffix(".lock")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
-from harness.records import atomic, temporary
+from harness.records import atomic, user_folders
 
 POLL_S = 0.5
 UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
@@ -114,7 +114,7 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
         return Lease()
     names = gpus()
     _check(count, len(names))
-    folder, cards = temporary.own("harness-gpus"), _cards(names)
+    folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
     while not give_up():
         locks = _take_all(folder, cards, count)
         if locks:

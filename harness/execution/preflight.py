@@ -19,7 +19,7 @@ from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError, FolderError
 from harness.policy import fetch
-from harness.records import cache, checkpoints, temporary
+from harness.records import checkpoints, user_folders
 from harness.train import trackers
 from harness.trust import permission
 from harness.utils import installation, messages
@@ -44,7 +44,7 @@ def check(
     _check_gpus(known)
     _check_policies(known)
     if any(config.trainer.gpus or config.policy.kind != "tabular" for config in known):
-        temporary.folder()  # for locks of GPUs, and torch asks for one
+        user_folders.temporary()  # for locks of GPUs, and torch asks for one
     _check_trackers({name for config in known for name in config.trainer.report_to})
     distinct = {repr((c.simulator, c.difficulty)): c for c in known}.values()
     return frozenset().union(*(check_users(config, granted) for config in distinct))
@@ -117,7 +117,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             "or choose policy=tabular, which needs neither"
         )
     if "tiny" in kinds:
-        cache.folder()  # where its start model is kept
+        user_folders.cache()  # where its start model is kept
     for config in configs:
         _check_attention(config.policy)
         fetch.check(config.policy)

@@ -24,7 +24,7 @@ from filelock import FileLock
 from harness import simulator
 from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
-from harness.records import atomic, cache
+from harness.records import atomic, user_folders
 from harness.train.warm_start import dialogues, start_cache
 from harness.utils import messages, process
 
@@ -64,7 +64,7 @@ def ensure(policy: PolicyConfig) -> Path:
 
 def entry(policy: PolicyConfig) -> Path:
     """Where the start model of `policy` lies, once it is built."""
-    return cache.folder() / f"start-{key(policy)}"
+    return user_folders.cache() / f"start-{key(policy)}"
 
 
 def _is_sound(folder: Path) -> bool:

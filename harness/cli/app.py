@@ -135,7 +135,7 @@ def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
     """Say how a run or a sweep stands."""
     from harness.cli import status as listing
     from harness.execution import resume as resuming
-    from harness.utils.escape import visible
+    from harness.utils.safe_text import visible
 
     stands = resuming.status(folder)
     if as_json:

@@ -17,7 +17,7 @@ import typer
 
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, StorageError
 from harness.utils import process
-from harness.utils.messages import say as say
+from harness.utils.safe_text import say as say
 
 STDOUT = 1
 LAST_WAIT_S = 3.0

@@ -16,8 +16,8 @@ from harness.simulator.served.check import enforces_schema, reach
 from harness.simulator.served.line import line_to
 from harness.simulator.served.simulator import ServedSimulator
 from harness.trust import permission
-from harness.utils import messages
-from harness.utils.escape import visible
+from harness.utils import safe_text
+from harness.utils.safe_text import visible
 
 BOUND = "bound by the schema: it is enforced while the model writes"
 UNBOUND = (
@@ -40,7 +40,7 @@ def probe(overrides: Sequence[str]) -> int:
 
 def _probe(config: RunConfig) -> int:
     line = line_to(config.simulator)
-    messages.say(
+    safe_text.say(
         f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most"
     )
     try:

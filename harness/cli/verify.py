@@ -35,8 +35,8 @@ from harness.records import (
 from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
-from harness.utils import messages as said
-from harness.utils.terminal import text
+from harness.utils import safe_text
+from harness.utils.safe_text import text
 
 SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl")
@@ -80,7 +80,7 @@ def verify(path: Path, *, as_json: bool) -> int:
             show(found, Console())
     if not found:
         rule = "must be a run, or a folder with runs below it, and is not"
-        said.say(f"{path}: {rule}")
+        safe_text.say(f"{path}: {rule}")
     return exit_code(found)
 
 

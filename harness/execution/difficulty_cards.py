@@ -26,7 +26,7 @@ from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
 from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 FILE = "cards.json"
 SHIPPED = Path(calibration.__file__).with_name("cards")
@@ -58,7 +58,7 @@ def made_beside(root: Path) -> Iterator[None]:
         yield
         code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
         if code and not stop_requests.stop_runs(root):
-            messages.say(f"{root / FILE} was not made; the runs are whole")
+            safe_text.say(f"{root / FILE} was not made; the runs are whole")
     finally:
         child.kill()
         child.wait()
@@ -168,10 +168,12 @@ def main() -> None:
     try:
         make(root)
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         sys.exit(error.exit_code)
     except Exception as error:
-        messages.say(f"{root / FILE}: {type(error).__name__}: {error}{debug_log.keep(root, error)}")
+        safe_text.say(
+            f"{root / FILE}: {type(error).__name__}: {error}{debug_log.keep(root, error)}"
+        )
         sys.exit(1)
 
 

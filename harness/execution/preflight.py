@@ -22,7 +22,7 @@ from harness.policy import fetch
 from harness.records import checkpoints, user_folders
 from harness.train import trackers
 from harness.trust import permission
-from harness.utils import installation, messages
+from harness.utils import installation, safe_text
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -70,7 +70,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 def tell(grants: Iterable[Grant]) -> None:
     """Say of each what goes where, before it does."""
     for grant in sorted(grants):
-        messages.say(f"sends ${grant.variable} to {grant.host}")
+        safe_text.say(f"sends ${grant.variable} to {grant.host}")
 
 
 def _check_served(simulator: SimulatorConfig) -> None:

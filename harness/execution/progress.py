@@ -21,8 +21,7 @@ from rich.text import Text
 from harness.errors import DataError
 from harness.records import plain_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.utils.escape import shortened
-from harness.utils.terminal import text
+from harness.utils.safe_text import shortened, text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20

@@ -17,7 +17,7 @@ from harness.errors import DataError, HarnessError
 from harness.execution import stop_requests
 from harness.records import debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.utils import messages
+from harness.utils import safe_text
 
 MOST_LOSSES = 3
 """Losses with a worker after which a run is a failed row: it may be what kills them."""
@@ -53,7 +53,9 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
             path for path in left if path not in over and holder.holder(RunFolder(path)) is None
         ]
         if left:
-            messages.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
+            safe_text.say(
+                f"{len(left)} runs are launched again, those begun from their checkpoints"
+            )
 
 
 def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> bool:
@@ -62,13 +64,13 @@ def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> boo
     except HarnessError:
         raise
     except BrokenProcessPool:
-        messages.say(
+        safe_text.say(
             "the launcher failed: one of its workers was killed, and the others ended with it"
         )
         return True
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
         where = debug_log.keep(sweep, error)
-        messages.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
+        safe_text.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
     return False
 
 

@@ -14,7 +14,7 @@ from harness.execution import child_process, stop_requests
 from harness.execution.child_process import RunOutcome
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.utils import messages
+from harness.utils import safe_text
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
 """Another try meets another endpoint or disk; what else ends a run would end it again."""
@@ -49,7 +49,7 @@ def execute(
         if outcome.exit_code not in TRANSIENT or stop_requests.no_new_runs(path.parent):
             break
         wait_s = WAIT_S * 2**made
-        messages.say(
+        safe_text.say(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
             f"({made + 1} of {retries})"
         )

@@ -43,7 +43,7 @@ from harness.records import compatibility, debug_log, run_folder
 from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.utils import bounded_write, messages
+from harness.utils import safe_text
 
 LOOK_EVERY_S = 1.0
 
@@ -86,7 +86,7 @@ def execute(
         if stop_requests.no_new_runs(root) and not (
             retry_policy.stop or stop_requests.stop_runs(root)
         ):
-            messages.say(retry.NO_MORE_STARTED)
+            safe_text.say(retry.NO_MORE_STARTED)
         return known, _exit_code(root, chosen(known, only))
 
 
@@ -106,7 +106,7 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
         try:
             ready[path] = _config_of(row, RunFolder(path))
         except VersionError as error:  # left as it is, for the version that can continue it
-            messages.say(str(error))
+            safe_text.say(str(error))
         except HarnessError as error:
             unusable[row.name] = error
     return ledger.mark_failed(known, unusable), ready
@@ -195,7 +195,7 @@ def _beside(root: Path, work: Callable[..., None], *given: Any) -> None:
         work(*given)
     except Exception as error:
         where = debug_log.keep(root, error)
-        messages.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
+        safe_text.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
 
 
 def _keep_ledger(known: Sweep, over: threading.Event) -> None:
@@ -208,7 +208,7 @@ def _keep_ledger(known: Sweep, over: threading.Event) -> None:
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
-    console = Console(file=cast(IO[str], bounded_write.Stream(sys.stderr)))
+    console = Console(file=cast(IO[str], safe_text.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
         progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 

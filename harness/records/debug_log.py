@@ -17,8 +17,8 @@ from pathlib import Path
 
 from harness.errors import HarnessError
 from harness.records import atomic
-from harness.utils import bounded_write, process
-from harness.utils.escape import visible
+from harness.utils import process, safe_text
+from harness.utils.safe_text import visible
 
 NAME = "debug.log"
 LARGEST_CHARACTERS = 100_000
@@ -69,7 +69,7 @@ def keep(folder: Path, error: BaseException) -> str:
     written.
     """
     if os.environ.get(process.DEBUG) and sys.stderr is not None:
-        bounded_write.tell(sys.stderr, f"{_traceback(error)}\n")
+        safe_text.tell(sys.stderr, f"{_traceback(error)}\n")
     return _log(folder, error)
 
 

@@ -37,7 +37,7 @@ from harness.train.loop import session as sessions
 from harness.train.loop.progress_lines import Emit, jsonl_emitter, talker
 from harness.train.loop.session import Session
 from harness.trust import permission
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
@@ -65,14 +65,14 @@ def main() -> int:
         with run_folder.hold(run, arguments.lock), permission.given(granted):
             return attempt(run, emit)
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return error.exit_code
     except OSError as error:  # a folder that we may not even look into
-        messages.say(f"{error.filename or run.path}: {error.strerror or error}")
+        safe_text.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
     except Exception as error:
         where = debug_log.keep(run.path, error)
-        messages.say(f"a bug: {type(error).__name__}: {error}{where}")
+        safe_text.say(f"a bug: {type(error).__name__}: {error}{where}")
         return 1
 
 
@@ -101,7 +101,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
         ended = replace(run_folder.read_status(run), status=name, reason=reason, exit_code=code)
         run_folder.write_status(run, ended)
     except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
-        messages.say(str(error))
+        safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code
     emit({"event": "end", "status": name, "exit_code": code})
     return code
@@ -125,26 +125,26 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
             session.reach_users()
             _train(session)
     except (StoppedError, EndpointError) as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return "stopped", str(error), error.exit_code
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
         where = debug_log.keep(run.path, error)
         known = expected(run, error)
         if known is None:
             reason = f"{type(error).__name__}: {error}{where}"
-            messages.say(f"a bug: {reason}")
+            safe_text.say(f"a bug: {reason}")
             return "failed", reason, 1
-        messages.say(str(known))
+        safe_text.say(str(known))
         return "failed", str(known), known.exit_code
     return "done", None, 0
 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """What a library's exception comes to where machine or folder are at fault; None for a bug."""
-    text = messages.shown(f"{type(error).__name__}: {error}")[:200]
+    text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):

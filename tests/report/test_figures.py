@@ -17,7 +17,7 @@ from matplotlib.text import Text
 from harness.law.results import Analysis, Onset, Pooled
 from harness.report.figures import canvas, draw
 from harness.report.figures.canvas import Drawing
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 from tests.report import made
 
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.law.results import Analysis, GroupResult, Onset, Pooled
 from harness.report.tables.summary import print_analysis
 from harness.report.text import findings
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 from tests.report import made
 
 GOLDEN = """\

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.law.results import Analysis, RunResult
 from harness.report.text.wording import plural
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 
 FIRST_FEW = 3
 """Unfinished runs that are named; law.json names all."""

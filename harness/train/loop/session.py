@@ -29,7 +29,7 @@ from harness.train.loop import provenance
 from harness.train.loop import resume_notes as found
 from harness.train.loop.early_end import Leaving
 from harness.train.loop.progress_lines import Emit
-from harness.utils import messages
+from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
 if TYPE_CHECKING:
@@ -202,13 +202,13 @@ class Session:
             wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
             reason = f"{url} does not answer, {outage.fault}; {wait}"
             self._write_status(reason=reason)
-            messages.say(f"{self.run.path}: {reason}")
+            safe_text.say(f"{self.run.path}: {reason}")
             return
         self._write_status(reason=None)
         found = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
         self.note("outage", step=self.last_step + 1, **found)
         if outage.answered:
-            messages.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
+            safe_text.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
         if self._in_step:
             self._deadline.restart()
 

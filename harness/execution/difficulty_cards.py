@@ -78,23 +78,23 @@ def make(root: Path) -> None:
 
     A study is given more seeds, and by then the simulator may be another.
     """
-    known = _known(root)
-    lacking = _lacking(root, known)
+    present = _cards_in(root)
+    lacking = _lacking(root, present)
     configs = {name: run_folder.read_config(RunFolder(root / name)) for name in lacking}
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)
     cards = [_entry(k, names, configs[names[0]]) for k, names in levels.items()]
-    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*known, *cards]})
+    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*present, *cards]})
 
 
 def _complete(root: Path) -> bool:
     with contextlib.suppress(DataError):  # which the process that makes them tells
-        return not _lacking(root, _known(root))
+        return not _lacking(root, _cards_in(root))
     return False
 
 
-def _known(root: Path) -> list[Any]:
+def _cards_in(root: Path) -> list[Any]:
     path = root / FILE
     if not path.exists():
         return []
@@ -106,9 +106,9 @@ def _known(root: Path) -> list[Any]:
     return entries
 
 
-def _lacking(root: Path, known: Sequence[Any]) -> list[str]:
+def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
     """The runs that no card is for."""
-    listed = {name for entry in known for name in entry["runs"]}
+    listed = {name for entry in present for name in entry["runs"]}
     return [row.name for row in sweep_file.read(root).runs if row.name not in listed]
 
 
@@ -134,11 +134,11 @@ def _card(key: str, config: RunConfig) -> Any:
         kept.parent.mkdir(parents=True, exist_ok=True)
         plain_file.refuse_link(lock)
         with FileLock(lock):  # of two sweeps at once, one measures
-            found = _read(kept)
-            if found is None:
-                found = measure(config)
-                atomic.write_json(kept, found)
-    return found
+            card = _read(kept)
+            if card is None:
+                card = measure(config)
+                atomic.write_json(kept, card)
+    return card
 
 
 def _read(path: Path) -> Any:

@@ -74,12 +74,12 @@ def check(configs: Iterable[RunConfig]) -> None:
         _check(most, len(gpus()))
 
 
-def _check(asked: int, found: int) -> None:
-    if not found:
+def _check(asked: int, visible: int) -> None:
+    if not visible:
         raise DeviceError(f"trainer.gpus: must be 0 without a visible GPU, got {asked}")
-    if asked > found:
+    if asked > visible:
         raise DeviceError(
-            f"trainer.gpus: must be at most {found}, the GPUs visible here, got {asked}"
+            f"trainer.gpus: must be at most {visible}, the GPUs visible here, got {asked}"
         )
 
 
@@ -162,8 +162,8 @@ def _close(descriptors: Iterable[int]) -> None:
 
 def _cards(names: Iterable[str]) -> dict[str, str]:
     """Map each name to the card's UUID: a cluster's jobs may all call theirs 0."""
-    found = [match for line in gpu_names() if (match := UUID.match(line))]
-    uuids = {match[1]: match[2] for match in found}
+    matches = [match for line in gpu_names() if (match := UUID.match(line))]
+    uuids = {match[1]: match[2] for match in matches}
     return {name: uuids.get(name, name) for name in names}
 
 

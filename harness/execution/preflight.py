@@ -40,13 +40,13 @@ def check(
     FolderError where a start model could be kept nowhere, StorageError where there is no temporary
     folder.
     """
-    known = list(configs)
-    _check_gpus(known)
-    _check_policies(known)
-    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in known):
+    runs = list(configs)
+    _check_gpus(runs)
+    _check_policies(runs)
+    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in runs):
         user_folders.temporary()  # for locks of GPUs, and torch asks for one
-    _check_trackers({name for config in known for name in config.trainer.report_to})
-    distinct = {repr((c.simulator, c.difficulty)): c for c in known}.values()
+    _check_trackers({name for config in runs for name in config.trainer.report_to})
+    distinct = {repr((c.simulator, c.difficulty)): c for c in runs}.values()
     return frozenset().union(*(check_users(config, granted) for config in distinct))
 
 

@@ -60,11 +60,11 @@ def status(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep_file.FILE}"
         )
-    found = run_folder.read_status(where)
-    damage = soundness.damage(where, found)
+    now = run_folder.read_status(where)
+    damage = soundness.damage(where, now)
     if damage:
-        found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
-    return found.to_json()
+        now = replace(now, status="failed", reason=damage, exit_code=DataError.exit_code)
+    return now.to_json()
 
 
 def _look_into(path: Path) -> None:
@@ -90,13 +90,13 @@ def crashed(path: Path) -> bool:
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:
     from harness.execution import sweep as sweeps
 
-    known, code = sweeps.execute(path.resolve())
+    sweep, code = sweeps.execute(path.resolve())
     if events:
-        for row in known.runs:
+        for row in sweep.runs:
             ended = {"name": row.name, "status": row.status, "exit_code": row.exit_code}
             _emit({"event": "run", **ended})
         _emit({"event": "end", "status": STATUS_OF_EXIT.get(code, "failed"), "exit_code": code})
-    return known, code
+    return sweep, code
 
 
 def _emit(event: Mapping[str, Any]) -> None:

@@ -83,7 +83,7 @@ NO_MORE_STARTED = (
 def trips(dirs: Sequence[str]) -> bool:
     """Whether the runs of this launch that have ended are at least ALIKE, failed for one reason."""
     runs = [RunFolder(Path(name)) for name in dirs]
-    ended = [found for run in runs if (found := _end(run)) is not None]
+    ended = [end for run in runs if (end := _end(run)) is not None]
     reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
     status, reason = ended[0] if ended else (None, "")
     alike = len(ended) >= ALIKE and len(reasons) == 1

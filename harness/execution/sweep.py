@@ -64,44 +64,44 @@ def execute(
     with run_folder.hold(RunFolder(root)), debug_log.bugs_kept(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        known = ledger.refresh(ledger.read(root))
-        known, ready = _ready(known, only)
-        local = launcher.is_local(known.command)
+        sweep = ledger.refresh(ledger.read(root))
+        sweep, ready = _ready(sweep, only)
+        local = launcher.is_local(sweep.command)
         if local:
             gpu_lease.check(ready.values())
         sends = preflight.check(ready.values(), told)
         preflight.tell(sends - told)
-        known, ready = _made(known, ready)
+        sweep, ready = _made(sweep, ready)
         if ready:
             dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
             configs = [ready[path] for path in dirs]
             with stop_requests.on_signals(root, dirs) as obey:
                 if start_model.prepare(configs, root):
-                    with difficulty_cards.made_beside(root), _watched(known, dirs, configs):
+                    with difficulty_cards.made_beside(root), _watched(sweep, dirs, configs):
                         room = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(_launch, known.command, room, retry_policy, sends)
+                        begin = functools.partial(_launch, sweep.command, room, retry_policy, sends)
                         here = begin if local else functools.partial(_away, begin, obey)
                         relaunch.execute(root, dirs, here)
-        known = ledger.refresh(known)
+        sweep = ledger.refresh(sweep)
         if stop_requests.no_new_runs(root) and not (
             retry_policy.stop or stop_requests.stop_runs(root)
         ):
             safe_text.say(retry.NO_MORE_STARTED)
-        return known, _exit_code(root, chosen(known, only))
+        return sweep, _exit_code(root, chosen(sweep, only))
 
 
-def chosen(known: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
+def chosen(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
     """The rows of these names."""
-    return [row for row in known.runs if only is None or row.name in only]
+    return [row for row in sweep.runs if only is None or row.name in only]
 
 
-def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
     """The unfinished runs that can be executed, with the configs that they have or will have;
     each of the others is a failed row.
     """
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
-    for row in ledger.unfinished(replace(known, runs=chosen(known, only))):
+    for row in ledger.unfinished(replace(sweep, runs=chosen(sweep, only))):
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
@@ -109,7 +109,7 @@ def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
             safe_text.say(str(error))
         except HarnessError as error:
             unusable[row.name] = error
-    return ledger.mark_failed(known, unusable), ready
+    return ledger.mark_failed(sweep, unusable), ready
 
 
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
@@ -124,7 +124,7 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
         raise ledger.gone(where) from error
 
 
-def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
     """Make the runs that are missing; those that cannot be made are failed rows."""
     there: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
@@ -136,7 +136,7 @@ def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Pa
             there[path] = config
         except HarnessError as error:
             unusable[path.name] = error
-    return ledger.mark_failed(known, unusable), there
+    return ledger.mark_failed(sweep, unusable), there
 
 
 def _make_again(where: RunFolder, config: RunConfig) -> None:
@@ -170,13 +170,13 @@ def _away(
 
 
 @contextlib.contextmanager
-def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
+def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
     """Show progress and write the ledger meanwhile."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
-    root = Path(str(known.dir))
+    root = Path(str(sweep.dir))
     threads = [
-        threading.Thread(target=_beside, args=(root, _keep_ledger, known, over)),
+        threading.Thread(target=_beside, args=(root, _keep_ledger, sweep, over)),
         threading.Thread(target=_beside, args=(root, _show, dirs, steps, over)),
     ]
     for thread in threads:
@@ -198,12 +198,12 @@ def _beside(root: Path, work: Callable[..., None], *given: Any) -> None:
         safe_text.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
 
 
-def _keep_ledger(known: Sweep, over: threading.Event) -> None:
-    keeper = Keeper(RunFolder(Path(str(known.dir))))
+def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
+    keeper = Keeper(RunFolder(Path(str(sweep.dir))))
     while not over.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last writing reports it
             keeper.renew()
-            known = ledger.follow(known)
+            sweep = ledger.follow(sweep)
     keeper.close()
 
 

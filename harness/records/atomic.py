@@ -148,14 +148,14 @@ def clear(folder: Path, of: str = "") -> int:
     """Remove the temporary files and folders that killed writes have left in `folder`, where their
     names begin with `of`; how many. For the folder's only writer.
     """
-    found = 0
+    count = 0
     with contextlib.suppress(OSError), _opened(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208
             if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
                 with contextlib.suppress(OSError):
                     _remove(name, descriptor)
-                    found += 1
-    return found
+                    count += 1
+    return count
 
 
 @contextlib.contextmanager

@@ -69,11 +69,11 @@ def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
 
     Raises DataError where run.json or config.yaml cannot be read.
     """
-    found = {run.config.name: _of_config(run, status)}
-    found[run.status.name] = _beside(_json(run.status), run_folder.RunStatus)
+    keys_of = {run.config.name: _of_config(run, status)}
+    keys_of[run.status.name] = _beside(_json(run.status), run_folder.RunStatus)
     for path in checkpoints.all_in(run.checkpoints):
-        found[f"{path.name}/{manifest.NAME}"] = _of_manifest(path)
-    return [f"{name} has {_few(keys)}" for name, keys in found.items() if keys]
+        keys_of[f"{path.name}/{manifest.NAME}"] = _of_manifest(path)
+    return [f"{name} has {_few(keys)}" for name, keys in keys_of.items() if keys]
 
 
 def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
@@ -92,17 +92,17 @@ def _of_manifest(checkpoint: Path) -> list[str]:
         values = manifest.read(checkpoint)
     except DataError:
         return []
-    found = [key for key in values if key not in manifest.KEYS]
+    keys = [key for key in values if key not in manifest.KEYS]
     given = values.get("identity")
     inner = given if isinstance(given, dict) else {}
-    return [*found, *(f"identity.{key}" for key in inner if key not in provenance.KEYS)]
+    return [*keys, *(f"identity.{key}" for key in inner if key not in provenance.KEYS)]
 
 
 def refuse_newer_sweep(root: Path) -> None:
     """Raise VersionError where sweep.json or study.json holds keys of a newer version: writing it
     again would drop them. Raises DataError where one is there and cannot be read.
     """
-    keys = [f"{name} has {_few(found)}" for name, found in _of_sweep(root) if found]
+    keys = [f"{name} has {_few(unknown)}" for name, unknown in _of_sweep(root) if unknown]
     if keys:
         raise VersionError(f"{root}: {_sentence(keys, _any_writer(root))}")
 
@@ -117,8 +117,8 @@ def _of_sweep(root: Path) -> Iterator[tuple[str, list[str]]]:
         values = _json(root / study_file.FILE)
         stated = values.get("stated")
         inner_keys = _beside(stated, study_file.Stated) if isinstance(stated, dict) else []
-        found = _beside(values, study_file.StudyRecord)
-        yield study_file.FILE, [*found, *(f"stated.{key}" for key in inner_keys)]
+        keys = _beside(values, study_file.StudyRecord)
+        yield study_file.FILE, [*keys, *(f"stated.{key}" for key in inner_keys)]
 
 
 def _any_writer(root: Path) -> MadeBy:
@@ -182,7 +182,7 @@ def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any])
     """`changed` for the values in config.yaml. Raises TypeError for what JSON cannot hold."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
-    if all(was in ("", None, found) for was, found in zip(planned, now, strict=True)):
+    if all(was in ("", None, is_now) for was, is_now in zip(planned, now, strict=True)):
         return None
     return (
         f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "

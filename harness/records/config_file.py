@@ -96,13 +96,13 @@ def _completed(cls: type[Any], values: Any) -> Any:
 
 def _defaults(cls: type) -> dict[str, Any]:
     """Defaults of a config class, as plain values, for the keys that have one."""
-    found: dict[str, Any] = {}
+    defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
         if part.default_factory is not dataclasses.MISSING:
-            found[part.name] = _plain(part.default_factory())
+            defaults[part.name] = _plain(part.default_factory())
         elif part.default is not dataclasses.MISSING:
-            found[part.name] = _plain(part.default)
-    return found
+            defaults[part.name] = _plain(part.default)
+    return defaults
 
 
 def _plain(value: Any) -> Any:

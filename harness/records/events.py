@@ -39,19 +39,19 @@ BEGINNINGS = ("start", "resume")
 
 def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
     """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
-    at_hand = found = planned
+    at_hand = wrote = planned
     for event in _told(events, step):
         if event.get("event") in BEGINNINGS:
             at_hand = _made_by(event) or planned
         elif event.get("event") == "step" and event.get("step") == step:
-            found = found if event.get("replayed") else at_hand
-    return found
+            wrote = wrote if event.get("replayed") else at_hand
+    return wrote
 
 
 def every(events: Path) -> list[MadeBy]:
     """Versions of the attempts, in order, each once; runs of older versions record none."""
-    found = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
-    told = [one for one in found if one is not None]
+    attempts = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
+    told = [one for one in attempts if one is not None]
     return [one for n, one in enumerate(told) if one not in told[:n]]
 
 

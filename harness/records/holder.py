@@ -38,14 +38,14 @@ def kill(run: RunFolder) -> None:
     A number in a file is no reason to kill: the process must have begun when the file says, be of
     this user, be a run's that a sweep started, and have this folder's lock open.
     """
-    found = holder_file.read(run.path)
-    if found is None:
+    recorded = holder_file.read(run.path)
+    if recorded is None:
         return
-    with contextlib.suppress(OSError), _handle(found.pid) as handle:
-        if not (found.lives and _trains(found, run)):
+    with contextlib.suppress(OSError), _handle(recorded.pid) as handle:
+        if not (recorded.lives and _trains(recorded, run)):
             return
-        if os.getpgid(found.pid) == found.pid:
-            os.killpg(found.pid, signal.SIGKILL)
+        if os.getpgid(recorded.pid) == recorded.pid:
+            os.killpg(recorded.pid, signal.SIGKILL)
         elif handle is not None:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
 
@@ -69,11 +69,11 @@ def _handle(pid: int) -> Iterator[int | None]:
         os.close(handle)
 
 
-def _trains(found: Holder, run: RunFolder) -> bool:
+def _trains(recorded: Holder, run: RunFolder) -> bool:
     """Whether the process, of this user, is a run's that a sweep started in this folder."""
-    if not all(word in holder_file.command_line(found.pid).split() for word in OF_A_SWEEP):
+    if not all(word in holder_file.command_line(recorded.pid).split() for word in OF_A_SWEEP):
         return False
-    where = PROC / str(found.pid)
+    where = PROC / str(recorded.pid)
     if not where.exists():  # no /proc: that somebody has the lock must do
         return run_lock.is_taken(run.path)
     ours = where.stat().st_uid == os.getuid()

@@ -64,12 +64,12 @@ def read(folder: Path) -> Holder | None:
     copy: whoever holds the folder that it was made of does not hold the copy.
     """
     try:
-        found = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
-        if not found or found[4] not in (None, _number(folder)):
+        match = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
+        if not match or match[4] not in (None, _number(folder)):
             return None
     except (DataError, OSError):
         return None
-    return Holder(int(found[1]), found[2], found[3], found[4])
+    return Holder(int(match[1]), match[2], match[3], match[4])
 
 
 def _number(folder: Path) -> str:

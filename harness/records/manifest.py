@@ -30,13 +30,13 @@ def write(folder: Path, **more: Any) -> None:
 def read(folder: Path) -> dict[str, Any]:
     """Read the manifest of `folder`. Raises DataError where it cannot be read."""
     try:
-        found = json.loads(plain_file.text(folder / NAME))
-        wanted = found["files"]
+        values = json.loads(plain_file.text(folder / NAME))
+        wanted = values["files"]
     except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"no readable {NAME} ({type(error).__name__})") from error
     if not isinstance(wanted, dict):
         raise DataError(f"no readable {NAME} (files must be a mapping)")
-    return dict(found)
+    return dict(values)
 
 
 def problem(folder: Path) -> str | None:
@@ -47,8 +47,8 @@ def problem(folder: Path) -> str | None:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
         return "must hold no link, and does"
-    found = {name: v for name, v in _describe(folder).items() if name != NAME}
-    changed = sorted(n for n in wanted | found if wanted.get(n) != found.get(n))
+    described = {name: v for name, v in _describe(folder).items() if name != NAME}
+    changed = sorted(n for n in wanted | described if wanted.get(n) != described.get(n))
     return f"{changed[0]} differs from its manifest" if changed else None
 
 

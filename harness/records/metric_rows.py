@@ -133,16 +133,16 @@ def encode(row: Mapping[str, Any]) -> bytes:
 
 def holds(line: bytes) -> bool | None:
     """Whether the checksum of a line fits its bytes; None where the line has none."""
-    found = _END.search(line)
-    if found is None:
+    end = _END.search(line)
+    if end is None:
         return False if f'"{KEY}"'.encode() in line else None
-    return zlib.crc32(line[: found.start()]) == int(found[1], 16)
+    return zlib.crc32(line[: end.start()]) == int(end[1], 16)
 
 
 def of_row(line: bytes) -> int:
     """The checksum that a row has or would have, computed anew."""
-    found = _END.search(line)
-    return zlib.crc32(line[: found.start()] if found else line.rstrip().removesuffix(b"}"))
+    end = _END.search(line)
+    return zlib.crc32(line[: end.start()] if end else line.rstrip().removesuffix(b"}"))
 
 
 def following(before: int, row: int) -> int:

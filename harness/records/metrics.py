@@ -125,22 +125,22 @@ class MetricsLog:
             self._path = path
             self._descriptor = atomic.open_to_append(path)
             try:
-                found = metric_rows.scan(path)
-                self._ends, self._summed = found.ends, found.summed
-                if found.problem is not None:
-                    self._leave_out(found, needed)
+                scanned = metric_rows.scan(path)
+                self._ends, self._summed = scanned.ends, scanned.summed
+                if scanned.problem is not None:
+                    self._leave_out(scanned, needed)
                 self._columns = self._columns_on_disk()
             except BaseException:
                 os.close(self._descriptor)
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
 
-    def _leave_out(self, found: metric_rows.Rows, needed: int | None) -> None:
-        if needed is None or found.last_step < needed:
+    def _leave_out(self, scanned: metric_rows.Rows, needed: int | None) -> None:
+        if needed is None or scanned.last_step < needed:
             advice = "without checkpoints/ the rows are computed again"
-            raise DataError(f"{found.problem}; {advice}")
-        self.moved_aside = found.problem
-        self._move_aside(found.ends[-1], os.fstat(self._descriptor).st_size)
+            raise DataError(f"{scanned.problem}; {advice}")
+        self.moved_aside = scanned.problem
+        self._move_aside(scanned.ends[-1], os.fstat(self._descriptor).st_size)
 
     @property
     def last_step(self) -> int:

@@ -61,16 +61,16 @@ def opener(path: str, flags: int) -> int:
 
 def yaml_values(path: Path) -> Any:
     """Read the YAML in `path`. Raises DataError, naming the file, if that is not safe."""
-    found = text(path, LARGEST_YAML_BYTES)
+    content = text(path, LARGEST_YAML_BYTES)
     try:
-        _refuse_bombs(path, found)
-        return _values(path, found)
+        _refuse_bombs(path, content)
+        return _values(path, content)
     except (yaml.YAMLError, *_TAG_ERRORS) as error:
         raise DataError(f"{path}{_line(error)}: cannot be read as YAML: {_why(error)}") from error
 
 
-def _values(path: Path, found: str) -> Any:
-    loader = _Loader(found)
+def _values(path: Path, content: str) -> Any:
+    loader = _Loader(content)
     try:
         node = loader.get_single_node()
         _refuse_repeats(path, node)
@@ -109,10 +109,10 @@ def _refuse_long_number(path: Path, node: yaml.Node | None) -> None:
         raise DataError(f"{path}:{node.start_mark.line + 1}: {rule}")
 
 
-def _refuse_bombs(path: Path, found: str) -> None:
+def _refuse_bombs(path: Path, content: str) -> None:
     """Events are counted before any value is made: making values of a bomb does not end."""
     aliases = depth = 0
-    for event in yaml.parse(found, _Loader):
+    for event in yaml.parse(content, _Loader):
         aliases += isinstance(event, yaml.AliasEvent)
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

@@ -51,24 +51,24 @@ def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
 
     A distribution that is there now only counts as well: it may be the one that is used.
     """
-    found = [
+    changes = [
         f"{name} {was.versions.get(name, 'none')} -> {now.versions.get(name, 'none')}"
         for name in dict.fromkeys((*was.versions, *now.versions))
         if was.versions and was.versions.get(name) != now.versions.get(name)
     ]
     if was.git and now.git and was.git != now.git:
-        found.append(f"git revision {was.git} -> {now.git}")
-    return tuple(found)
+        changes.append(f"git revision {was.git} -> {now.git}")
+    return tuple(changes)
 
 
 def installed() -> dict[str, str]:
     """Version of Python and of each distribution that a run's numbers may hang on."""
     wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
-    found = {"python": platform.python_version()}
+    installed_versions = {"python": platform.python_version()}
     for name in wanted:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return found
+            installed_versions[name] = metadata.version(name)
+    return installed_versions
 
 
 def git_revision() -> str:
@@ -138,10 +138,10 @@ def from_json(values: Any) -> Identity | None:
 def conflict(given: Identity, own: Identity) -> str | None:
     """Describe what is another run's: `seed 2 where the run has 1`; None where nothing is."""
     for kind in ("config_hash", "seed", "start_model"):
-        found, wanted = getattr(given, kind), getattr(own, kind)
-        if found != wanted and not (kind == "start_model" and None in (found, wanted)):
+        theirs, wanted = getattr(given, kind), getattr(own, kind)
+        if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
             name = kind.replace("_", " ")
-            return f"{name} {shortly(found)} where the run has {shortly(wanted)}"
+            return f"{name} {shortly(theirs)} where the run has {shortly(wanted)}"
     return None
 
 

@@ -209,9 +209,9 @@ def read_own_config(folder: RunFolder) -> RunConfig:
 
 def read_status(folder: RunFolder) -> RunStatus:
     """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
-    found = plain_file.text(folder.status)
+    content = plain_file.text(folder.status)
     try:
-        values = json.loads(found)
+        values = json.loads(content)
     except (ValueError, RecursionError) as error:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error

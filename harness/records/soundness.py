@@ -42,7 +42,7 @@ class Finding:
     message: str
 
 
-def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Finding]:
+def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator[Finding]:
     """config.yaml against the hash and the seed that the run was planned with."""
     changed = compatibility.changed(run, status)
     if changed:
@@ -55,7 +55,7 @@ def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Find
     if lacks:
         kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
         yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
-    if found.simulator.profiles:
+    if run_config.simulator.profiles:
         plain_file.text(run.profiles)
         yield Finding("profiles", OK, "readable")
 
@@ -67,29 +67,29 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
         yield Finding(part, OK, "none yet")
         return
     plain_file.refuse_link(path)
-    found = metric_rows.scan(path)
+    scanned = metric_rows.scan(path)
     rule = f"must hold a row for each step up to {status.last_step}, as {run.status.name} says"
-    if found.problem:
-        yield Finding(part, DAMAGED, found.problem)
-    elif found.last_step < status.last_step:
-        yield Finding(part, DAMAGED, f"{path}: {rule}, got {found.last_step}")
-    elif others := other_rows(run, status, found):
+    if scanned.problem:
+        yield Finding(part, DAMAGED, scanned.problem)
+    elif scanned.last_step < status.last_step:
+        yield Finding(part, DAMAGED, f"{path}: {rule}, got {scanned.last_step}")
+    elif others := other_rows(run, status, scanned):
         yield Finding(part, DAMAGED, others)
     else:
-        yield Finding(part, OK, f"{found.last_step} rows")
-    if found.torn and not in_use:
-        end = f"{path}:{found.last_step + 1}: has no end, as a killed run leaves it"
+        yield Finding(part, OK, f"{scanned.last_step} rows")
+    if scanned.torn and not in_use:
+        end = f"{path}:{scanned.last_step + 1}: has no end, as a killed run leaves it"
         yield Finding(part, NOTE, f"{end}; a resume cuts it off and computes the row again")
-    if found.without_checksum:
-        kind = f"{found.without_checksum} rows without checksums, made by an older version"
+    if scanned.without_checksum:
+        kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
         yield Finding(part, NOTE, f"{path}: {kind}: whether they were changed cannot be told")
 
 
-def other_rows(run: RunFolder, status: RunStatus, found: Rows) -> str | None:
+def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
     """Describe rows that are sound, each by itself, and are not those that the run wrote;
     None where they are, or where run.json does not say.
     """
-    own = found.sums(status.last_step)
+    own = scanned.sums(status.last_step)
     if status.rows is None or own is None or status.rows == asdict(own):
         return None
     return (
@@ -193,11 +193,11 @@ def damage(run: RunFolder, status: RunStatus) -> str | None:
     """Describe what a run lacks that says it is done; None where its last row is there."""
     if status.status != "done":
         return None
-    found = _last_step(run)
-    if found == status.last_step:
+    last = _last_step(run)
+    if last == status.last_step:
         return None
     rule = f"a run that is done must end with the row of step {status.last_step}"
-    return f"damaged: {run.metrics}: {rule}, got {f'step {found}' if found else 'none'} as its last"
+    return f"damaged: {run.metrics}: {rule}, got {f'step {last}' if last else 'none'} as its last"
 
 
 def _last_step(run: RunFolder) -> int:

@@ -47,10 +47,12 @@ def own_temporary(name: str) -> Path:
     path = temporary() / f"{name}-{os.getuid()}"
     with atomic.storage(path):
         path.mkdir(mode=0o700, exist_ok=True)
-        found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+        status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
         raise DeviceError(f"{path}: must be a folder of your own; somebody else has made it")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         rule = "must be a folder that nobody else may write to"
-        raise DeviceError(f"{path}: {rule}, got mode {stat.S_IMODE(found.st_mode):o}; chmod 700 it")
+        raise DeviceError(
+            f"{path}: {rule}, got mode {stat.S_IMODE(status.st_mode):o}; chmod 700 it"
+        )
     return path

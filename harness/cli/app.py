@@ -257,4 +257,7 @@ def main() -> None:
         sys.stdout.flush()
     except BaseException as error:
         code = exit_codes.explain(error, traceback="--debug" in words)
+    finally:
+        if "--debug" in words:  # for this command's runs alone, where main is called in a program
+            os.environ.pop(process.DEBUG, None)
     sys.exit(code or 0)

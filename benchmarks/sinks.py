@@ -16,7 +16,7 @@ from harness.execution.progress import RunView
 from harness.report.figures import figure_text
 from harness.report.tables import csv_cells
 from harness.simulator.served import quoting
-from harness.utils import messages, terminal
+from harness.utils import safe_text
 
 ACTIVE = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"
@@ -26,13 +26,13 @@ ACTIVE = re.compile(
 
 def _in_a_terminal(text: str) -> bool:
     stream = io.StringIO()
-    Console(file=stream, force_terminal=True, width=10_000).print(terminal.text(text))
+    Console(file=stream, force_terminal=True, width=10_000).print(safe_text.text(text))
     return bool(ACTIVE.search(stream.getvalue()[:-1]))
 
 
 def _in_a_sentence(text: str) -> bool:
     with redirect_stderr(io.StringIO()) as stream:
-        messages.say(text)
+        safe_text.say(text)
     return bool(ACTIVE.search(stream.getvalue()[:-1])) or stream.getvalue().count("\n") != 1
 
 

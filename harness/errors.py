@@ -3,6 +3,7 @@
     HarnessError
     ├── ConfigError    2   bad usage or config; nothing was created
     ├── DataError     65   no run could be read, or there is nothing to resume
+    │   └── VersionError   only another version of harness can continue the run
     ├── EndpointError 69   the simulator's endpoint is gone
     ├── DivergedError 70   training diverged, or a replayed row differs from the one on disk
     ├── DeviceError   71   no GPU, or out of memory
@@ -38,6 +39,10 @@ class DataError(HarnessError):
     """No run could be read, or there is nothing to resume."""
 
     exit_code = 65
+
+
+class VersionError(DataError):
+    """The run is sound, and only another version of harness can continue it."""
 
 
 class EndpointError(HarnessError):

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 
 WIDTH = 150
 

@@ -71,7 +71,7 @@ def sweep(
     harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
     from harness.compose import planner, typed_grants
-    from harness.execution import disk_space, gpu_lease, launcher, preflight
+    from harness.execution import gpu_lease, launcher, preflight
 
     words = overrides or []
     plan = planner.plan(words)
@@ -88,15 +88,15 @@ def sweep(
     from harness.cli import status as listing
     from harness.execution import ledger
     from harness.execution import sweep as sweeps
-    from harness.execution.retry import IfFailed
+    from harness.execution.retry import RetryPolicy
 
-    disk_space.check(configs, ledger.runs_folder())
+    preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
-    if_failed = IfFailed(on_failure is OnFailure.STOP, retries)
+    retry_policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
     made = ledger.create(plan, words)
     count = len(made.runs)
     exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    known, code = sweeps.execute(Path(str(made.dir)), if_failed, told=sends)
+    known, code = sweeps.execute(Path(str(made.dir)), retry_policy, told=sends)
     if as_json:
         _print_json(known.to_json())
     for line in listing.closing(known, code):
@@ -137,7 +137,7 @@ def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
     """Say how a run or a sweep stands."""
     from harness.cli import status as listing
     from harness.execution import resume as resuming
-    from harness.utils.escape import visible
+    from harness.utils.safe_text import visible
 
     stands = resuming.status(folder)
     if as_json:
@@ -249,6 +249,8 @@ def main() -> None:
     from harness.utils import process
 
     words = sys.argv[1:] or ["--help"]
+    if "--debug" in words:
+        os.environ[process.DEBUG] = "1"
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:
@@ -257,4 +259,7 @@ def main() -> None:
         sys.stdout.flush()
     except BaseException as error:
         code = exit_codes.explain(error, traceback="--debug" in words)
+    finally:
+        if "--debug" in words:  # for this command's runs alone, where main is called in a program
+            os.environ.pop(process.DEBUG, None)
     sys.exit(code or 0)

@@ -16,7 +16,7 @@ from rich.text import Text
 from harness.report.text.wording import plain
 from harness.simulator.protocol import UserTurn
 from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
-from harness.utils.terminal import text
+from harness.utils.safe_text import text
 
 FAILED = "failed"
 """How a talk ends whose user could not be asked."""

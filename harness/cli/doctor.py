@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from harness.compose import search_path
 from harness.errors import EXIT_PARTIAL, FolderError, StorageError
 from harness.execution import gpu_lease, ledger
-from harness.records import temporary
+from harness.records import user_folders
 from harness.utils import installation
 
 SCHEMA = 1
@@ -150,7 +150,7 @@ def _folders() -> Iterator[Finding]:
     except FolderError as error:
         yield Finding("runs folder", PROBLEM, str(error))
     try:
-        yield _writable("temporary folder", temporary.folder(), "set TMPDIR to another")
+        yield _writable("temporary folder", user_folders.temporary(), "set TMPDIR to another")
     except StorageError as error:
         yield Finding("temporary folder", PROBLEM, str(error))
 

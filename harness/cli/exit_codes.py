@@ -17,7 +17,7 @@ import typer
 
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, HarnessError, StorageError
 from harness.utils import process
-from harness.utils.messages import say as say
+from harness.utils.safe_text import say as say
 
 STDOUT = 1
 LAST_WAIT_S = 3.0
@@ -92,7 +92,8 @@ def explain(error: BaseException, traceback: bool) -> int:
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
-    say(f"a bug: {type(error).__name__}: {error}; the same command with --debug shows where")
+    notes = getattr(error, "__notes__", ["the same command with --debug shows where"])
+    say(f"a bug: {type(error).__name__}: {error}; {'; '.join(notes)}")
     return 1
 
 

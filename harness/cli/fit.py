@@ -20,7 +20,7 @@ from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
 from harness.report import write
 from harness.report.tables import dropped_rows, summary
-from harness.utils import messages, process_pool
+from harness.utils import process_pool, safe_text
 
 
 @dataclass(frozen=True)
@@ -66,19 +66,19 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     code = _exit_code(found)
     if code == DataError.exit_code:
         _print(found, as_json, explain)
-        messages.say("no run could be read, so nothing was written")
+        safe_text.say("no run could be read, so nothing was written")
         return code
     many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
     write.write(found, out, drawn)
     _print(found, as_json, explain)
-    messages.say(f"results in {out}")
+    safe_text.say(f"results in {out}")
     return code
 
 
 def _print(found: Analysis, as_json: bool, explain: bool) -> None:
     for line in dropped_rows.lines(found):
-        messages.say(line)
+        safe_text.say(line)
     with exit_codes.to_whoever_reads():
         if as_json:
             print(write.law_json(found), end="")

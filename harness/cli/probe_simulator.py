@@ -15,8 +15,8 @@ from harness.simulator.reference import attentive
 from harness.simulator.served.client import client_for
 from harness.simulator.served.simulator import ServedSimulator, check_endpoint, enforces_schema
 from harness.trust import permission
-from harness.utils import messages
-from harness.utils.escape import visible
+from harness.utils import safe_text
+from harness.utils.safe_text import visible
 
 BOUND = "bound by the schema: it is enforced while the model writes"
 UNBOUND = (
@@ -39,7 +39,7 @@ def probe(overrides: Sequence[str]) -> int:
 
 def _probe(config: RunConfig) -> int:
     line = client_for(config.simulator)
-    messages.say(
+    safe_text.say(
         f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most"
     )
     try:

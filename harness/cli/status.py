@@ -63,7 +63,7 @@ def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterat
     where = RunFolder(run)
     steps = 0
     with contextlib.suppress(HarnessError):  # one damaged config hides no other run
-        steps = run_folder.read_config(where).trainer.steps
+        steps = run_folder.planned_steps(where)
     view = progress.RunWatcher(run, run.name, steps).look()
     crashed = reason == ledger.CRASHED or (status == "running" and resume.crashed(run))
     yield progress.line(view if crashed else replace(view, status=status, reason=reason))

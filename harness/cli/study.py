@@ -12,7 +12,7 @@ from rich.console import Console
 from harness.cli import exit_codes, status
 from harness.compose import typed_grants
 from harness.errors import StoppedError
-from harness.execution import disk_space, gpu_lease, launcher, preflight
+from harness.execution import gpu_lease, launcher, preflight
 from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
@@ -24,7 +24,7 @@ from harness.report import write_study
 from harness.report.tables import study as study_table
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
-from harness.utils import messages
+from harness.utils import safe_text
 
 RESULTS = "study"
 
@@ -58,17 +58,17 @@ def study(wanted: Wanted) -> int:
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
-    disk_space.check(configs, root)
+    preflight.check_disk_space(configs, root)
     preflight.tell(sends)
-    messages.say(cost.sentence(configs))
+    safe_text.say(cost.sentence(configs))
     _warn(planned)
     record = folder.settle(planned, root)
     for sentence in record.changed:
-        messages.say(f"changed since the first runs were planned: {sentence}")
+        safe_text.say(f"changed since the first runs were planned: {sentence}")
     asked = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=asked, told=sends)
     if code == StoppedError.exit_code:
-        messages.say("stopped; the same command goes on where it was")
+        safe_text.say("stopped; the same command goes on where it was")
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
@@ -81,7 +81,7 @@ def study(wanted: Wanted) -> int:
 
 def _warn(planned: Planned) -> None:
     for sentence in arms.doubts(planned):
-        messages.say(sentence)
+        safe_text.say(sentence)
 
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
@@ -93,8 +93,8 @@ def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
         else:
             study_table.show(judged, Console())
     for line in status.failures(ledger):
-        messages.say(line)
-    messages.say(f"results in {out}")
+        safe_text.say(line)
+    safe_text.say(f"results in {out}")
 
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:

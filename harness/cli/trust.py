@@ -7,8 +7,8 @@ import re
 from harness.config.grant import Grant
 from harness.errors import ConfigError
 from harness.trust import confirmed
-from harness.utils import messages
-from harness.utils.escape import visible
+from harness.utils import safe_text
+from harness.utils.safe_text import visible
 
 NAMED = re.compile(r"localhost|.*[.:\]].*")
 """A host of a cluster, a name alone, goes with its port: a key has neither dot nor colon."""
@@ -31,14 +31,14 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
         raise ConfigError(f"HOST {rule}, got {len(host)} characters that do not")
     if remove:
         confirmed.remove(grant)
-        messages.say(f"${variable} goes to {host} no more unless it is typed: {confirmed.file()}")
+        safe_text.say(f"${variable} goes to {host} no more unless it is typed: {confirmed.file()}")
         return
     confirmed.add(grant)
-    messages.say(f"${variable} may be sent to {host}, whichever file names it: {confirmed.file()}")
+    safe_text.say(f"${variable} may be sent to {host}, whichever file names it: {confirmed.file()}")
 
 
 def _list() -> None:
     found = sorted(confirmed.read())
     for grant in found:
         print(visible(f"{grant.host} {grant.variable}"))
-    messages.say(f"{len(found)} confirmed in {confirmed.file()}")
+    safe_text.say(f"{len(found)} confirmed in {confirmed.file()}")

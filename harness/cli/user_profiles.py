@@ -13,7 +13,7 @@ from harness.report.text.wording import plural
 from harness.simulator.protocol import HELD_OUT, TRAIN
 from harness.simulator.served import profiles, rlver
 from harness.simulator.served.profiles import Profile
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 
 
 def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> None:

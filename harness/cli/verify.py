@@ -21,23 +21,22 @@ from rich.text import Text
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
+    compatibility,
     holder,
     manifest,
     plain_file,
-    planned,
+    provenance,
     soundness,
     sweep_file,
-    versions,
 )
 from harness.records import (
     run_folder as folder,
 )
-from harness.records.identity import Identity
+from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.soundness import DAMAGED, NOTE, OK, Finding
-from harness.records.versions import MadeBy
-from harness.utils import messages as said
-from harness.utils.terminal import text
+from harness.utils import safe_text
+from harness.utils.safe_text import text
 
 SCHEMA = 1
 MARKS = ("run.json", "metrics.jsonl")
@@ -81,7 +80,7 @@ def verify(path: Path, *, as_json: bool) -> int:
             show(found, Console())
     if not found:
         rule = "must be a run, or a folder with runs below it, and is not"
-        said.say(f"{path}: {rule}")
+        safe_text.say(f"{path}: {rule}")
     return exit_code(found)
 
 
@@ -182,7 +181,7 @@ def _parts(
     yield "conversations", lambda: soundness.conversations(run)
     yield "simulator", lambda: _journal(run)
     if status is not None:
-        yield "versions", lambda: soundness.made_with(run, status, versions.now())
+        yield "versions", lambda: soundness.made_with(run, status, provenance.now())
     if status is not None and config is not None:
         yield "config", lambda: soundness.config(run, status, config)
         yield "start_model", lambda: _start_model(run, config, status)
@@ -206,7 +205,7 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
 def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError) -> Finding:
     """A config that is still as it was planned is whole: another version wrote it."""
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
-        if status and status.config_hash and planned.changed(run, status) is None:
+        if status and status.config_hash and compatibility.changed(run, status) is None:
             rule = (
                 "as planned, by another version of this program; a resume with this one is refused"
             )

@@ -21,7 +21,7 @@ from harness.config.run import RunConfig
 from harness.errors import HarnessError, StoppedError
 from harness.execution import gpu_lease, stop_requests
 from harness.execution.gpu_lease import Lease
-from harness.records import atomic, holder, run_folder
+from harness.records import atomic, debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.trust import permission
 from harness.utils import safe_path
@@ -32,7 +32,7 @@ KILL_AFTER_S = 10.0
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How one run ended."""
+    """Result of one run."""
 
     dir: Path
     status: str
@@ -66,7 +66,7 @@ def execute(
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
-        return _give_up(run, f"{type(error).__name__}: {error}", 1)
+        return _give_up(run, f"{type(error).__name__}: {error}{debug_log.keep(run_dir, error)}", 1)
 
 
 def refuse_if_held(run: RunFolder) -> None:
@@ -172,11 +172,11 @@ def _outcome(run: RunFolder, status: RunStatus) -> RunOutcome:
 
 def _last_line(run: RunFolder) -> str:
     lines = run.log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return lines[-1][:500] if lines else "ended without a word"
+    return lines[-1][:500] if lines else "ended without any output"
 
 
 def command(run_dir: Path, arguments: list[str], granted: frozenset[Grant]) -> list[str]:
-    """What starts the process of a run, which may send what is `granted`."""
+    """Command that starts the process of a run, which may send what is `granted`."""
     send = [word for grant in sorted(granted) for word in ("--send", permission.to_word(grant))]
     # -P: the current folder may hold a folder named harness, or a module that hides a library's
     return [sys.executable, "-P", "-m", "harness.train", str(run_dir), *arguments, *send]

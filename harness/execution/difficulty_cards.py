@@ -24,9 +24,9 @@ from harness import calibration, simulator
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
-from harness.records import atomic, cache, plain_file, run_folder, sweep_file
+from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 FILE = "cards.json"
 SHIPPED = Path(calibration.__file__).with_name("cards")
@@ -36,7 +36,7 @@ NICENESS = 10
 
 @contextlib.contextmanager
 def made_beside(root: Path) -> Iterator[None]:
-    """Meanwhile have cards.json of the sweep in `root` made; wait for it, unless runs are to stop.
+    """Have cards.json of the sweep in `root` made meanwhile; wait for it, unless runs are to stop.
 
     A sweep without its cards is a sweep: what goes wrong with them is said, and no more.
     """
@@ -58,7 +58,7 @@ def made_beside(root: Path) -> Iterator[None]:
         yield
         code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
         if code and not stop_requests.stop_runs(root):
-            messages.say(f"{root / FILE} was not made; the runs are whole")
+            safe_text.say(f"{root / FILE} was not made; the runs are whole")
     finally:
         child.kill()
         child.wait()
@@ -78,23 +78,23 @@ def make(root: Path) -> None:
 
     A study is given more seeds, and by then the simulator may be another.
     """
-    known = _known(root)
-    lacking = _lacking(root, known)
+    present = _cards_in(root)
+    lacking = _lacking(root, present)
     configs = {name: run_folder.read_config(RunFolder(root / name)) for name in lacking}
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)
     cards = [_entry(k, names, configs[names[0]]) for k, names in levels.items()]
-    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*known, *cards]})
+    atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*present, *cards]})
 
 
 def _complete(root: Path) -> bool:
     with contextlib.suppress(DataError):  # which the process that makes them tells
-        return not _lacking(root, _known(root))
+        return not _lacking(root, _cards_in(root))
     return False
 
 
-def _known(root: Path) -> list[Any]:
+def _cards_in(root: Path) -> list[Any]:
     path = root / FILE
     if not path.exists():
         return []
@@ -106,9 +106,9 @@ def _known(root: Path) -> list[Any]:
     return entries
 
 
-def _lacking(root: Path, known: Sequence[Any]) -> list[str]:
+def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
     """The runs that no card is for."""
-    listed = {name for entry in known for name in entry["runs"]}
+    listed = {name for entry in present for name in entry["runs"]}
     return [row.name for row in sweep_file.read(root).runs if row.name not in listed]
 
 
@@ -126,7 +126,7 @@ def _card(key: str, config: RunConfig) -> Any:
     if shipped is not None:
         return shipped
     try:
-        kept = cache.folder() / name
+        kept = user_folders.cache() / name
     except FolderError:  # a user without a home keeps nothing
         return measure(config)
     lock = kept.with_suffix(".lock")
@@ -134,11 +134,11 @@ def _card(key: str, config: RunConfig) -> Any:
         kept.parent.mkdir(parents=True, exist_ok=True)
         plain_file.refuse_link(lock)
         with FileLock(lock):  # of two sweeps at once, one measures
-            found = _read(kept)
-            if found is None:
-                found = measure(config)
-                atomic.write_json(kept, found)
-    return found
+            card = _read(kept)
+            if card is None:
+                card = measure(config)
+                atomic.write_json(kept, card)
+    return card
 
 
 def _read(path: Path) -> Any:
@@ -164,11 +164,17 @@ def main() -> None:
     process.die_with(int(sys.argv[2]))
     process.keep_private()
     os.nice(NICENESS)
+    root = Path(sys.argv[1])
     try:
-        make(Path(sys.argv[1]))
+        make(root)
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         sys.exit(error.exit_code)
+    except Exception as error:
+        safe_text.say(
+            f"{root / FILE}: {type(error).__name__}: {error}{debug_log.keep(root, error)}"
+        )
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from harness.compose import planner, typed_grants
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
-from harness.execution import child_process, disk_space, gpu_lease, preflight
+from harness.execution import child_process, gpu_lease, preflight
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.utils import process
@@ -35,7 +35,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     child_process.refuse_if_held(where)
     gpu_lease.check([config])
     sends = preflight.check([config], typed_grants.grants(overrides))
-    disk_space.check([config], where.path)
+    preflight.check_disk_space([config], where.path)
     preflight.tell(sends)
     try:
         run_folder.refuse_others(where)

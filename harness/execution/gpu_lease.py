@@ -15,7 +15,7 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.errors import DeviceError, StoppedError
-from harness.records import atomic, temporary
+from harness.records import atomic, user_folders
 
 POLL_S = 0.5
 UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
@@ -26,9 +26,9 @@ class Lease:
     """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
 
     visible: str = ""
-    """As CUDA_VISIBLE_DEVICES takes them; empty for none."""
+    """Value of CUDA_VISIBLE_DEVICES; empty for none."""
     descriptors: tuple[int, ...] = ()
-    """Of its locks."""
+    """File descriptors of its locks."""
 
 
 def cores() -> int:
@@ -41,7 +41,7 @@ def cores() -> int:
 
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
-    """How many of these runs, begun by `turn`, this machine has room for: by its GPUs or cores."""
+    """Number of these runs that fit on this machine at once, by its GPUs or cores."""
     asked = [config.trainer.gpus for config in configs if config.trainer.gpus]
     if asked:
         room = len(gpus()) // min(asked)
@@ -51,7 +51,7 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
 
 
 def turn(config: RunConfig) -> tuple[bool, int]:
-    """Sorts runs so that no GPU idles while one of them could use it: those that need fewer first.
+    """Sort key that starts runs with fewer GPUs first, so that none idles that a run could use.
 
     What waits for several then leaves no place unfilled that another run would take.
     """
@@ -74,17 +74,17 @@ def check(configs: Iterable[RunConfig]) -> None:
         _check(most, len(gpus()))
 
 
-def _check(asked: int, found: int) -> None:
-    if not found:
+def _check(asked: int, visible: int) -> None:
+    if not visible:
         raise DeviceError(f"trainer.gpus: must be 0 without a visible GPU, got {asked}")
-    if asked > found:
+    if asked > visible:
         raise DeviceError(
-            f"trainer.gpus: must be at most {found}, the GPUs visible here, got {asked}"
+            f"trainer.gpus: must be at most {visible}, the GPUs visible here, got {asked}"
         )
 
 
 def gpu_names() -> list[str]:
-    """What nvidia-smi lists, one line a GPU; empty without a driver."""
+    """Lines of `nvidia-smi -L`, one a GPU; empty without a driver."""
     command = shutil.which("nvidia-smi")
     if command is None:
         return []
@@ -114,7 +114,7 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
         return Lease()
     names = gpus()
     _check(count, len(names))
-    folder, cards = temporary.own("harness-gpus"), _cards(names)
+    folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
     while not give_up():
         locks = _take_all(folder, cards, count)
         if locks:
@@ -161,9 +161,9 @@ def _close(descriptors: Iterable[int]) -> None:
 
 
 def _cards(names: Iterable[str]) -> dict[str, str]:
-    """By name, what the card is called by everyone: a cluster's jobs may all call theirs 0."""
-    found = [match for line in gpu_names() if (match := UUID.match(line))]
-    uuids = {match[1]: match[2] for match in found}
+    """Map each name to the card's UUID: a cluster's jobs may all call theirs 0."""
+    matches = [match for line in gpu_names() if (match := UUID.match(line))]
+    uuids = {match[1]: match[2] for match in matches}
     return {name: uuids.get(name, name) for name in names}
 
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness.config.grant import Grant
-from harness.execution import breaker, retry, stop_requests
+from harness.execution import retry, stop_requests
 from harness.execution.child_process import RunOutcome
-from harness.execution.retry import IfFailed
+from harness.execution.retry import RetryPolicy
 from harness.utils import process
 
 REQUEUE_SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
-"""Either may be what submitit queues a job again at; it is SIGUSR2 unless a cluster says else."""
+"""Signals at which submitit requeues a job; SIGUSR2 unless a cluster sets another."""
 
 
 def execute(
@@ -23,7 +23,7 @@ def execute(
     number: int,
     launcher_pid: int,
     is_local: bool,
-    if_failed: IfFailed,
+    retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
     """Execute run `number` of the launch, and have no more begun where one failure is enough.
@@ -38,9 +38,9 @@ def execute(
         for stop in process.STOP_SIGNALS:
             signal.signal(stop, lambda *_: None)  # one to the sweep is not for it to obey
     do = retry.execute if is_local else _execute_away
-    outcome = do(path, if_failed.retries, granted=granted)
-    gave_up = breaker.gave_up(outcome.status, outcome.reason)
-    if gave_up and (if_failed.stop or breaker.trips(dirs)):
+    outcome = do(path, retry_policy.retries, granted=granted)
+    gave_up = retry.gave_up(outcome.status, outcome.reason)
+    if gave_up and (retry_policy.stop or retry.trips(dirs)):
         stop_requests.request(path.parent, stop_requests.NO_NEW_RUNS)
     return outcome
 
@@ -53,8 +53,8 @@ def end_with(pid: int) -> Callable[[], None]:
 
 
 def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:
-    """The same in a cluster's job. If that is to end, the run first saves what it has learned;
-    then the launcher's plugin does what it would have done: submitit queues the job again.
+    """Execute the run in a cluster's job. If that is to end, the run first saves its state; then
+    the launcher's plugin does what it would have done: submitit queues the job again.
     """
     with process.put_off(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)

@@ -31,7 +31,7 @@ from harness.config.grant import Grant
 from harness.errors import FolderError
 from harness.execution import job as jobs
 from harness.execution.child_process import RunOutcome
-from harness.execution.retry import IfFailed
+from harness.execution.retry import RetryPolicy
 from harness.records import atomic
 
 LAUNCHERS = "hydra/launcher"
@@ -44,7 +44,7 @@ def execute(
     dirs: Sequence[Path],
     overrides: Sequence[str],
     runs_at_once: int,
-    if_failed: IfFailed,
+    retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
 ) -> list[RunOutcome]:
     """Execute the runs planned in `dirs` by the launcher that `overrides` choose.
@@ -55,7 +55,7 @@ def execute(
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
-    task = functools.partial(_execute, names, os.getpid(), launcher.is_local, if_failed, granted)
+    task = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
     with planner.shipped_alone(), planner.opened(), _scratch(dirs[0].parent, launcher) as scratch:
         chosen = _stored(launcher, runs_at_once, len(dirs))
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
@@ -112,7 +112,7 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
 
 
 def _of_workers(runs_at_once: int) -> dict[str, Any]:
-    """How many workers joblib starts, and with whom they end."""
+    """Settings of joblib: how many workers it starts, and the process they end with."""
     from joblib import Parallel
 
     if "backend_kwargs" not in inspect.signature(Parallel).parameters:  # before joblib 1.5
@@ -146,9 +146,9 @@ def _execute(
     dirs: Sequence[str],
     pid: int,
     is_local: bool,
-    if_failed: IfFailed,
+    retry_policy: RetryPolicy,
     granted: frozenset[Grant],
     _: DictConfig,
 ) -> RunOutcome:
     """The task of a launch: the run that has this job's number."""
-    return jobs.execute(dirs, HydraConfig.get().job.num, pid, is_local, if_failed, granted)
+    return jobs.execute(dirs, HydraConfig.get().job.num, pid, is_local, retry_policy, granted)

@@ -16,12 +16,12 @@ from pathlib import Path
 
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
-from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records import holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
 RUNS = Path("runs")
-CRASHED = "its process is gone without a word"
+CRASHED = "process died without writing a status (killed or crashed)"
 
 
 def planned(plan: Plan) -> Sweep:
@@ -47,40 +47,40 @@ def create(plan: Plan, command: Sequence[str]) -> Sweep:
 def read(root: Path) -> Sweep:
     """The sweep in `root` as its run folders stand. Raises DataError if there is none."""
     root = root.resolve()
-    found = sweep_file.read(root)
-    rows = [as_it_stands(replace(row, dir=str(root / row.name))) for row in found.runs]
-    return replace(found, dir=str(root), runs=rows)
+    sweep = sweep_file.read(root)
+    rows = [as_it_stands(replace(row, dir=str(root / row.name))) for row in sweep.runs]
+    return replace(sweep, dir=str(root), runs=rows)
 
 
-def refresh(known: Sweep) -> Sweep:
-    """The same sweep as it stands now, written to sweep.json if that says otherwise."""
-    return _changed(known, [as_it_stands(row) for row in known.runs])
+def refresh(sweep: Sweep) -> Sweep:
+    """Read the sweep's runs again and write sweep.json where they have changed."""
+    return _changed(sweep, [as_it_stands(row) for row in sweep.runs])
 
 
-def follow(known: Sweep) -> Sweep:
+def follow(sweep: Sweep) -> Sweep:
     """`refresh` for every second: what is done is not read again."""
     return _changed(
-        known, [row if row.status == "done" else as_it_stands(row) for row in known.runs]
+        sweep, [row if row.status == "done" else as_it_stands(row) for row in sweep.runs]
     )
 
 
-def _changed(known: Sweep, rows: list[LedgerRow]) -> Sweep:
-    now = replace(known, runs=rows)
-    if now != known:
+def _changed(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
+    now = replace(sweep, runs=rows)
+    if now != sweep:
         sweep_file.write(Path(str(now.dir)), now)
     return now
 
 
-def unfinished(known: Sweep) -> list[LedgerRow]:
+def unfinished(sweep: Sweep) -> list[LedgerRow]:
     """Runs that are not done and that nobody executes just now."""
-    rows = [row for row in known.runs if row.status != "done"]
+    rows = [row for row in sweep.runs if row.status != "done"]
     return [row for row in rows if holder.holder(RunFolder(Path(str(row.dir)))) is None]
 
 
-def mark_failed(known: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
-    """The same sweep, written, with the runs of these names failed for these reasons."""
-    rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in known.runs]
-    now = replace(known, runs=rows)
+def mark_failed(sweep: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
+    """Mark the runs of these names as failed for these reasons, and write sweep.json."""
+    rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs]
+    now = replace(sweep, runs=rows)
     if errors:
         sweep_file.write(Path(str(now.dir)), now)
     return now
@@ -107,7 +107,7 @@ def as_it_stands(row: LedgerRow) -> LedgerRow:
         return replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     if now.status == "running" and holder.holder(run) is None:
         return replace(row, status="failed", reason=CRASHED, exit_code=None)
-    damage = completeness.damage(run, now)
+    damage = soundness.damage(run, now)
     if damage:
         return replace(row, status="failed", reason=damage, exit_code=DataError.exit_code)
     reason = now.reason
@@ -128,7 +128,7 @@ def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
 
 
 def gone(run: RunFolder) -> DataError:
-    """About a folder with a run's files in it, and no run.json."""
+    """Error for a folder with a run's files in it, and no run.json."""
     rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
     advice = "move the folder away, and a resume of the sweep makes the run again"
     return DataError(f"{run.path}: {rule}; {advice}")

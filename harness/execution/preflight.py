@@ -1,4 +1,4 @@
-"""What a run needs installed, asked before anything is created."""
+"""What a run needs, checked before anything is created: packages, GPUs, keys, room on the disk."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import dataclasses
 import functools
 import importlib.util
 import json
+import math
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
 
 from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
-from harness.errors import ConfigError
+from harness.errors import ConfigError, FolderError
 from harness.policy import fetch
-from harness.records import cache, temporary
+from harness.records import checkpoints, user_folders
 from harness.train import trackers
 from harness.trust import permission
-from harness.utils import installation, messages
+from harness.utils import installation, safe_text
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -30,25 +33,25 @@ FOR_TRACKERS = ("accelerate",)
 def check(
     configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
 ) -> frozenset[Grant]:
-    """What the runs send of the environment, and where; `granted` was typed.
+    """Return what the runs send of the environment, and where; `granted` was typed.
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
     that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
     FolderError where a start model could be kept nowhere, StorageError where there is no temporary
     folder.
     """
-    known = list(configs)
-    _check_gpus(known)
-    _check_policies(known)
-    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in known):
-        temporary.folder()  # for locks of GPUs, and torch asks for one
-    _check_trackers({name for config in known for name in config.trainer.report_to})
-    distinct = {repr((c.simulator, c.difficulty)): c for c in known}.values()
+    runs = list(configs)
+    _check_gpus(runs)
+    _check_policies(runs)
+    if any(config.trainer.gpus or config.policy.kind != "tabular" for config in runs):
+        user_folders.temporary()  # for locks of GPUs, and torch asks for one
+    _check_trackers({name for config in runs for name in config.trainer.report_to})
+    distinct = {repr((c.simulator, c.difficulty)): c for c in runs}.values()
     return frozenset().union(*(check_users(config, granted) for config in distinct))
 
 
 def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
-    """What the run sends of the environment, and where; `granted` was typed.
+    """Return what the run sends of the environment, and where; `granted` was typed.
 
     Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
     or if of simulator.profiles nobody fits a level.
@@ -67,7 +70,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 def tell(grants: Iterable[Grant]) -> None:
     """Say of each what goes where, before it does."""
     for grant in sorted(grants):
-        messages.say(f"sends ${grant.variable} to {grant.host}")
+        safe_text.say(f"sends ${grant.variable} to {grant.host}")
 
 
 def _check_served(simulator: SimulatorConfig) -> None:
@@ -83,7 +86,7 @@ def _check_served(simulator: SimulatorConfig) -> None:
 
 
 def _check_gpus(configs: Sequence[RunConfig]) -> None:
-    """More would idle, or make transformers spread a batch over threads of one process."""
+    """Refuse several GPUs: they would idle, or transformers would spread a batch over them."""
     most = max((config.trainer.gpus for config in configs), default=0)
     if most > 1:
         raise ConfigError(
@@ -114,7 +117,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
             "or choose policy=tabular, which needs neither"
         )
     if "tiny" in kinds:
-        cache.folder()  # where its start model is kept
+        user_folders.cache()  # where its start model is kept
     for config in configs:
         _check_attention(config.policy)
         fetch.check(config.policy)
@@ -147,3 +150,60 @@ def _check_attention(policy: PolicyConfig) -> None:
 def missing(modules: Iterable[str]) -> list[str]:
     """Those of `modules` that cannot be imported; none of them is imported."""
     return [name for name in modules if importlib.util.find_spec(name) is None]
+
+
+ROW_BYTES = 2_700
+"""Size of a row of metrics.jsonl, as measured."""
+TABULAR_BYTES = 40_000
+"""Size of a tabular checkpoint, as measured."""
+LEARNT_BYTES = 12
+"""Size of a trained weight: itself and Adam's two moments, fp32."""
+
+
+def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
+    """Raise FolderError if less is free at `where` than rows and checkpoints of the runs take."""
+    needed, free = sum(map(least_bytes, configs)), _free_bytes(where)
+    if needed > free:
+        runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
+        raise FolderError(
+            f"{where}: rows and checkpoints of {runs} take at least {_gb(needed)}, and "
+            f"{_gb(free)} are free; free some, or choose fewer trainer.steps or another folder"
+        )
+
+
+def least_bytes(config: RunConfig) -> int:
+    """Least size of a run folder, without its conversations."""
+    trainer = config.trainer
+    kept = min(checkpoints.KEEP, math.ceil(trainer.steps / trainer.checkpoint_every))
+    return trainer.steps * ROW_BYTES + kept * _checkpoint_bytes(config.policy)
+
+
+def _checkpoint_bytes(policy: PolicyConfig) -> int:
+    return TABULAR_BYTES if policy.kind == "tabular" else LEARNT_BYTES * _learnt(policy)
+
+
+def _learnt(policy: PolicyConfig) -> int:
+    """Weights that learn, by the shape that the config states."""
+    width = policy.hidden_size
+    head = policy.head_size or width // policy.attention_heads
+    queries = policy.attention_heads * head
+    keys = (policy.key_value_heads or policy.attention_heads // 2) * head
+    inner = policy.feed_forward_size or 3 * width
+    linear = [(width, queries), (width, keys), (width, keys), (queries, width)]
+    linear += [(width, inner), (width, inner), (inner, width)]
+    if policy.lora_rank:
+        return policy.layers * sum(policy.lora_rank * (a + b) for a, b in linear)
+    words = policy.vocabulary * width * (1 if policy.tied_head else 2)
+    return words + policy.layers * sum(a * b for a, b in linear)
+
+
+def _free_bytes(path: Path) -> int:
+    """Free space of the folder, or of the one it is to be made in."""
+    there = path.absolute()
+    while not there.exists():
+        there = there.parent
+    return shutil.disk_usage(there).free
+
+
+def _gb(size: int) -> str:
+    return f"{size / 1e9:,.1f} GB"

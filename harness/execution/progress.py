@@ -21,12 +21,11 @@ from rich.text import Text
 from harness.errors import DataError
 from harness.records import plain_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.utils.escape import shortened
-from harness.utils.terminal import text
+from harness.utils.safe_text import shortened, text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 MOST_BYTES = 2**20
-"""Of metrics.jsonl in one look: the last row is all that is shown."""
+"""Most bytes of metrics.jsonl read at once: only the last row is shown."""
 PACE_WINDOW_S = 120.0
 """Time left is judged by the steps of this last while."""
 SHARE_A_LINE = 0.1
@@ -41,7 +40,7 @@ MARGIN_LINES = 4
 
 @dataclass(frozen=True)
 class RunView:
-    """Where a run stands, as far as its folder says."""
+    """Progress of a run, as far as its folder says."""
 
     name: str
     steps: int

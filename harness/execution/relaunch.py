@@ -15,12 +15,12 @@ from pathlib import Path
 
 from harness.errors import DataError, HarnessError
 from harness.execution import stop_requests
-from harness.records import holder, run_folder
+from harness.records import debug_log, holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.utils import messages
+from harness.utils import safe_text
 
 MOST_LOSSES = 3
-"""So often a run is lost with its worker until it is a failed row: it may be what kills them."""
+"""Losses with a worker after which a run is a failed row: it may be what kills them."""
 KILLED = 128 + 9
 LAST_WAIT_S = 10.0
 POLL_S = 0.1
@@ -28,15 +28,15 @@ Launch = Callable[[Sequence[Path]], object]
 
 
 def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
-    """Until all runs have ended, the sweep is stopped, or its launcher fails by itself.
+    """Launch the runs until all have ended, the sweep is stopped, or its launcher fails.
 
-    Raises HarnessError as `launch` does; any other failure of it is said, and the runs tell theirs.
+    Raises HarnessError as `launch` does; any other failure is printed and logged.
     """
     losses: Counter[Path] = Counter()
     barren, left = 0, list(dirs)
     while left:
         before = {path: _status(path) for path in left}
-        if not _worker_was_killed(launch, left) or stop_requests.no_new_runs(sweep):
+        if not _worker_was_killed(sweep, launch, left) or stop_requests.no_new_runs(sweep):
             return
         _wait_until_free(left)
         begun = [path for path in left if _status(path).attempts > before[path].attempts]
@@ -53,21 +53,24 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
             path for path in left if path not in over and holder.holder(RunFolder(path)) is None
         ]
         if left:
-            messages.say(f"{len(left)} runs are launched again, those begun from their checkpoints")
+            safe_text.say(
+                f"{len(left)} runs are launched again, those begun from their checkpoints"
+            )
 
 
-def _worker_was_killed(launch: Launch, dirs: Sequence[Path]) -> bool:
+def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> bool:
     try:
         launch(dirs)
     except HarnessError:
         raise
     except BrokenProcessPool:
-        messages.say(
+        safe_text.say(
             "the launcher failed: one of its workers was killed, and the others ended with it"
         )
         return True
     except Exception as error:  # a launcher's own failure; what the runs wrote is kept
-        messages.say(f"the launcher failed: {type(error).__name__}: {error}")
+        where = debug_log.keep(sweep, error)
+        safe_text.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
     return False
 
 

@@ -8,10 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from harness import simulator
 from harness.config.grant import Grant
 from harness.errors import DataError, StoppedError
 from harness.execution import foreground, preflight
-from harness.records import completeness, holder, run_folder, sweep_file
+from harness.records import compatibility, holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
 from harness.utils import process
@@ -34,9 +35,11 @@ def _resume_run(path: Path, events: str | None) -> NoReturn:
         raise DataError(
             f"{path}: nothing to resume: no {where.status.name} and no {sweep_file.FILE}"
         )
+    compatibility.refuse_newer(where)
     config = run_folder.read_config(where)
     sends = frozenset[Grant]()
     if run_folder.read_status(where).status != "done":
+        compatibility.refuse_other_simulator(where, simulator.VERSION)
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
@@ -57,11 +60,11 @@ def status(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path}: neither a run nor a sweep: no {where.status.name}, no {sweep_file.FILE}"
         )
-    found = run_folder.read_status(where)
-    damage = completeness.damage(where, found)
+    now = run_folder.read_status(where)
+    damage = soundness.damage(where, now)
     if damage:
-        found = replace(found, status="failed", reason=damage, exit_code=DataError.exit_code)
-    return found.to_json()
+        now = replace(now, status="failed", reason=damage, exit_code=DataError.exit_code)
+    return now.to_json()
 
 
 def _look_into(path: Path) -> None:
@@ -87,13 +90,13 @@ def crashed(path: Path) -> bool:
 def _resume_sweep(path: Path, events: str | None) -> tuple[Sweep, int]:
     from harness.execution import sweep as sweeps
 
-    known, code = sweeps.execute(path.resolve())
+    sweep, code = sweeps.execute(path.resolve())
     if events:
-        for row in known.runs:
+        for row in sweep.runs:
             ended = {"name": row.name, "status": row.status, "exit_code": row.exit_code}
             _emit({"event": "run", **ended})
         _emit({"event": "end", "status": STATUS_OF_EXIT.get(code, "failed"), "exit_code": code})
-    return known, code
+    return sweep, code
 
 
 def _emit(event: Mapping[str, Any]) -> None:

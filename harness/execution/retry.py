@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config.grant import Grant
-from harness.errors import EndpointError, StorageError
+from harness.errors import DataError, EndpointError, StorageError
 from harness.execution import child_process, stop_requests
 from harness.execution.child_process import RunOutcome
-from harness.utils import messages
+from harness.records import run_folder
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.utils import safe_text
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
 """Another try meets another endpoint or disk; what else ends a run would end it again."""
@@ -22,16 +25,16 @@ POLL_S = 0.2
 
 
 @dataclass(frozen=True)
-class IfFailed:
-    """What a sweep does once a run has failed."""
+class RetryPolicy:
+    """Policy of a sweep for runs that fail."""
 
     stop: bool = False
-    """Start no more."""
+    """Start no more runs."""
     retries: int = RETRIES
-    """Of that run, where what ended it may pass."""
+    """Retries of a run that failed on an endpoint or disk error."""
 
 
-DEFAULT = IfFailed()
+DEFAULT = RetryPolicy()
 
 
 def execute(
@@ -46,7 +49,7 @@ def execute(
         if outcome.exit_code not in TRANSIENT or stop_requests.no_new_runs(path.parent):
             break
         wait_s = WAIT_S * 2**made
-        messages.say(
+        safe_text.say(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
             f"({made + 1} of {retries})"
         )
@@ -65,3 +68,41 @@ def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool
     ):
         time.sleep(POLL_S)
     return not ending
+
+
+ALIKE = 3
+"""Failures for one reason, without a success, after which no more runs are started."""
+STEP = re.compile(r"step \d+")
+ASKED = re.compile(r"stopped by SIG|after a stop request|interrupted twice")
+"""Reasons of a run that stopped because it was told to."""
+NO_MORE_STARTED = (
+    f"{ALIKE} runs failed for the same reason and none succeeded; remaining runs were not started"
+)
+
+
+def trips(dirs: Sequence[str]) -> bool:
+    """Whether the runs of this launch that have ended are at least ALIKE, failed for one reason."""
+    runs = [RunFolder(Path(name)) for name in dirs]
+    ended = [end for run in runs if (end := _end(run)) is not None]
+    reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
+    status, reason = ended[0] if ended else (None, "")
+    alike = len(ended) >= ALIKE and len(reasons) == 1
+    return alike and status is not None and gave_up(status.status, reason)
+
+
+def gave_up(status: str, reason: str | None) -> bool:
+    """Whether a run came to its end by no doing of the user's, and short of its last step."""
+    return status == "failed" or (status == "stopped" and not ASKED.search(reason or ""))
+
+
+def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
+    """Return how and why a run ended under the sweep's present holder; None for another."""
+    try:
+        status = run_folder.read_status(run)
+        began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
+        ended = status.status == "done" or gave_up(status.status, status.reason)
+        if not ended or run.status.stat().st_mtime_ns < began:
+            return None
+        return status, (status.reason or "").replace(str(run.path), "")
+    except (DataError, OSError):
+        return None

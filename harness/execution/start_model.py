@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.execution import child_process, stop_requests
-from harness.utils import messages
+from harness.utils import safe_text
 
 
 def prepare(configs: Sequence[RunConfig], sweep: Path) -> bool:
@@ -46,5 +46,5 @@ def _build(policy: str, config: RunConfig, sweep: Path) -> bool:
     )
     code = child_process.wait(child, lambda: stop_requests.stop_runs(sweep), grace_s=0)
     if code and not stop_requests.stop_runs(sweep):
-        messages.say(f"the start model was not built: exit code {code}")
+        safe_text.say(f"the start model was not built: exit code {code}")
     return code == 0

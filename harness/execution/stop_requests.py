@@ -1,4 +1,4 @@
-"""How a sweep is stopped: a small file in its folder, which whoever executes a run looks at.
+"""Stopping a sweep: a small file in its folder, which whoever executes a run looks at.
 
 A file reaches the runs of every launcher; signals and process groups reach only some.
 """
@@ -18,7 +18,7 @@ from typing import Any
 from harness.errors import EXIT_INTERRUPTED_TWICE, DataError
 from harness.records import atomic, holder, plain_file
 from harness.records.run_folder import RunFolder
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 NAME = ".stop"
 NO_NEW_RUNS = "no new runs"
@@ -59,7 +59,7 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
     def obey(number: int, _frame: FrameType | None) -> None:
         if not stop_runs(sweep):
             request(sweep, STOP_RUNS)
-            messages.say("stopping the runs; Ctrl-C again to end now")
+            safe_text.say("stopping the runs; Ctrl-C again to end now")
         elif number == signal.SIGINT:
             _end_at_once(runs)
 

@@ -10,16 +10,23 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from rich.console import Console
 
+from harness import simulator
 from harness.compose import planner
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
-from harness.errors import EXIT_PARTIAL, ConfigError, HarnessError, StoppedError, StorageError
+from harness.errors import (
+    EXIT_PARTIAL,
+    ConfigError,
+    HarnessError,
+    StoppedError,
+    StorageError,
+    VersionError,
+)
 from harness.execution import (
-    breaker,
     difficulty_cards,
     gpu_lease,
     launcher,
@@ -31,19 +38,19 @@ from harness.execution import (
     start_model,
     stop_requests,
 )
-from harness.execution.retry import IfFailed
-from harness.records import run_folder
-from harness.records.keeper import Keeper
+from harness.execution.retry import RetryPolicy
+from harness.records import compatibility, debug_log, run_folder
+from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.utils import bounded_write, messages
+from harness.utils import safe_text
 
 LOOK_EVERY_S = 1.0
 
 
 def execute(
     root: Path,
-    if_failed: IfFailed = retry.DEFAULT,
+    retry_policy: RetryPolicy = retry.DEFAULT,
     only: Collection[str] | None = None,
     told: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
@@ -54,57 +61,62 @@ def execute(
     needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
-    with run_folder.hold(RunFolder(root)):
+    with run_folder.hold(RunFolder(root)), debug_log.bugs_kept(root):
+        compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        known = ledger.refresh(ledger.read(root))
-        known, ready = _ready(known, only)
-        local = launcher.is_local(known.command)
+        sweep = ledger.refresh(ledger.read(root))
+        sweep, ready = _ready(sweep, only)
+        local = launcher.is_local(sweep.command)
         if local:
             gpu_lease.check(ready.values())
         sends = preflight.check(ready.values(), told)
         preflight.tell(sends - told)
-        known, ready = _made(known, ready)
+        sweep, ready = _made(sweep, ready)
         if ready:
             dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
             configs = [ready[path] for path in dirs]
             with stop_requests.on_signals(root, dirs) as obey:
                 if start_model.prepare(configs, root):
-                    with difficulty_cards.made_beside(root), _watched(known, dirs, configs):
+                    with difficulty_cards.made_beside(root), _watched(sweep, dirs, configs):
                         room = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(_launch, known.command, room, if_failed, sends)
+                        begin = functools.partial(_launch, sweep.command, room, retry_policy, sends)
                         here = begin if local else functools.partial(_away, begin, obey)
                         relaunch.execute(root, dirs, here)
-        known = ledger.refresh(known)
+        sweep = ledger.refresh(sweep)
         if stop_requests.no_new_runs(root) and not (
-            if_failed.stop or stop_requests.stop_runs(root)
+            retry_policy.stop or stop_requests.stop_runs(root)
         ):
-            messages.say(breaker.SAID)
-        return known, _exit_code(root, chosen(known, only))
+            safe_text.say(retry.NO_MORE_STARTED)
+        return sweep, _exit_code(root, chosen(sweep, only))
 
 
-def chosen(known: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
+def chosen(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
     """The rows of these names."""
-    return [row for row in known.runs if only is None or row.name in only]
+    return [row for row in sweep.runs if only is None or row.name in only]
 
 
-def _ready(known: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
     """The unfinished runs that can be executed, with the configs that they have or will have;
     each of the others is a failed row.
     """
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
-    for row in ledger.unfinished(replace(known, runs=chosen(known, only))):
+    for row in ledger.unfinished(replace(sweep, runs=chosen(sweep, only))):
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
+        except VersionError as error:  # left as it is, for the version that can continue it
+            safe_text.say(str(error))
         except HarnessError as error:
             unusable[row.name] = error
-    return ledger.mark_failed(known, unusable), ready
+    return ledger.mark_failed(sweep, unusable), ready
 
 
 def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     """The run's config; a run that is missing is planned anew from its words."""
     if where.is_run():
+        compatibility.refuse_newer(where)
+        compatibility.refuse_other_simulator(where, simulator.VERSION)
         return run_folder.read_config(where)
     try:
         return planner.point(row.overrides).config
@@ -112,8 +124,8 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
         raise ledger.gone(where) from error
 
 
-def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
-    """The same, once the runs that were missing are there."""
+def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
+    """Make the runs that are missing; those that cannot be made are failed rows."""
     there: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
     for path, config in ready.items():
@@ -124,7 +136,7 @@ def _made(known: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Pa
             there[path] = config
         except HarnessError as error:
             unusable[path.name] = error
-    return ledger.mark_failed(known, unusable), there
+    return ledger.mark_failed(sweep, unusable), there
 
 
 def _make_again(where: RunFolder, config: RunConfig) -> None:
@@ -137,11 +149,11 @@ def _make_again(where: RunFolder, config: RunConfig) -> None:
 def _launch(
     words: Sequence[str],
     runs_at_once: int,
-    if_failed: IfFailed,
+    retry_policy: RetryPolicy,
     granted: frozenset[Grant],
     dirs: Sequence[Path],
 ) -> None:
-    launcher.execute(dirs, words, runs_at_once, if_failed, granted)
+    launcher.execute(dirs, words, runs_at_once, retry_policy, granted)
 
 
 def _away(
@@ -158,13 +170,14 @@ def _away(
 
 
 @contextlib.contextmanager
-def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
-    """Meanwhile show progress and write the ledger."""
+def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
+    """Show progress and write the ledger meanwhile."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
+    root = Path(str(sweep.dir))
     threads = [
-        threading.Thread(target=_keep_ledger, args=(known, over)),
-        threading.Thread(target=_show, args=(dirs, steps, over)),
+        threading.Thread(target=_beside, args=(root, _keep_ledger, sweep, over)),
+        threading.Thread(target=_beside, args=(root, _show, dirs, steps, over)),
     ]
     for thread in threads:
         thread.start()
@@ -176,17 +189,26 @@ def _watched(known: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
             thread.join()
 
 
-def _keep_ledger(known: Sweep, over: threading.Event) -> None:
-    keeper = Keeper(RunFolder(Path(str(known.dir))))
+def _beside(root: Path, work: Callable[..., None], *given: Any) -> None:
+    """`work` in a thread beside the runs, which go on where it fails."""
+    try:
+        work(*given)
+    except Exception as error:
+        where = debug_log.keep(root, error)
+        safe_text.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
+
+
+def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
+    keeper = Keeper(RunFolder(Path(str(sweep.dir))))
     while not over.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last writing reports it
             keeper.renew()
-            known = ledger.follow(known)
+            sweep = ledger.follow(sweep)
     keeper.close()
 
 
 def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
-    console = Console(file=cast(IO[str], bounded_write.Stream(sys.stderr)))
+    console = Console(file=cast(IO[str], safe_text.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # nobody looks any more; the runs go on
         progress.watch(dirs, [path.name for path in dirs], steps, console, over)
 

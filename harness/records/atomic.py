@@ -23,7 +23,7 @@ from harness.errors import DataError, StorageError
 
 Buffer = bytes | memoryview
 TAIL = r"\.(\d+|[0-9a-f]{16})\.tmp"
-"""How the name of a temporary file ends, after a dot and the name of what it is to become; the
+"""End of a temporary file's name, after a dot and the name of what it is to become; the
 number stood there in names of earlier versions."""
 TEMPORARY = re.compile(rf"\..+{TAIL}")
 NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -102,12 +102,12 @@ def pinned(folder: Path) -> Iterator[Path]:
         yield path if path.is_dir() else folder
 
 
-def open_to_append(path: Path) -> int:
+def open_to_append(path: Path, mode: int = 0o666) -> int:
     """Descriptor of `path`, made if need be. Raises OSError, also where it or its folder is a link,
     DataError where it is a pipe or a device: others must not say where we write.
     """
     with _opened(path.parent) as folder:
-        descriptor = os.open(path.name, APPEND, 0o666, dir_fd=folder)
+        descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise DataError(f"{path}: must be a regular file, and is not")
@@ -148,14 +148,14 @@ def clear(folder: Path, of: str = "") -> int:
     """Remove the temporary files and folders that killed writes have left in `folder`, where their
     names begin with `of`; how many. For the folder's only writer.
     """
-    found = 0
+    count = 0
     with contextlib.suppress(OSError), _opened(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208
             if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
                 with contextlib.suppress(OSError):
                     _remove(name, descriptor)
-                    found += 1
-    return found
+                    count += 1
+    return count
 
 
 @contextlib.contextmanager
@@ -175,7 +175,7 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _random_name(name: str) -> str:
-    """One that nobody can have put a link at."""
+    """Return a name that nobody can have put a link at."""
     return f".{name}.{secrets.token_hex(8)}.tmp"
 
 

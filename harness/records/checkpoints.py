@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness.errors import DataError
-from harness.records import atomic, identity, manifest
-from harness.records.identity import Identity
-from harness.records.row_checksum import RowSums
+from harness.records import atomic, manifest, provenance
+from harness.records.metric_rows import RowSums
+from harness.records.provenance import Identity
 
 KEEP = 2
 
@@ -62,37 +62,37 @@ def newest(root: Path, own: Identity | None = None) -> tuple[Checkpoint | None, 
         for path in reversed(all_in(root)):
             problem = manifest.problem(path)
             if problem is None:
-                found = Checkpoint(step_of(path), path, identity_of(path))
-                refuse_another(found, own)
-                return found, problems
+                checkpoint = Checkpoint(step_of(path), path, identity_of(path))
+                refuse_another(checkpoint, own)
+                return checkpoint, problems
             problems.append(f"{path}: {problem}")
     return None, problems
 
 
 def identity_of(path: Path) -> Identity | None:
-    """Whose the checkpoint in `path` is, as its manifest says. Raises DataError if that is no
-    identity.
+    """Return the run that the checkpoint in `path` names in its manifest. Raises DataError if
+    that is no identity.
     """
     given = manifest.read(path).get("identity")
-    found = identity.from_json(given)
-    if given is not None and found is None:
+    identity = provenance.from_json(given)
+    if given is not None and identity is None:
         rule = "identity must be the hash, seed, start model, versions and git of a run"
         raise DataError(f"{path / manifest.NAME}: {rule}, got {reprlib.repr(given)}")
-    return found
+    return identity
 
 
-def refuse_another(found: Checkpoint, own: Identity | None) -> None:
+def refuse_another(checkpoint: Checkpoint, own: Identity | None) -> None:
     """Raise DataError where the checkpoint says that it is of another step, or another run's."""
     rule, differs = "of the step that its name says", None
-    step = manifest.read(found.path).get("step")
-    if step != found.step:
+    step = manifest.read(checkpoint.path).get("step")
+    if step != checkpoint.step:
         differs = f"step {reprlib.repr(step)}"
-    elif own is not None and found.identity is not None:
-        rule, differs = "of the run that it lies in", identity.conflict(found.identity, own)
+    elif own is not None and checkpoint.identity is not None:
+        rule, differs = "of the run that it lies in", provenance.conflict(checkpoint.identity, own)
     if differs:
         raise DataError(
-            f"{found.path / manifest.NAME}: a checkpoint must be {rule}, got one of {differs}; "
-            f"move {found.path.name} away to go on from what is the run's own"
+            f"{checkpoint.path / manifest.NAME}: a checkpoint must be {rule}, got one of "
+            f"{differs}; move {checkpoint.path.name} away to go on from what is the run's own"
         )
 
 
@@ -131,8 +131,8 @@ def all_in(root: Path) -> list[Path]:
     """The folders of checkpoints, the oldest first; whole or not."""
     if not root.is_dir():
         return []
-    found = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,18}", p.name))
-    return sorted((p for p in found if p.is_dir() and not p.is_symlink()), key=step_of)
+    folders = (p for p in root.iterdir() if re.fullmatch(r"step-\d{5,18}", p.name))
+    return sorted((p for p in folders if p.is_dir() and not p.is_symlink()), key=step_of)
 
 
 def step_of(path: Path) -> int:
@@ -141,9 +141,9 @@ def step_of(path: Path) -> int:
 
 def _prune(root: Path, step: int) -> None:
     """Keep `step` and the newest before it; what is later was passed over as damaged."""
-    found = all_in(root)
-    kept = [p for p in found if step_of(p) <= step][-KEEP:]
-    for path in set(found) - set(kept):
+    folders = all_in(root)
+    kept = [p for p in folders if step_of(p) <= step][-KEEP:]
+    for path in set(folders) - set(kept):
         with contextlib.suppress(OSError):
             atomic.remove(path)
     clear(root)

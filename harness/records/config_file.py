@@ -59,6 +59,22 @@ def absent(values: Mapping[str, Any]) -> list[str]:
     return [key for key in _dotted(whole) if key not in set(_dotted(values))]
 
 
+def unknown(values: Mapping[str, Any]) -> list[str]:
+    """Dotted keys of a config file that this version does not know, as a newer one writes them."""
+    return list(_unknown(RunConfig, {k: v for k, v in values.items() if k != "schema"}, ""))
+
+
+def _unknown(cls: type[Any], values: Mapping[str, Any], above: str) -> Iterator[str]:
+    fields = {part.name for part in dataclasses.fields(cls)}
+    kinds = _part_types(cls)
+    for name, value in values.items():
+        key = shape.dotted(above, str(name))
+        if name not in fields:
+            yield key
+        elif name in kinds and isinstance(value, Mapping):
+            yield from _unknown(kinds[name], value, key)
+
+
 def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
     """The keys of a config file's parts; below a part, only what is a key of its own."""
     for name, value in values.items():
@@ -69,7 +85,7 @@ def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _completed(cls: type[Any], values: Any) -> Any:
-    """The same with the defaults of the keys that are not there, as plain values; no run has ever
+    """Add the defaults of the keys that are absent, as plain values; no run has ever
     been written without its seed.
     """
     if not isinstance(values, dict):
@@ -79,14 +95,14 @@ def _completed(cls: type[Any], values: Any) -> Any:
 
 
 def _defaults(cls: type) -> dict[str, Any]:
-    """Of the keys of a config class that have one, as plain values."""
-    found: dict[str, Any] = {}
+    """Defaults of a config class, as plain values, for the keys that have one."""
+    defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
         if part.default_factory is not dataclasses.MISSING:
-            found[part.name] = _plain(part.default_factory())
+            defaults[part.name] = _plain(part.default_factory())
         elif part.default is not dataclasses.MISSING:
-            found[part.name] = _plain(part.default)
-    return found
+            defaults[part.name] = _plain(part.default)
+    return defaults
 
 
 def _plain(value: Any) -> Any:
@@ -106,7 +122,7 @@ def config_hash(config: RunConfig) -> str:
 
 
 def hash_of(values: Mapping[str, Any]) -> str:
-    """The same of what a config file holds: keys that came after it do not change its hash."""
+    """`config_hash` of a config file's values: keys that came after it do not change its hash."""
     values = {k: v for k, v in values.items() if k != "seed"}
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -37,7 +37,7 @@ class TurnRecord:
     level: str | None = None
     """Name of the difficulty."""
     temperament: str | None = None
-    """Of the user."""
+    """The user's temperament."""
 
 
 def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:

@@ -1,14 +1,20 @@
-"""events.jsonl: what varies between two runs of one config: wall clock, phases, resumes."""
+"""events.jsonl: what varies between two runs of one config: wall clock, phases, resumes.
+
+It tells which attempt at a run wrote a row, and what that attempt ran with. It is not fsynced:
+where it does not know, the run's first attempt is what is left.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.records import atomic
+from harness.records import atomic, plain_file, shape
+from harness.records.provenance import MadeBy
 
 
 class EventLog:
@@ -26,3 +32,45 @@ class EventLog:
                 atomic.write_all(descriptor, line)
             finally:
                 os.close(descriptor)
+
+
+BEGINNINGS = ("start", "resume")
+
+
+def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
+    """Versions of the attempt that wrote row `step`; `planned` where the events do not tell."""
+    at_hand = wrote = planned
+    for event in _told(events, step):
+        if event.get("event") in BEGINNINGS:
+            at_hand = _made_by(event) or planned
+        elif event.get("event") == "step" and event.get("step") == step:
+            wrote = wrote if event.get("replayed") else at_hand
+    return wrote
+
+
+def every(events: Path) -> list[MadeBy]:
+    """Versions of the attempts, in order, each once; runs of older versions record none."""
+    attempts = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
+    told = [one for one in attempts if one is not None]
+    return [one for n, one in enumerate(told) if one not in told[:n]]
+
+
+def _made_by(event: dict[str, Any]) -> MadeBy | None:
+    return None if shape.problem(MadeBy, event) else MadeBy(event["versions"], event["git"])
+
+
+def _told(events: Path, step: int) -> Iterator[dict[str, Any]]:
+    """Beginnings of attempts and the events of row `step`; a line that is damaged tells nothing."""
+    wanted = (b'"start"', b'"resume"', f'"step": {step},'.encode())
+    try:
+        with open(events, "rb", opener=plain_file.opener) as file:
+            for line in file:
+                if any(mark in line for mark in wanted):
+                    try:
+                        event = json.loads(line)
+                    except (ValueError, RecursionError):
+                        continue
+                    if isinstance(event, dict):
+                        yield event
+    except OSError:
+        return

@@ -1,4 +1,8 @@
-"""Who holds a run folder just now, without holding it."""
+"""Who holds a run folder just now, and staying its only writer.
+
+The lock of a deleted file protects nothing: whoever comes next makes another. So the holder looks
+at each row whether its lock is still there, and a run's rows are locked themselves.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ import signal
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.errors import DataError
-from harness.records import holder_file, run_lock
+from harness.errors import DataError, StoppedError
+from harness.records import atomic, holder_file, plain_file, run_lock
 from harness.records.holder_file import PROC, Holder
 from harness.records.run_folder import RunFolder
 
@@ -34,21 +38,21 @@ def kill(run: RunFolder) -> None:
     A number in a file is no reason to kill: the process must have begun when the file says, be of
     this user, be a run's that a sweep started, and have this folder's lock open.
     """
-    found = holder_file.read(run.path)
-    if found is None:
+    recorded = holder_file.read(run.path)
+    if recorded is None:
         return
-    with contextlib.suppress(OSError), _handle(found.pid) as handle:
-        if not (found.lives and _trains(found, run)):
+    with contextlib.suppress(OSError), _handle(recorded.pid) as handle:
+        if not (recorded.lives and _trains(recorded, run)):
             return
-        if os.getpgid(found.pid) == found.pid:
-            os.killpg(found.pid, signal.SIGKILL)
+        if os.getpgid(recorded.pid) == recorded.pid:
+            os.killpg(recorded.pid, signal.SIGKILL)
         elif handle is not None:
             signal.pidfd_send_signal(handle, signal.SIGKILL)
 
 
 @contextlib.contextmanager
 def _handle(pid: int) -> Iterator[int | None]:
-    """Of the process that has this number now, whichever has it later; None where there are none.
+    """Open a handle of the process that has this number now; None where the system has none.
 
     Raises ProcessLookupError where there is no such process.
     """
@@ -65,11 +69,11 @@ def _handle(pid: int) -> Iterator[int | None]:
         os.close(handle)
 
 
-def _trains(found: Holder, run: RunFolder) -> bool:
+def _trains(recorded: Holder, run: RunFolder) -> bool:
     """Whether the process, of this user, is a run's that a sweep started in this folder."""
-    if not all(word in holder_file.command_line(found.pid).split() for word in OF_A_SWEEP):
+    if not all(word in holder_file.command_line(recorded.pid).split() for word in OF_A_SWEEP):
         return False
-    where = PROC / str(found.pid)
+    where = PROC / str(recorded.pid)
     if not where.exists():  # no /proc: that somebody has the lock must do
         return run_lock.is_taken(run.path)
     ours = where.stat().st_uid == os.getuid()
@@ -81,3 +85,55 @@ def _is_lock(descriptor: Path, run: RunFolder) -> bool:
     with contextlib.suppress(OSError):
         return os.readlink(descriptor) in (name, f"{name} (deleted)")  # noqa: PTH115
     return False
+
+
+class Keeper:
+    """Keeps a folder that this process holds; one that it does not hold it leaves alone."""
+
+    def __init__(self, held: RunFolder) -> None:
+        with atomic.storage(held.path):
+            self._held, self._me = held, holder_file.this_process(held.path)
+        self._holds = holder_file.read(held.path) == self._me
+        self._locks: list[int] = []
+
+    def renew(self) -> bool:
+        """Whether the lock, or the name of its holder, was gone and is there again.
+
+        Raises StoppedError where another live process has the folder, StorageError.
+        """
+        if not self._holds:
+            return False
+        with atomic.storage(self._held.path / run_lock.NAME):
+            again = run_lock.acquire(self._held.path, wait_s=0)  # None: ours is where it was
+        if again is not None:
+            self._locks.append(again)
+        named = holder_file.read(self._held.path)
+        if named == self._me:
+            return again is not None
+        if named is not None and named.lives:
+            rule = f"taken over by process {named} after its {run_lock.NAME} was deleted"
+            raise StoppedError(f"{self._held.path}: {rule}; this process writes no more to it")
+        atomic.write_text(self._held.holder, self._me.to_text())
+        return True
+
+    def close(self) -> None:
+        while self._locks:
+            os.close(self._locks.pop())
+
+
+@contextlib.contextmanager
+def only_writer(run: RunFolder) -> Iterator[Keeper]:
+    """Lock the rows of `run` themselves meanwhile. Raises StoppedError if another process has
+    them, DataError for a link in their place, StorageError.
+    """
+    plain_file.refuse_link(run.metrics)
+    with atomic.storage(run.metrics):
+        rows = run_lock.acquire_file(run.metrics, wait_s=run_lock.ASKING_S)
+    if rows is None:
+        raise StoppedError(f"{run.path}: held by process {holder_file.UNNAMED}")
+    keeper = Keeper(run)
+    try:
+        yield keeper
+    finally:
+        keeper.close()
+        os.close(rows)

@@ -31,7 +31,7 @@ LARGEST_BYTES = 1000
 
 @dataclass(frozen=True)
 class Holder:
-    """What a `.holder` says."""
+    """Contents of a `.holder` file."""
 
     pid: int
     node: str
@@ -55,7 +55,7 @@ class Holder:
 
 
 def this_process(folder: Path) -> Holder:
-    """As the holder of `folder`. Raises OSError if that is not there."""
+    """This process as the holder of `folder`. Raises OSError if that is not there."""
     return Holder(os.getpid(), platform.node(), started(os.getpid()), _number(folder))
 
 
@@ -64,16 +64,16 @@ def read(folder: Path) -> Holder | None:
     copy: whoever holds the folder that it was made of does not hold the copy.
     """
     try:
-        found = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
-        if not found or found[4] not in (None, _number(folder)):
+        match = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
+        if not match or match[4] not in (None, _number(folder)):
             return None
     except (DataError, OSError):
         return None
-    return Holder(int(found[1]), found[2], found[3], found[4])
+    return Holder(int(match[1]), match[2], match[3], match[4])
 
 
 def _number(folder: Path) -> str:
-    """What a folder keeps where it is moved on its disk, and no other has meanwhile."""
+    """Device and number of a folder: kept when it is moved on its disk, shared with no other."""
     status = folder.stat()
     return f"{status.st_dev}:{status.st_ino}"
 
@@ -114,7 +114,7 @@ def _boot() -> str:
 
 
 def _started_by_ps(pid: int) -> str | None:
-    """As macOS has it, to the second."""
+    """Start time as ps prints it, to the second, where there is no /proc (macOS)."""
     return _ps(pid, "lstart=")
 
 

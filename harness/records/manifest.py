@@ -13,6 +13,8 @@ from harness.errors import DataError
 from harness.records import atomic, plain_file
 
 NAME = "manifest.json"
+KEYS = ("step", "identity", "rows", "files")
+"""Keys of a checkpoint's manifest."""
 Files = dict[str, dict[str, int | str]]
 """Path in the folder -> size and sha256."""
 
@@ -26,27 +28,27 @@ def write(folder: Path, **more: Any) -> None:
 
 
 def read(folder: Path) -> dict[str, Any]:
-    """What the manifest of `folder` says. Raises DataError where it cannot be read."""
+    """Read the manifest of `folder`. Raises DataError where it cannot be read."""
     try:
-        found = json.loads(plain_file.text(folder / NAME))
-        wanted = found["files"]
+        values = json.loads(plain_file.text(folder / NAME))
+        wanted = values["files"]
     except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"no readable {NAME} ({type(error).__name__})") from error
     if not isinstance(wanted, dict):
         raise DataError(f"no readable {NAME} (files must be a mapping)")
-    return dict(found)
+    return dict(values)
 
 
 def problem(folder: Path) -> str | None:
-    """What differs between `folder` and its manifest; None where nothing does."""
+    """Describe how `folder` differs from its manifest; None where it does not."""
     try:
         wanted = read(folder)["files"]
     except DataError as error:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
         return "must hold no link, and does"
-    found = {name: v for name, v in _describe(folder).items() if name != NAME}
-    changed = sorted(n for n in wanted | found if wanted.get(n) != found.get(n))
+    described = {name: v for name, v in _describe(folder).items() if name != NAME}
+    changed = sorted(n for n in wanted | described if wanted.get(n) != described.get(n))
     return f"{changed[0]} differs from its manifest" if changed else None
 
 
@@ -57,7 +59,7 @@ def digest(folder: Path, names: Iterable[str]) -> str:
 
 
 def digest_of(files: Mapping[str, Mapping[str, int | str]]) -> str:
-    """The same, of files that are described already."""
+    """`digest` of files that are described already."""
     return hashlib.sha256(json.dumps(files, sort_keys=True).encode()).hexdigest()
 
 

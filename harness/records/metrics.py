@@ -3,6 +3,9 @@
 A row is acknowledged once it is fsynced, and ends with a checksum of its bytes. After a resume the
 rows past the checkpoint are still there; the run recomputes them, and a recomputed row must equal
 the one on disk byte for byte, but for the checksum, which rows of older versions lack.
+
+A file has the columns that it was begun with: a run of an older version goes on without the
+metrics that came later, so that its rows are compared, summed and read alike from first to last.
 """
 
 from __future__ import annotations
@@ -10,15 +13,15 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from harness.config.run import LEVELS, STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import DataError, DivergedError
-from harness.records import atomic, row_checksum, rows
-from harness.records.row_checksum import RowSums
+from harness.records import atomic, metric_rows
+from harness.records.metric_rows import RowSums
 
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
@@ -88,14 +91,16 @@ MEASURED = {
 """Every key of a row after `step`, in order, with its meaning. What is not measured is null."""
 
 
-def encode_row(step: int, values: Mapping[str, float | None]) -> bytes:
-    """One line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
+def encode_row(
+    step: int, values: Mapping[str, float | None], columns: Iterable[str] = MEASURED
+) -> bytes:
+    """Encode a line of metrics.jsonl; NaN and infinity become null. KeyError on an unknown key."""
     unknown = values.keys() - MEASURED.keys()
     if unknown:
         raise KeyError(f"not a metric: {sorted(unknown)[0]}")
     row: dict[str, Any] = {"step": step}
-    row.update((key, _finite(values.get(key))) for key in MEASURED)
-    return row_checksum.encode(row)
+    row.update((key, _finite(values.get(key))) for key in columns)
+    return metric_rows.encode(row)
 
 
 def _finite(value: float | None) -> float | None:
@@ -120,42 +125,63 @@ class MetricsLog:
             self._path = path
             self._descriptor = atomic.open_to_append(path)
             try:
-                found = rows.scan(path)
-                self._ends, self._summed = found.ends, found.summed
-                if found.problem is not None:
-                    self._leave_out(found, needed)
+                scanned = metric_rows.scan(path)
+                self._ends, self._summed = scanned.ends, scanned.summed
+                if scanned.problem is not None:
+                    self._leave_out(scanned, needed)
+                self._columns = self._columns_on_disk()
             except BaseException:
                 os.close(self._descriptor)
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
 
-    def _leave_out(self, found: rows.Rows, needed: int | None) -> None:
-        if needed is None or found.last_step < needed:
+    def _leave_out(self, scanned: metric_rows.Rows, needed: int | None) -> None:
+        if needed is None or scanned.last_step < needed:
             advice = "without checkpoints/ the rows are computed again"
-            raise DataError(f"{found.problem}; {advice}")
-        self.moved_aside = found.problem
-        self._move_aside(found.ends[-1], os.fstat(self._descriptor).st_size)
+            raise DataError(f"{scanned.problem}; {advice}")
+        self.moved_aside = scanned.problem
+        self._move_aside(scanned.ends[-1], os.fstat(self._descriptor).st_size)
 
     @property
     def last_step(self) -> int:
         """Step of the last row on disk; 0 if there is none. Row N is line N."""
         return len(self._ends) - 1
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Metrics of each row: those of the last row on disk, of a new file all of today's."""
+        return self._columns
+
+    def _columns_on_disk(self) -> tuple[str, ...]:
+        if not self.last_step:
+            return tuple(MEASURED)
+        row = self._row(self.last_step)[1]
+        return tuple(key for key in row if key not in ("step", metric_rows.KEY))
+
+    def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
+        """Row `step` on disk, without its checksum, and what it says."""
+        line = metric_rows.without(self._on_disk(self._ends[step - 1], self._ends[step]))
+        try:
+            return line, dict(json.loads(line))
+        except (ValueError, TypeError, RecursionError) as error:
+            rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
+            raise DataError(f"{self._path}:{step}: {rule}") from error
+
     def sums(self, step: int) -> RowSums | None:
-        """By which the rows up to `step` are known; None where there is none."""
-        return rows.sums(self._summed, step)
+        """Fingerprint of the rows up to `step`; None where there is none."""
+        return metric_rows.sums_up_to(self._summed, step)
 
     def append(self, step: int, values: Mapping[str, float | None]) -> bool:
         """Make row `step` durable; True if it was new, False if recomputed and found equal.
 
         Raises DivergedError if the row on disk differs.
         """
-        line = encode_row(step, values)
         if step <= self.last_step:
-            self._compare(step, line)
+            self._compare(step, values)
             return False
         if step != self.last_step + 1:
             raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
+        line = encode_row(step, values, self._columns)
         with atomic.storage(self._path):
             try:
                 atomic.write_all(self._descriptor, line)
@@ -163,7 +189,7 @@ class MetricsLog:
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # half a row is none
                 raise
-        summed = row_checksum.following(self._summed[-1], row_checksum.of_row(line))
+        summed = metric_rows.following(self._summed[-1], metric_rows.of_row(line))
         self._summed.append(summed)
         self._ends.append(self._ends[-1] + len(line))
         return True
@@ -188,14 +214,18 @@ class MetricsLog:
     def _on_disk(self, start: int, end: int) -> bytes:
         return os.pread(self._descriptor, end - start, start)
 
-    def _compare(self, step: int, line: bytes) -> None:
+    def _compare(self, step: int, values: Mapping[str, float | None]) -> None:
+        """Compare by the columns of the row on disk, those that this version measures."""
         with atomic.storage(self._path):
-            found = self._on_disk(self._ends[step - 1], self._ends[step])
-        found, line = row_checksum.without(found), row_checksum.without(line)
-        if found == line:
+            line, old = self._row(step)
+        new = {
+            key: _finite(values.get(key)) if key in MEASURED else value
+            for key, value in old.items()
+        }
+        new["step"] = step
+        if json.dumps(new).encode() + b"\n" == line:
             return
-        old, new = json.loads(found), json.loads(line)
-        key = next((k for k in new if new[k] != old.get(k)), "its bytes")
+        key = next((key for key in new if new[key] != old[key]), "its bytes")
         raise DivergedError(
             f"{self._path}:{step}: a recomputed row must equal the one on disk; "
             f"{key} was {old.get(key)}, is now {new.get(key)}"

@@ -22,7 +22,7 @@ NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG_ERRORS = (ValueError, OverflowError, LookupError, AttributeError, TypeError, RecursionError)
-"""What `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99 raise, besides YAMLError."""
+"""Raised by `!!int ''`, `!!bool x`, `!!timestamp x` or 2024-99-99, besides YAMLError."""
 
 
 def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
@@ -60,17 +60,17 @@ def opener(path: str, flags: int) -> int:
 
 
 def yaml_values(path: Path) -> Any:
-    """What the YAML in `path` says. Raises DataError, naming the file, if that is not safe."""
-    found = text(path, LARGEST_YAML_BYTES)
+    """Read the YAML in `path`. Raises DataError, naming the file, if that is not safe."""
+    content = text(path, LARGEST_YAML_BYTES)
     try:
-        _refuse_bombs(path, found)
-        return _values(path, found)
+        _refuse_bombs(path, content)
+        return _values(path, content)
     except (yaml.YAMLError, *_TAG_ERRORS) as error:
         raise DataError(f"{path}{_line(error)}: cannot be read as YAML: {_why(error)}") from error
 
 
-def _values(path: Path, found: str) -> Any:
-    loader = _Loader(found)
+def _values(path: Path, content: str) -> Any:
+    loader = _Loader(content)
     try:
         node = loader.get_single_node()
         _refuse_repeats(path, node)
@@ -102,17 +102,17 @@ def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
 
 
 def _refuse_long_number(path: Path, node: yaml.Node | None) -> None:
-    """One in hex cannot be shown, and one of YAML's base 60 (1:59:59) takes minutes to be made."""
+    """Refuse a long number: hex cannot be shown, and YAML's base 60 (1:59:59) takes minutes."""
     is_number = isinstance(node, yaml.ScalarNode) and node.tag in NUMBERS
     if node is not None and is_number and len(node.value) > LONGEST_NUMBER:
         rule = f"a number must have at most {LONGEST_NUMBER} characters, got {len(node.value):,}"
         raise DataError(f"{path}:{node.start_mark.line + 1}: {rule}")
 
 
-def _refuse_bombs(path: Path, found: str) -> None:
+def _refuse_bombs(path: Path, content: str) -> None:
     """Events are counted before any value is made: making values of a bomb does not end."""
     aliases = depth = 0
-    for event in yaml.parse(found, _Loader):
+    for event in yaml.parse(content, _Loader):
         aliases += isinstance(event, yaml.AliasEvent)
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)

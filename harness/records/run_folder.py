@@ -4,6 +4,7 @@
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
     train.log        the child's output, in a sweep
+    debug.log        tracebacks of what failed unexpectedly
     simulator/       what a served user answered, by step
     profiles.jsonl   simulator.profiles as they were when the run was planned
     trackers/        what trainer.report_to keeps of the run
@@ -27,10 +28,22 @@ import yaml
 
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import atomic, config_file, holder_file, plain_file, run_lock, shape, versions
+from harness.records import (
+    atomic,
+    config_file,
+    holder_file,
+    plain_file,
+    provenance,
+    run_lock,
+    shape,
+)
 
 ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
+
+
+CAME_LATER = ("seed", "start_model", "simulator_version", "rows")
+"""Keys of run.json that runs of older versions lack."""
 
 
 @dataclass(frozen=True)
@@ -43,15 +56,18 @@ class RunStatus:
     last_step: int = 0
     attempts: int = 0
     config_hash: str = ""
-    """Of everything but the seed."""
+    """Hash of everything but the seed."""
     seed: int | None = None
     measurement: Mapping[str, Any] = field(default_factory=dict)
     """The measurement card: what H and R were taken over. Runs with unlike cards are not pooled."""
     versions: Mapping[str, str] = field(default_factory=dict)
-    """What the run was planned with; each attempt says in events.jsonl what it ran with."""
+    """Versions the run was planned with; events.jsonl has those of each attempt."""
     git: str = ""
     start_model: str | None = None
     """sha256 of the model that the policy starts from, once it was loaded; None for tabular."""
+    simulator_version: int | None = None
+    """harness.simulator.VERSION of the rows; None before the first, and of older versions' runs,
+    which are of version 1."""
     rows: Mapping[str, str] | None = None
     """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
     schema: int = SCHEMA
@@ -116,10 +132,10 @@ class RunFolder:
 
 
 OWN_LEFTOVER = re.compile(
-    r"config\.yaml|profiles\.jsonl|train\.log|events\.jsonl|\.lock|\.holder"
+    r"config\.yaml|profiles\.jsonl|train\.log|debug\.log|events\.jsonl|\.lock|\.holder"
     rf"|\.(config\.yaml|profiles\.jsonl|run\.json|\.holder){atomic.TAIL}"
 )
-"""What a start that died before run.json may have left; anything else is somebody's."""
+"""Files that a start may leave that died before run.json; any other is somebody's."""
 
 
 def create(folder: RunFolder, config: RunConfig) -> None:
@@ -140,7 +156,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
-    made_by = versions.now()
+    made_by = provenance.now()
     write_status(
         folder,
         RunStatus(
@@ -153,7 +169,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
 
 
 def refuse_others(folder: RunFolder) -> list[str]:
-    """What a start that died has left. Raises ConfigError for a run, or for somebody's files."""
+    """List what a start that died has left. Raises ConfigError for a run, or for others' files."""
     if folder.is_run():
         raise ConfigError(f"{folder.path}: already holds a run; continue it with `harness resume`")
     names = sorted(_names(folder.path))
@@ -171,6 +187,17 @@ def read_config(folder: RunFolder) -> RunConfig:
     return config_file.from_dict(values, where=str(folder.config))
 
 
+def planned_steps(folder: RunFolder) -> int:
+    """trainer.steps, also of a config that only another version can read; 0 where it is not told.
+
+    Raises DataError if config.yaml is missing or is not YAML.
+    """
+    values = plain_file.yaml_values(folder.config)
+    trainer = values.get("trainer") if isinstance(values, dict) else None
+    steps = trainer.get("steps") if isinstance(trainer, dict) else None
+    return steps if type(steps) is int else 0
+
+
 def read_own_config(folder: RunFolder) -> RunConfig:
     """`read_config`, with the run's own copy of simulator.profiles: the run needs no other."""
     config = read_config(folder)
@@ -182,18 +209,14 @@ def read_own_config(folder: RunFolder) -> RunConfig:
 
 def read_status(folder: RunFolder) -> RunStatus:
     """Raises DataError if run.json is missing or malformed; a later version's keys are let pass."""
-    found = plain_file.text(folder.status)
+    content = plain_file.text(folder.status)
     try:
-        values = json.loads(found)
+        values = json.loads(content)
     except (ValueError, RecursionError) as error:
         why = plain_file.one_line(error)
         raise DataError(f"{folder.status}: cannot be read: {why}") from error
     if isinstance(values, dict):
-        for key in (
-            "seed",
-            "start_model",
-            "rows",
-        ):  # as runs have them that were made before the keys were
+        for key in CAME_LATER:
             values.setdefault(key, None)
     problem = shape.problem(RunStatus, values)
     if problem:

@@ -17,7 +17,7 @@ from pathlib import Path
 NAME = ".lock"
 POLL_S = 0.01
 ASKING_S = 0.2
-"""Longer than anybody has it who only asks."""
+"""Longer than anybody holds the lock who only asks."""
 HELD = (errno.EAGAIN, errno.EACCES)
 FLAGS = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK
 

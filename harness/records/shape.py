@@ -34,7 +34,7 @@ def problem(cls: type, values: Any, key: str = "") -> str | None:
     for part in dataclasses.fields(cls):
         where, kind = dotted(key, part.name), kinds[part.name]
         if part.name not in values:
-            return f"{where} must be there, since the file is written with every key; it is missing"
+            return f"missing key {where}"
         if not fits(values[part.name], kind):
             given = reprlib.repr(values[part.name])
             return f"{where} must be {described(kind)}, got {given}"

@@ -1,8 +1,12 @@
-"""Whether the parts of a run's folder are what a run wrote, looked at without changing anything."""
+"""Whether the parts of a run's folder are what a run wrote, looked at without changing anything.
+
+`damage` asks whether a run that says it is done still has its rows; the rest is for `verify`.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -11,27 +15,26 @@ from pathlib import Path
 from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.records import (
-    attempts,
     checkpoints,
+    compatibility,
     config_file,
+    events,
     manifest,
+    metric_rows,
     plain_file,
-    planned,
-    rows,
-    versions,
+    provenance,
 )
 from harness.records.checkpoints import Checkpoint
-from harness.records.identity import Identity
-from harness.records.rows import Rows
+from harness.records.metric_rows import Rows
+from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.records.versions import MadeBy
 
 OK, NOTE, DAMAGED = "ok", "note", "damaged"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one part of a run came to."""
+    """Result of checking one part of a run."""
 
     part: str
     level: str
@@ -39,9 +42,9 @@ class Finding:
     message: str
 
 
-def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Finding]:
+def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator[Finding]:
     """config.yaml against the hash and the seed that the run was planned with."""
-    changed = planned.changed(run, status)
+    changed = compatibility.changed(run, status)
     if changed:
         yield Finding("config", DAMAGED, changed)
     elif not status.config_hash:
@@ -52,7 +55,7 @@ def config(run: RunFolder, status: RunStatus, found: RunConfig) -> Iterator[Find
     if lacks:
         kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
         yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
-    if found.simulator.profiles:
+    if run_config.simulator.profiles:
         plain_file.text(run.profiles)
         yield Finding("profiles", OK, "readable")
 
@@ -64,29 +67,29 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
         yield Finding(part, OK, "none yet")
         return
     plain_file.refuse_link(path)
-    found = rows.scan(path)
+    scanned = metric_rows.scan(path)
     rule = f"must hold a row for each step up to {status.last_step}, as {run.status.name} says"
-    if found.problem:
-        yield Finding(part, DAMAGED, found.problem)
-    elif found.last_step < status.last_step:
-        yield Finding(part, DAMAGED, f"{path}: {rule}, got {found.last_step}")
-    elif others := other_rows(run, status, found):
+    if scanned.problem:
+        yield Finding(part, DAMAGED, scanned.problem)
+    elif scanned.last_step < status.last_step:
+        yield Finding(part, DAMAGED, f"{path}: {rule}, got {scanned.last_step}")
+    elif others := other_rows(run, status, scanned):
         yield Finding(part, DAMAGED, others)
     else:
-        yield Finding(part, OK, f"{found.last_step} rows")
-    if found.torn and not in_use:
-        end = f"{path}:{found.last_step + 1}: has no end, as a killed run leaves it"
+        yield Finding(part, OK, f"{scanned.last_step} rows")
+    if scanned.torn and not in_use:
+        end = f"{path}:{scanned.last_step + 1}: has no end, as a killed run leaves it"
         yield Finding(part, NOTE, f"{end}; a resume cuts it off and computes the row again")
-    if found.without_checksum:
-        kind = f"{found.without_checksum} rows without checksums, made by an older version"
+    if scanned.without_checksum:
+        kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
         yield Finding(part, NOTE, f"{path}: {kind}: whether they were changed cannot be told")
 
 
-def other_rows(run: RunFolder, status: RunStatus, found: Rows) -> str | None:
-    """What is wrong with rows that are sound, each by itself, and are not those that the run wrote;
+def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
+    """Describe rows that are sound, each by itself, and are not those that the run wrote;
     None where they are, or where run.json does not say.
     """
-    own = found.sums(status.last_step)
+    own = scanned.sums(status.last_step)
     if status.rows is None or own is None or status.rows == asdict(own):
         return None
     return (
@@ -99,7 +102,7 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
     """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
     part = "checkpoints"
     plain_file.refuse_link(run.checkpoints)
-    on_disk = rows.scan(run.metrics) if run.metrics.is_file() else None
+    on_disk = metric_rows.scan(run.metrics) if run.metrics.is_file() else None
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
     problems = [problem for path in paths if (problem := _wrong(path, own, run, on_disk))]
@@ -143,11 +146,15 @@ def _says_whose(path: Path) -> bool:
 def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:
     """Versions of now, and of each attempt, against those that the run was planned with."""
     part, meant = "versions", MadeBy(status.versions, status.git)
-    others = [one for one in attempts.every(run.events) if versions.differences(meant, one)]
+    others = [one for one in events.every(run.events) if provenance.differences(meant, one)]
     for one in others:
-        unlike = ", ".join(versions.differences(meant, one))
+        unlike = ", ".join(provenance.differences(meant, one))
         yield Finding(part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}")
-    unlike = ", ".join(versions.differences(meant, now))
+    unlike = ", ".join(provenance.differences(meant, now))
+    newer = compatibility.unknown_keys(run, status)
+    if newer:
+        rule = "which this version does not know: a resume with it is refused"
+        yield Finding(part, NOTE, f"{run.path}: {', '.join(newer)}, {rule}")
     if unlike:
         yield Finding(part, NOTE, f"{run.status}: planned with other versions than these: {unlike}")
     elif not others:
@@ -176,3 +183,31 @@ def _unreadable(path: Path) -> str | None:
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
         return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
     return None
+
+
+TAIL_BYTES = 16_384
+"""A row takes some 3,000."""
+
+
+def damage(run: RunFolder, status: RunStatus) -> str | None:
+    """Describe what a run lacks that says it is done; None where its last row is there."""
+    if status.status != "done":
+        return None
+    last = _last_step(run)
+    if last == status.last_step:
+        return None
+    rule = f"a run that is done must end with the row of step {status.last_step}"
+    return f"damaged: {run.metrics}: {rule}, got {f'step {last}' if last else 'none'} as its last"
+
+
+def _last_step(run: RunFolder) -> int:
+    """Step of the last whole row; 0 where there is none that can be read."""
+    try:
+        with open(run.metrics, "rb", opener=plain_file.opener) as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            tail = file.read(TAIL_BYTES)
+        last = tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True)[-1]
+        step = json.loads(last)["step"] if metric_rows.holds(last) is not False else 0
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return 0
+    return step if type(step) is int else 0

@@ -17,7 +17,7 @@ from harness.records import atomic, plain_file, shape
 
 FILE = "study.json"
 EVALUATION = "eval/medium/reward"
-"""On the same users in every run, where neither floor nor ceiling squeezes what policies gain."""
+"""Measured on the same users in every run, where neither floor nor ceiling squeezes the gain."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Stated:
     arms: Mapping[str, Sequence[str]]
     links: Sequence[Link]
     checks: Sequence[Link]
-    """What must be so for a link to mean anything; no part of the verdict."""
+    """Conditions for a link to mean anything; no part of the verdict."""
     deciding: Sequence[str]
     """The links that must all hold; the others are beside the verdict."""
     best: Mapping[str, Sequence[str]]
@@ -66,9 +66,9 @@ class StudyRecord:
 
     study: str
     stated: Mapping[str, Any]
-    """As it was when the first runs were planned."""
+    """The statement when the first runs were planned."""
     changed: Sequence[str]
-    """What was added or altered since, a sentence each."""
+    """Changes since then, a sentence each."""
     arms: Mapping[str, Any]
     """Arm -> seed as text -> name of the run."""
     runs: Mapping[str, Any]
@@ -76,7 +76,7 @@ class StudyRecord:
 
 
 def to_plain(stated: Stated) -> dict[str, Any]:
-    """As JSON gives it back, links by name."""
+    """Convert to plain JSON values, links by name."""
     values = json.loads(json.dumps(dataclasses.asdict(stated)))
     for part in ("links", "checks"):
         values[part] = {link.pop("name"): link for link in values[part]}

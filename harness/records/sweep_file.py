@@ -52,9 +52,9 @@ def write(folder: Path, sweep: Sweep) -> None:
 def read(folder: Path) -> Sweep:
     """Raises DataError if sweep.json is missing or malformed."""
     path = folder / FILE
-    found = plain_file.text(path)
+    content = plain_file.text(path)
     try:
-        values = json.loads(found)
+        values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read: {plain_file.one_line(error)}") from error
     problem = shape.problem(Sweep, values) or _bad_run(values["runs"])
@@ -66,7 +66,7 @@ def read(folder: Path) -> Sweep:
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:
-    """What is wrong with the first row that is no LedgerRow, or whose name is no folder's."""
+    """Describe the first row that is no LedgerRow, or whose name is no folder's."""
     for number, row in enumerate(rows):
         problem = shape.problem(LedgerRow, row, f"runs[{number}]")
         if problem:

@@ -16,7 +16,7 @@ from typing import Any
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
 from harness.execution import ledger
-from harness.records import run_folder, study_file, sweep_file
+from harness.records import compatibility, run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -45,6 +45,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
     with run_folder.hold(RunFolder(root)):
+        compatibility.refuse_newer_sweep(root)
         record = _record(planned, before)
         study_file.write(root, record)
         new = _to_make(planned, record)

@@ -13,13 +13,13 @@ import pickle
 import re
 import signal
 import sys
-import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from harness import simulator
 from harness.config.run import RunConfig
 from harness.errors import (
     ConfigError,
@@ -30,14 +30,14 @@ from harness.errors import (
     StoppedError,
     StorageError,
 )
-from harness.records import atomic, completeness, planned, rows, run_folder, soundness
+from harness.records import atomic, compatibility, debug_log, metric_rows, run_folder, soundness
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
 from harness.train.loop import session as sessions
 from harness.train.loop.progress_lines import Emit, jsonl_emitter, talker
 from harness.train.loop.session import Session
 from harness.trust import permission
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 NO_CHECKPOINT = (pickle.UnpicklingError, UnicodeDecodeError, json.JSONDecodeError)
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
@@ -65,36 +65,43 @@ def main() -> int:
         with run_folder.hold(run, arguments.lock), permission.given(granted):
             return attempt(run, emit)
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return error.exit_code
     except OSError as error:  # a folder that we may not even look into
-        messages.say(f"{error.filename or run.path}: {error.strerror or error}")
+        safe_text.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
+    except Exception as error:
+        where = debug_log.keep(run.path, error)
+        safe_text.say(f"a bug: {type(error).__name__}: {error}{where}")
+        return 1
 
 
 def attempt(run: RunFolder, emit: Emit) -> int:
     """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
+    compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     status = run_folder.read_status(run)
-    changed = planned.changed(run, status)
+    changed = compatibility.changed(run, status)
     if changed:
         raise ConfigError(changed)
     if (
         status.status == "done"
-        and not completeness.damage(run, status)
+        and not soundness.damage(run, status)
         and _rows_are_sound(run, status)
     ):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
         return 0
-    running = replace(status, status="running", attempts=status.attempts + 1)
+    compatibility.refuse_other_simulator(run, simulator.VERSION)
+    attempts, version = status.attempts + 1, simulator.VERSION
+    running = replace(status, status="running", attempts=attempts, simulator_version=version)
     run_folder.write_status(run, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
         ended = replace(run_folder.read_status(run), status=name, reason=reason, exit_code=code)
         run_folder.write_status(run, ended)
     except HarnessError as error:  # a full disk, say; that the lock is free is seen all the same
-        messages.say(str(error))
+        safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code
     emit({"event": "end", "status": name, "exit_code": code})
     return code
@@ -103,7 +110,7 @@ def attempt(run: RunFolder, emit: Emit) -> int:
 def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
     """Where they are not, an attempt at the run says so, and how to have them computed again."""
     with atomic.storage(run.metrics):
-        found = rows.scan(run.metrics)
+        found = metric_rows.scan(run.metrics)
     return found.problem is None and soundness.other_rows(run, status, found) is None
 
 
@@ -118,24 +125,26 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
             session.reach_users()
             _train(session)
     except (StoppedError, EndpointError) as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return "stopped", str(error), error.exit_code
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
+        where = debug_log.keep(run.path, error)
         known = expected(run, error)
         if known is None:
-            traceback.print_exc()
-            return "failed", f"{type(error).__name__}: {error}", 1
-        messages.say(str(known))
+            reason = f"{type(error).__name__}: {error}{where}"
+            safe_text.say(f"a bug: {reason}")
+            return "failed", reason, 1
+        safe_text.say(str(known))
         return "failed", str(known), known.exit_code
     return "done", None, 0
 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """What a library's exception comes to where machine or folder are at fault; None for a bug."""
-    text = messages.shown(f"{type(error).__name__}: {error}")[:200]
+    text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
     if isinstance(error, RuntimeError | AssertionError) and NO_GPU.search(text):

@@ -20,9 +20,9 @@ from typing import Any
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
-from harness.records import atomic, config_file, row_checksum, sweep_file
+from harness.records import atomic, config_file, debug_log, metric_rows, sweep_file
 from harness.records.run_folder import RunFolder
-from harness.utils import messages
+from harness.utils import safe_text
 
 PROJECT = "harness"
 LAST_WAIT_S = 30.0
@@ -120,8 +120,9 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
             _keep(kept, {"id": own_id, "step": step})
         tracker.finish()
     except (Exception, SystemExit) as error:
-        text = messages.shown(f"{type(error).__name__}: {error}")[:200]
-        _warn(name, f"failed and is told no more; the run goes on ({text})")
+        text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
+        where = debug_log.keep(run.path, error)
+        _warn(name, f"failed and is told no more; the run goes on ({text}){where}")
 
 
 def _keep(path: Path, had: Mapping[str, Any]) -> None:
@@ -132,7 +133,7 @@ def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
     with run.metrics.open(encoding="utf-8") as lines:
         for line in itertools.islice(lines, last, first - 1):
             row = json.loads(line)
-            row.pop(row_checksum.KEY, None)
+            row.pop(metric_rows.KEY, None)
             yield row.pop("step"), _told(row)
 
 
@@ -199,4 +200,4 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 
 
 def _warn(name: str, what: str) -> None:
-    messages.say(f"trainer.report_to: {name} {what}")
+    safe_text.say(f"trainer.report_to: {name} {what}")

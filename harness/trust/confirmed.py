@@ -43,7 +43,7 @@ def file() -> Path:
 
 
 def read() -> frozenset[Grant]:
-    """What is confirmed; nothing where there is no file.
+    """Read what is confirmed; nothing where there is no file.
 
     Raises ConfigError, naming the file, where somebody else may have written it.
     """

@@ -15,12 +15,12 @@ from harness.errors import ConfigError
 from harness.trust import confirmed
 
 _given: frozenset[Grant] = frozenset()
-"""What this process may send, as whoever started it has found."""
+"""Grants of this process, as whoever started it has found."""
 
 
 @contextlib.contextmanager
 def given(grants: Iterable[Grant]) -> Iterator[None]:
-    """Meanwhile this process may send these too."""
+    """Let this process send these too, meanwhile."""
     global _given
     before, _given = _given, _given.union(grants)
     try:
@@ -30,7 +30,7 @@ def given(grants: Iterable[Grant]) -> Iterator[None]:
 
 
 def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Grant | None:
-    """What the calls of this simulator carry, and where to; None if that is no key.
+    """Variable that the calls of this simulator carry, and the host; None without a key.
 
     Raises ConfigError unless it is among `granted`, given to this process or confirmed.
     """

@@ -1,1 +1,1 @@
-"""What any part needs and no library has: processes, safe text, the installation."""
+"""Helpers without knowledge of runs: processes, safe text, the installation."""

@@ -1,4 +1,4 @@
-"""Where harness is installed, and how a part of it that lacks is."""
+"""Where harness is installed, and the command that installs a missing part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def shipped() -> Path:
 
 
 def install_command(extra: str) -> str:
-    """How to install harness with `extra`."""
+    """Command that installs harness with `extra`."""
     in_checkout = (shipped() / "pyproject.toml").is_file()
     return (
         f"pip install -e '.[{extra}]'" if in_checkout else f"pip install 'empathy-harness[{extra}]'"

@@ -1,4 +1,4 @@
-"""What a process owes to its user, to the one that started it, and to the files it writes."""
+"""Set up a process: its streams, the privacy of its files, its signals, its parent."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ POLL_S = 0.2
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 UMASK = "HARNESS_UMASK"
 PRIVATE = "077"
+DEBUG = "HARNESS_DEBUG"
+"""Set by --debug, for the processes of runs: tracebacks are shown as well as logged."""
 
 
 def open_descriptors() -> None:
@@ -35,7 +37,7 @@ def open_descriptors() -> None:
 
 
 def keep_private() -> None:
-    """What this process and its children make is their user's alone: 0600, folders 0700.
+    """Make what this process and its children write their user's alone: 0600, folders 0700.
 
     $HARNESS_UMASK, as in 027, opens it to others. Raises ConfigError for another value.
     """

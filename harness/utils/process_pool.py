@@ -26,8 +26,8 @@ MOST_PROCESSES = 4
 FEWEST_RUNS = 100
 """Fewer are fitted sooner than a second process starts."""
 RARELY = (100_000, 5, 5)
-"""Of Python's cyclic garbage collector, which by default (700, 10, 10) takes a twentieth of an
-analysis to find next to nothing: what is read and fitted is kept until the end. Python's own
+"""Thresholds of Python's cyclic garbage collector, which by default (700, 10, 10) takes a twentieth
+of an analysis to find next to nothing: what is read and fitted is kept until the end. Python's own
 search as it ends, 0.2 s in each process after a thousand runs, is spared by gc.freeze.
 """
 Piece = TypeVar("Piece")
@@ -111,11 +111,11 @@ class Begun(Generic[Piece, Result]):
     work: Callable[[Piece], Result]
     pieces: Sequence[Piece]
     futures: Sequence[Future[Result]]
-    """One a piece; none where this process does all of them."""
+    """Future of each piece; none where this process does all of them."""
 
     def results(self, left_to_others: int = 0) -> list[Result]:
-        """One a piece, in their order. This process takes what nobody has begun, from the end,
-        but for the first `left_to_others`.
+        """Return the results in the order of the pieces. This process takes what nobody has begun,
+        from the end, but for the first `left_to_others`.
         """
         if not self.futures:
             return [self.work(piece) for piece in self.pieces]

@@ -77,7 +77,7 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, mo
     (moved / "0-medium-seed0" / "run.json").unlink()
     known = ledger.read(moved)
     assert [row.status for row in known.runs] == ["planned", "done", "failed"]
-    assert known.runs[2].reason == "its process is gone without a word"
+    assert known.runs[2].reason == "process died without writing a status (killed or crashed)"
     assert [row.dir for row in known.runs] == [str(moved / row.name) for row in known.runs]
     assert [row.name for row in ledger.unfinished(known)] == ["0-medium-seed0", "2-medium-seed2"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.compose import planner
-from harness.execution import disk_space
+from harness.execution import preflight
 from harness.records import run_folder as folder
 from tests.commands import TABULAR, here
 from tests.faults.limited import acknowledged, events, quick, train
@@ -122,7 +122,7 @@ def test_runs_that_cannot_have_room_are_73_before_anything_is_made(tmp_path: Pat
 def test_room_is_reckoned_by_the_weights_that_learn(word: str, gigabytes: float) -> None:
     """596 million of them with their moments, twice; 176 thousand and 100 rows."""
     config = planner.point([f"policy={word}"]).config
-    assert disk_space.least_bytes(config) / 1e9 == pytest.approx(gigabytes, rel=0.15)
+    assert preflight.least_bytes(config) / 1e9 == pytest.approx(gigabytes, rel=0.15)
 
 
 OTHER = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")

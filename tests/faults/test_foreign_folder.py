@@ -266,9 +266,11 @@ def test_the_revision_is_that_of_the_code_whatever_git_is_told(
 
 
 def _revision(where: Path, **environment: str) -> str:
-    code = f"import sys; sys.path.insert(0, {str(where)!r}); from harness.records import versions; "
+    code = (
+        f"import sys; sys.path.insert(0, {str(where)!r})\nfrom harness.records import provenance\n"
+    )
     done = subprocess.run(
-        [sys.executable, "-P", "-c", f"{code}print(versions.git_revision())"],
+        [sys.executable, "-P", "-c", f"{code}print(provenance.git_revision())"],
         env={**os.environ, **environment}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     return done.stdout.strip()

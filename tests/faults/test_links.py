@@ -28,7 +28,7 @@ from harness.records import (
     run_folder,
     study_file,
     sweep_file,
-    temporary,
+    user_folders,
 )
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder, RunStatus
@@ -363,12 +363,12 @@ def test_a_lock_of_a_gpu_is_no_link(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    locks = temporary.own("harness-gpus")
+    locks = user_folders.own_temporary("harness-gpus")
     victim = tmp_path / "victim"
     victim.write_text(VICTIM)
     for name in ("0.lock", "taking.lock"):
         shutil.rmtree(locks)
-        temporary.own("harness-gpus")
+        user_folders.own_temporary("harness-gpus")
         (locks / name).symlink_to(victim)
         with pytest.raises(StorageError, match=f"harness-gpus-{os.getuid()}"):
             gpu_lease.take(1)

@@ -28,9 +28,9 @@ attack = functools.partial(
 SLEEPS = """
 import sys, time
 from pathlib import Path
-from harness.records import run_folder, keeper
+from harness.records import holder, run_folder
 run = run_folder.RunFolder(Path(sys.argv[1]))
-with run_folder.hold(run), keeper.only_writer(run):
+with run_folder.hold(run), holder.only_writer(run):
     print("held", flush=True)
     time.sleep(60)
 """

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from harness.law.analysis import analyse
-from harness.records import config_file, row_checksum, run_folder
+from harness.records import config_file, metric_rows, run_folder
 from harness.records.run_folder import RunFolder
 from tests.commands import harness, here
 from tests.faults.limited import quick
@@ -58,7 +58,7 @@ def told(path: Path) -> tuple[int, str]:
 def sealed(path: Path, seed: int, **standing: Any) -> Path:
     """A made-up run that is done, with the sum of its rows in run.json."""
     run = ended.run(path, seed, **standing)
-    sums = row_checksum.sums((run / "metrics.jsonl").read_bytes().splitlines(keepends=True))
+    sums = metric_rows.sums((run / "metrics.jsonl").read_bytes().splitlines(keepends=True))
     assert sums is not None
     ended.stands(run, rows=asdict(sums))
     return run
@@ -110,16 +110,16 @@ def forged(lines: list[bytes]) -> list[bytes]:
 
 
 def unchecked(lines: list[bytes]) -> list[bytes]:
-    plain = [row_checksum.without(line) for line in lines]
+    plain = [metric_rows.without(line) for line in lines]
     return [line.replace(b'"reward": 0.', b'"reward": 0.9') for line in plain]
 
 
 def mixed(lines: list[bytes]) -> list[bytes]:
-    return [*lines[:9], row_checksum.encode(ended.rows(7)[9]), *lines[10:]]
+    return [*lines[:9], metric_rows.encode(ended.rows(7)[9]), *lines[10:]]
 
 
 def anothers(_lines: list[bytes]) -> list[bytes]:
-    return [row_checksum.encode(row) for row in ended.rows(7)]
+    return [metric_rows.encode(row) for row in ended.rows(7)]
 
 
 def anothers_with_a_gap(lines: list[bytes]) -> list[bytes]:
@@ -204,5 +204,5 @@ def test_a_config_of_a_newer_version_is_read_and_not_resumed(
     assert (one.status, one.unfinished) == ("ok", None)
     done = harness("resume", str(run.path), cwd=run.path)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1][:120]}")
-    assert done.returncode == 2
-    assert "trainer: unknown key 'invented_later'" in done.stderr
+    assert done.returncode == 65
+    assert "config.yaml has trainer.invented_later, which this version (harness" in done.stderr

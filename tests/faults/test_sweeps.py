@@ -31,7 +31,10 @@ def test_a_sweep_whose_first_runs_fail_alike_starts_no_more(tmp_path: Path) -> N
     assert [row["status"] for row in found] == ["failed"] * 3 + ["planned"] * 3
     assert {row["exit_code"] for row in found[:3]} == {74}
     assert all("metrics.jsonl: File too large" in row["reason"] for row in found[:3])
-    assert "3 runs failed alike and none was done, so no more were started" in done.stderr
+    assert (
+        "3 runs failed for the same reason and none succeeded; remaining runs were not started"
+        in done.stderr
+    )
     assert "Traceback" not in done.stderr
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from harness.records import row_checksum, run_folder
+from harness.records import metric_rows, run_folder
 from harness.records.run_folder import RunFolder
 from tests.law import synthetic
 
@@ -38,7 +38,7 @@ def run(
     last = max((line["step"] for line in lines), default=0)
     synthetic.write_run(folder, lines, seed=seed, level=level)
     if checked:
-        encoded = b"".join(map(row_checksum.encode, lines))
+        encoded = b"".join(map(metric_rows.encode, lines))
         (folder / "metrics.jsonl").write_bytes(encoded)
     stands(folder, **{"last_step": last, "exit_code": 0, **standing})
     return folder

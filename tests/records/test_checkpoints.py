@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from harness.errors import DataError
 from harness.records import checkpoints
-from harness.records.identity import Identity
-from harness.records.versions import MadeBy
+from harness.records.provenance import Identity, MadeBy
 
 CONTENT = b"weights " * 50
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import DataError, DivergedError
-from harness.records import row_checksum
+from harness.records import metric_rows
 from harness.records.metrics import MEASURED, MetricsLog, encode_row
 
 
@@ -151,13 +151,13 @@ def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_p
     path = tmp_path / "metrics.jsonl"
     with log_with(path, 0.1, 0.2):
         whole = path.read_bytes()
-    path.write_bytes(b"".join(map(row_checksum.without, whole.splitlines(keepends=True))))
+    path.write_bytes(b"".join(map(metric_rows.without, whole.splitlines(keepends=True))))
     with log_with(path) as log:
         assert log.append(2, {"reward": 0.2}) is False
         assert log.append(3, {"reward": 0.3}) is True
         with pytest.raises(DivergedError, match=r"reward was 0\.1, is now 0\.5"):
             log.append(1, {"reward": 0.5})
-    found = [row_checksum.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
+    found = [metric_rows.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
     assert found == [None, None, True]
     with log_with(path) as log:
         assert log.last_step == 3
@@ -196,3 +196,55 @@ def test_any_flipped_bit_of_a_row_is_found(place: int, bit: int) -> None:
         path.write_bytes(data)
         with pytest.raises(DataError, match=r"metrics.jsonl:1: "):
             MetricsLog(path)
+
+
+def without_columns(path: Path, *names: str, **more: float) -> bytes:
+    """The file as a version that has other metrics would have written it."""
+    lines = []
+    for line in path.read_bytes().splitlines():
+        row = {k: v for k, v in json.loads(line).items() if k not in (*names, "crc32")}
+        lines.append(metric_rows.encode({**row, **more}))
+    path.write_bytes(b"".join(lines))
+    return path.read_bytes()
+
+
+def test_a_file_keeps_the_columns_it_was_begun_with(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2, 0.3):
+        pass
+    whole = without_columns(path, "grad_norm", "kl")
+    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+    with log_with(path) as log:
+        assert set(MEASURED) - set(log.columns) == {"grad_norm", "kl"}
+        assert log.append(2, {"reward": 0.2, "kl": 7.0}) is False
+        assert log.append(3, {"reward": 0.3, "kl": 7.0}) is True
+        with pytest.raises(DivergedError, match=r"reward was 0\.1, is now 0\.5"):
+            log.append(1, {"reward": 0.5, "kl": 7.0})
+    assert path.read_bytes() == whole
+
+
+def test_a_metric_of_another_version_is_compared_with_nothing_and_null_from_then_on(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        pass
+    without_columns(path, zeal=0.75)
+    with log_with(path) as log:
+        assert log.append(2, {"reward": 0.2}) is False
+        assert log.append(3, {"reward": 0.3}) is True
+    assert [json.loads(line)["zeal"] for line in path.read_text().splitlines()] == [
+        0.75,
+        0.75,
+        None,
+    ]
+
+
+def test_once_all_rows_are_moved_aside_a_file_has_todays_columns(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    with log_with(path, 0.1, 0.2):
+        pass
+    without_columns(path, "kl")
+    changed(path, 1, b"0.1", b"0.9")
+    with contextlib.closing(MetricsLog(path, needed=0)) as log:
+        assert log.columns == tuple(MEASURED)

@@ -17,7 +17,7 @@ from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import contrasts
 from harness.report.tables.summary import print_analysis
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 from tests.report import made
 
 CONTRAST = Contrast(

@@ -18,7 +18,7 @@ from harness.law.group_results import Analysis, Pooled
 from harness.law.results import Onset
 from harness.report.figures import canvas, draw
 from harness.report.figures.canvas import Drawing
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 from tests.report import made
 
 

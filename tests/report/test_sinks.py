@@ -12,8 +12,8 @@ from rich.console import Console
 
 from harness.report.figures import figure_text
 from harness.report.tables import csv_cells
-from harness.utils import terminal
-from harness.utils.escape import shortened, visible
+from harness.utils import safe_text
+from harness.utils.safe_text import shortened, visible
 from tests.report.made import PAYLOADS
 
 anything = st.text(st.characters(exclude_categories=()))
@@ -41,7 +41,7 @@ def test_a_shortened_name_keeps_both_ends(text: str, most: int) -> None:
 def test_a_terminal_gets_no_control_byte_and_no_markup(payload: str) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=400)
-    console.print(terminal.text(payload))
+    console.print(safe_text.text(payload))
     assert stream.getvalue() == visible(payload) + "\n"
 
 

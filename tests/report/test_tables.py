@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import Identified, Onset, Skipped
 from harness.report.tables.summary import print_analysis
 from harness.report.text import findings
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 from tests.report import made
 
 GOLDEN = """\

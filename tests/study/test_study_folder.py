@@ -117,7 +117,7 @@ def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
     with pytest.raises(Exception, match=r"study\.json: cannot be read"):
         folder.settle(planned(), root)
     (root / "study.json").write_text(json.dumps({"study": "mine"}))
-    with pytest.raises(Exception, match="stated must be there"):
+    with pytest.raises(Exception, match="missing key stated"):
         folder.settle(planned(), root)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.records import checkpoints, row_checksum, run_folder
+from harness.records import checkpoints, metric_rows, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from tests.train.made import (
     STEPS,
@@ -112,8 +112,8 @@ def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
 def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:
     shutil.rmtree(killed.checkpoints)
     lines = killed.metrics.read_bytes().splitlines(keepends=True)
-    row = json.loads(row_checksum.without(lines[1]))
-    lines[1] = row_checksum.encode(row | {"reward": row["reward"] + 0.01})
+    row = json.loads(metric_rows.without(lines[1]))
+    lines[1] = metric_rows.encode(row | {"reward": row["reward"] + 0.01})
     killed.metrics.write_bytes(b"".join(lines))
     code, events, err = go_on(killed)
     assert code == 70

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.records import row_checksum
-from harness.records.row_checksum import RowSums
+from harness.records import metric_rows
+from harness.records.metric_rows import RowSums
 
 ALL, SOME, NONE = "all", "some", "none"
 """How many of the rows that count have a checksum."""
-KEY = row_checksum.KEY.encode()
+KEY = metric_rows.KEY.encode()
 QUOTED = b'"%b"' % KEY
 HEAD, TAIL = b', %b: "' % QUOTED, b'"}'
 DIGITS = 8
@@ -68,8 +68,8 @@ def check(rows: Sequence[bytes]) -> Checked:
 
     A log of another program may have a key of this name: it has no row that ends in a checksum.
     """
-    held = [row_checksum.holds(row) for row in rows]
-    ours = any(held) or any(row_checksum.without(row) != row for row in rows)
+    held = [metric_rows.holds(row) for row in rows]
+    ours = any(held) or any(metric_rows.without(row) != row for row in rows)
     if not ours:
         return Checked(NONE, ())
     begun = next(place for place, fits in enumerate(held) if fits is not None)

@@ -23,8 +23,8 @@ from harness.law.io import table as tables
 from harness.law.io.importers import csv_text
 from harness.law.io.table import Codes
 from harness.law.results import Floats
-from harness.records import row_checksum
-from harness.records.row_checksum import RowSums
+from harness.records import metric_rows
+from harness.records.metric_rows import RowSums
 
 INFINITE = tables.FAULTS.index("infinite")
 
@@ -73,7 +73,7 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     if names is None or held is None:
         return None
     if held != checksums.NONE:
-        names = tuple(name for name in names if name != row_checksum.KEY)
+        names = tuple(name for name in names if name != metric_rows.KEY)
     found = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
     sums = checksums.sums(data) if held == checksums.ALL else None
     return found and replace(found, checksums=held, sums=sums)

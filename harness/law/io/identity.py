@@ -15,8 +15,9 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.law.results import Interval, setting
-from harness.records import plain_file, planned, run_folder
-from harness.records.row_checksum import RowSums
+from harness.records import compatibility as planned
+from harness.records import plain_file, run_folder
+from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
 
 CARDS = "cards.json"

@@ -21,8 +21,8 @@ from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
 from harness.law.io.identity import Identity
 from harness.law.io.table import Table
 from harness.law.results import Floats, Unfinished, setting
-from harness.records import row_checksum
-from harness.records.row_checksum import RowSums
+from harness.records import metric_rows
+from harness.records.metric_rows import RowSums
 from harness.records.sweep_file import LedgerRow
 
 REPLAYED = "a recomputed row must equal the one on disk"
@@ -175,7 +175,7 @@ def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
     """Sums of the lines with these numbers, from 1; None where the file is not there any more."""
     with contextlib.suppress(OSError, IndexError):
         lines = path.read_bytes().removeprefix(BOM).split(b"\n")
-        return row_checksum.sums(lines[number - 1] for number in numbers)
+        return metric_rows.sums(lines[number - 1] for number in numbers)
     return None
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from harness.law.io.importers import aliases
 from harness.law.io.importers.rows import Places, Rows
 from harness.law.results import Floats, ReadProblem
-from harness.records.row_checksum import RowSums
+from harness.records.metric_rows import RowSums
 
 FAULTS = ("", "null", "nan", "infinite", "wrong_type")
 """Names of what can stand where a finite number should; the code of each is its index."""

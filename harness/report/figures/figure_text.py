@@ -9,7 +9,7 @@ import textwrap
 from matplotlib import font_manager
 from matplotlib.ft2font import FT2Font
 
-from harness.utils.escape import escaped, shortened, visible
+from harness.utils.safe_text import escaped, shortened, visible
 
 LONGEST_NAME = 32
 TIE = "\u00a0"

@@ -13,7 +13,7 @@ from harness.law.io.identity import Identity
 from harness.report.tables import csv_cells
 from harness.report.text import wording
 from harness.report.text.wording import plural
-from harness.utils.terminal import text
+from harness.utils.safe_text import text
 
 COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
 from harness.report.text.wording import plural
-from harness.utils.escape import visible
+from harness.utils.safe_text import visible
 
 FIRST_FEW = 3
 """Unfinished runs that are named; law.json names all."""

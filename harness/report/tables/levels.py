@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.utils.terminal import text
+from harness.utils.safe_text import text
 
 Rows = Iterator[tuple[str, list[str]]]
 POINTS, SHARES = 1, 2

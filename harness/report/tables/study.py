@@ -17,7 +17,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records.study_file import Link
 from harness.report.text import wording
 from harness.report.text.wording import plural
-from harness.utils.terminal import text
+from harness.utils.safe_text import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
 METHOD = (

@@ -16,7 +16,7 @@ from harness.report.tables import contrasts as table_contrasts
 from harness.report.tables import dropped_rows
 from harness.report.text import alternatives, beside_law, naming, sentences, wording
 from harness.report.text import explain as explanations
-from harness.utils.terminal import text
+from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
 """Columns and their widths on a plain terminal of 80; where there is room, cells set them."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.errors import DataError, EndpointError
 from harness.records import atomic, plain_file
-from harness.utils import messages
+from harness.utils import safe_text
 
 FILE = "answerer.json"
 MOST_BUILDS = 50
@@ -72,7 +72,7 @@ class ModelIdentity:
 
     def _add_build(self, build: str) -> None:
         if self._builds and not self._has_reported:
-            messages.say(
+            safe_text.say(
                 f"simulator.base_url: {self._url} answers from another build of {self._model!r}, "
                 f"{build!r} (system_fingerprint); its users may differ from here on. Further ones "
                 f"are noted in {FILE}"

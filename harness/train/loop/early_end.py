@@ -18,7 +18,7 @@ from harness.errors import EXIT_INTERRUPTED_TWICE, StoppedError
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.loop.progress_lines import Emit, say
-from harness.utils import bounded_write
+from harness.utils import safe_text
 
 LAST_WAIT_S = 8.0
 """What there is to say so, in run.json, to trackers and to who reads, before the end."""
@@ -61,7 +61,7 @@ class Leaving:
 
     def _leave(self, exit_code: int, why: str) -> None:
         """End the process here and now, saying so in run.json and in the events."""
-        bounded_write.exit_within(LAST_WAIT_S, exit_code)
+        safe_text.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows()
         reason = f"ended within step {rows['last_step'] + 1}, {why}"
         ended = {"status": "stopped", "exit_code": exit_code}

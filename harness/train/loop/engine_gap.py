@@ -15,7 +15,7 @@ from harness.errors import StoppedError
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.loop.session import Session
 from harness.train.objective.language_loss import MOST_IMPORTANCE
-from harness.utils import messages
+from harness.utils import safe_text
 
 LIMITS = {0.5: 3, 0.1: 20}
 """Nats a token -> steps in a row that the gap may not be wider. The narrowest is warned of from the
@@ -67,7 +67,7 @@ class GapWatch:
             known = gap_nats if math.isfinite(gap_nats) else None
             self._session.note("engine_gap", step=step, nats=known)
         if self._steps[warned] == 1:
-            messages.say(
+            safe_text.say(
                 f"step {step}: the engine's log-probabilities differ from the trainer's by "
                 f"{gap_nats:.3f} nats a token, more than {warned:g}: are its weights stale?"
             )

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness.utils import bounded_write
+from harness.utils import safe_text
 
 STDOUT, STDERR = 1, 2
 EVERY_S = 5.0
@@ -32,7 +32,7 @@ def jsonl_emitter(enabled: bool) -> Emit:
         public = {k: v for k, v in event.items() if k != "values"}
         line = (json.dumps(public) + "\n").encode()
         if event["event"] not in WAITED_FOR:
-            bounded_write.write(STDOUT, line)
+            safe_text.write(STDOUT, line)
             return
         with contextlib.suppress(OSError):
             os.write(STDOUT, line)  # unbuffered, since a signal may come amid a buffered write
@@ -56,9 +56,7 @@ def talker(stream: TextIO, run: Path) -> Emit:
             kept += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            bounded_write.tell(
-                stream, kept, 0.0 if event["event"] == "step" else bounded_write.WAIT_S
-            )
+            safe_text.tell(stream, kept, 0.0 if event["event"] == "step" else safe_text.WAIT_S)
             last, kept = now, ""
 
     return emit
@@ -70,6 +68,6 @@ def _measured(values: Mapping[str, float | None]) -> str:
     return "  ".join(f"{k} {v:.3f}" for k, v in found.items() if v is not None)
 
 
-def say(text: str, within_s: float = bounded_write.WAIT_S) -> None:
+def say(text: str, within_s: float = safe_text.WAIT_S) -> None:
     """To a person, also from within a signal's handler."""
-    bounded_write.write(STDERR, text.encode(), within_s)
+    safe_text.write(STDERR, text.encode(), within_s)

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError
-from harness.records import attempts, config_file, identity, manifest, versions
+from harness.records import config_file, events, manifest, provenance
 from harness.records.checkpoints import Checkpoint
-from harness.records.identity import Identity
+from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.records.versions import MadeBy
 
 
 @dataclass(frozen=True)
@@ -26,8 +25,8 @@ class Provenance:
         """Versions that are others now than in the attempt that wrote row `step`; of row 0, than
         when the run was planned.
         """
-        writer = attempts.writer(self.run.events, step, self.planned_with)
-        return versions.differences(writer, self.own.made_by)
+        writer = events.writer(self.run.events, step, self.planned_with)
+        return provenance.differences(writer, self.own.made_by)
 
     def notice(self, last_step: int) -> str | None:
         """What a user should know before the run goes on after row `last_step`."""
@@ -61,7 +60,7 @@ class Provenance:
             known.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
         for where, had in known:
             if had is not None and had != loaded:
-                found, wanted = identity.shortly(loaded), identity.shortly(had)
+                found, wanted = provenance.shortly(loaded), provenance.shortly(had)
                 raise DataError(
                     f"{where}: a run must go on from the start model that it began with, {wanted}, "
                     f"since the frozen copy of it judges replies; got {found}; put its files and "
@@ -73,5 +72,5 @@ class Provenance:
 def of_attempt(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
     """What is at work in this process; the config's hash is the planned one, which it must have."""
     planned = status.config_hash or config_file.config_hash(config)
-    own = Identity(planned, config.seed, status.start_model, versions.now())
+    own = Identity(planned, config.seed, status.start_model, provenance.now())
     return Provenance(run, own, MadeBy(status.versions, status.git))

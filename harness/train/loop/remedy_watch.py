@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.train.loop.session import Session
-from harness.utils import messages
+from harness.utils import safe_text
 
 STEPS = 20
 
@@ -23,7 +23,7 @@ class RemedyWatch:
         if self._idle == STEPS:
             name = self._session.config.remedy.name
             self._session.note("remedy_inactive", step=step, steps=STEPS)
-            messages.say(
+            safe_text.say(
                 f"step {step}: remedy={name} has acted on no token in {STEPS} steps: so far this "
                 "run is one without it (remedy/acted, docs/remedies.md)"
             )

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
-from harness.records import checkpoints, conversations, planned, run_folder
-from harness.records import keeper as keeping
+from harness.records import checkpoints, compatibility, conversations, holder, run_folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
-from harness.records.keeper import Keeper
+from harness.records.holder import Keeper
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.engines.deadline import Deadline
@@ -30,7 +29,7 @@ from harness.train.loop import provenance
 from harness.train.loop import resume_notes as found
 from harness.train.loop.early_end import Leaving
 from harness.train.loop.progress_lines import Emit
-from harness.utils import messages
+from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
 if TYPE_CHECKING:
@@ -58,8 +57,9 @@ class Session:
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
-        later = planned.keys_that_came_later(run)
+        later = compatibility.keys_that_came_later(run)
         found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
+        found.tell_columns(self.note, self._metrics.columns)
         try:
             self._refuse_rows()
         except DataError:
@@ -202,13 +202,13 @@ class Session:
             wait = f"waiting up to {longest_s:g} s (simulator.outage_s)"
             reason = f"{url} does not answer, {outage.fault}; {wait}"
             self._write_status(reason=reason)
-            messages.say(f"{self.run.path}: {reason}")
+            safe_text.say(f"{self.run.path}: {reason}")
             return
         self._write_status(reason=None)
         found = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
         self.note("outage", step=self.last_step + 1, **found)
         if outage.answered:
-            messages.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
+            safe_text.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
         if self._in_step:
             self._deadline.restart()
 
@@ -254,7 +254,7 @@ def _served_users(
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """A session with its signals installed; closed at the end, however it ends."""
-    with keeping.only_writer(run) as keeper:
+    with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)
         for number in STOP_SIGNALS:
             signal.signal(number, session.leaving.on_signal)

@@ -24,9 +24,9 @@ from filelock import FileLock
 from harness import simulator
 from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
-from harness.records import atomic, cache
+from harness.records import atomic, user_folders
 from harness.train.warm_start import dialogues, start_cache
-from harness.utils import messages, process
+from harness.utils import process, safe_text
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
@@ -64,7 +64,7 @@ def ensure(policy: PolicyConfig) -> Path:
 
 def entry(policy: PolicyConfig) -> Path:
     """Where the start model of `policy` lies, once it is built."""
-    return cache.folder() / f"start-{key(policy)}"
+    return user_folders.cache() / f"start-{key(policy)}"
 
 
 def _is_sound(folder: Path) -> bool:
@@ -76,7 +76,7 @@ def _clear_the_place(folder: Path) -> None:
     if os.path.lexists(folder):
         problem = start_cache.problem(folder)
         aside = start_cache.set_aside(folder)
-        messages.say(f"{problem}; it is built again, and what was there is now {aside.name}")
+        safe_text.say(f"{problem}; it is built again, and what was there is now {aside.name}")
 
 
 def key(policy: PolicyConfig) -> str:
@@ -199,7 +199,7 @@ def main() -> int:
     try:
         print(ensure(PolicyConfig(**given)))
     except HarnessError as error:
-        messages.say(str(error))
+        safe_text.say(str(error))
         return error.exit_code
     return 0
 

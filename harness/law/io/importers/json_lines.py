@@ -9,7 +9,7 @@ from typing import Any
 from harness.law.io import checksums
 from harness.law.io.importers import verl_console
 from harness.law.io.importers.rows import Row, Rows, damaged
-from harness.records import row_checksum
+from harness.records import metric_rows
 
 RULE = "must hold one JSON object a line"
 CHECKED = f"{RULE}, as its checksum says it was written"
@@ -57,7 +57,7 @@ def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
 
 
 def _without_checksum(row: Row) -> Row:
-    return {name: value for name, value in row.items() if name != row_checksum.KEY}
+    return {name: value for name, value in row.items() if name != metric_rows.KEY}
 
 
 def _value(line: bytes) -> Any:

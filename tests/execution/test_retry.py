@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.config.run import RunConfig
-from harness.execution import breaker
+from harness.execution import retry
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 
@@ -46,7 +46,7 @@ def ended(root: Path, *ends: tuple[str, str]) -> list[str]:
 def test_three_that_end_alike_and_none_done_are_enough(
     tmp_path: Path, ends: list[tuple[str, str]], no_more: bool
 ) -> None:
-    assert breaker.trips(ended(tmp_path / "sweep", *ends)) is no_more
+    assert retry.trips(ended(tmp_path / "sweep", *ends)) is no_more
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_three_that_end_alike_and_none_done_are_enough(
     ],
 )
 def test_a_run_that_was_told_to_stop_has_not_given_up(reason: str) -> None:
-    assert not breaker.gave_up("stopped", reason)
-    assert not breaker.gave_up("done", None)
+    assert not retry.gave_up("stopped", reason)
+    assert not retry.gave_up("done", None)

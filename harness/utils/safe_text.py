@@ -1,7 +1,11 @@
-"""Writing to a pipe or a terminal that nobody may be reading: for a while, never for ever.
+"""Text to people: what cannot be seen is written as an escape, and no reader is waited for.
 
-A pager that was suspended, a parent that hangs and Ctrl-S leave a stream open and full. What ends
-a process is said within a second or two all the same, or left unsaid.
+Names of folders, values that were given and what a run.json says come from others: an escape
+sequence in one of them would move the cursor, set a title or fill the clipboard. Every sink
+(terminal, CSV, figure) starts from `visible` and adds what is special to it.
+
+A reader may also stop reading and leave the stream open and full. What ends a process is said
+within a second or two all the same, or left unsaid.
 """
 
 from __future__ import annotations
@@ -11,12 +15,56 @@ import contextlib
 import io
 import os
 import select
+import sys
 import time
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 WAIT_S = 2.0
 _stalled: set[int] = set()
 """Descriptors that took nothing for WAIT_S: until they do again, they are not waited for."""
+
+
+def visible(text: str) -> str:
+    r"""`text` on one line, with every character that is not plainly visible as \xNN or \uNNNN.
+
+    Escaped are control characters (ESC, CR, C1), format characters (bidirectional overrides, zero
+    width), separators other than the blank, lone surrogates, private use and unassigned ones.
+    """
+    return "".join(char if char.isprintable() else escaped(char) for char in text)
+
+
+def escaped(char: str) -> str:
+    """Write one character as ASCII, as Python does."""
+    return char.encode("unicode_escape", "backslashreplace").decode("ascii")
+
+
+def shortened(text: str, most: int) -> str:
+    """At most `most` characters: head and tail, since names of runs differ at their end."""
+    if len(text) <= most:
+        return text
+    head = (most - 3) // 2
+    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+
+
+def text(value: object, style: str = "") -> Text:
+    """`value` as rich's Text, shown literally: no markup, emoji codes, links or escapes."""
+    from rich.text import Text
+
+    return Text(visible(str(value)), style=style)
+
+
+def shown(text: str) -> str:
+    """Escape `text`, with line ends and other white space as single blanks."""
+    return visible(" ".join(text.split()))
+
+
+def say(text: str) -> None:
+    """Print one line on stderr; dropped where nobody reads it for some seconds."""
+    if sys.stderr is not None:
+        tell(sys.stderr, f"harness: {shown(text)}\n")
 
 
 def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
@@ -55,7 +103,7 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
 
 
 class Stream(io.TextIOBase):
-    """The same stream, written to by `tell`: for a library that takes a stream."""
+    """Stream that is written to by `tell`: for a library that takes a stream."""
 
     def __init__(self, of: TextIO) -> None:
         self._of = of

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.records import attempts, versions
+from harness.records import events as event_log
+from harness.records import provenance
 from harness.records.events import EventLog
-from harness.records.versions import MadeBy
+from harness.records.provenance import MadeBy
 
 PLANNED, OLD, NEW = (MadeBy({"numpy": number}, "") for number in ("1.0", "1.26.4", "2.0.0"))
 
@@ -37,24 +38,24 @@ def events(tmp_path: Path) -> Path:
     ("step", "wrote"), [(0, PLANNED), (1, OLD), (2, OLD), (3, NEW), (4, PLANNED)]
 )
 def test_the_attempt_that_wrote_a_row_is_found(events: Path, step: int, wrote: MadeBy) -> None:
-    assert attempts.writer(events, step, PLANNED) == wrote
+    assert event_log.writer(events, step, PLANNED) == wrote
 
 
 def test_an_attempt_of_an_older_version_ran_with_what_was_planned(events: Path) -> None:
     lines = [json.loads(line) for line in events.read_text().splitlines() if '"time' in line]
     old = [{k: v for k, v in line.items() if k not in ("versions", "git")} for line in lines]
     events.write_text("".join(json.dumps(line) + "\n" for line in old))
-    assert attempts.writer(events, 1, PLANNED) == PLANNED
-    assert attempts.every(events) == []
+    assert event_log.writer(events, 1, PLANNED) == PLANNED
+    assert event_log.every(events) == []
 
 
 def test_each_that_was_told_is_told_once(events: Path) -> None:
     EventLog(events).append("resume", step=3, **began(OLD))
-    assert attempts.every(events) == [OLD, NEW]
+    assert event_log.every(events) == [OLD, NEW]
 
 
 def test_without_events_nothing_is_known(tmp_path: Path) -> None:
-    assert attempts.writer(tmp_path / "events.jsonl", 1, PLANNED) == PLANNED
+    assert event_log.writer(tmp_path / "events.jsonl", 1, PLANNED) == PLANNED
 
 
 @pytest.mark.parametrize(
@@ -71,4 +72,4 @@ def test_without_events_nothing_is_known(tmp_path: Path) -> None:
 def test_what_differs_is_named_and_what_is_unknown_is_not(
     was: MadeBy, now: MadeBy, differ: tuple[str, ...]
 ) -> None:
-    assert versions.differences(was, now) == differ
+    assert provenance.differences(was, now) == differ

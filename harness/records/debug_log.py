@@ -1,0 +1,102 @@
+"""debug.log of a run's or a sweep's folder: the traceback of whatever failed unexpectedly.
+
+A sentence on the terminal says what failed, the file says where. Whoever catches every exception
+hands it to `keep`, which never fails itself: a disk that is full or read-only costs the traceback,
+not the run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.errors import HarnessError
+from harness.records import atomic
+from harness.utils import process, safe_text
+from harness.utils.safe_text import visible
+
+NAME = "debug.log"
+LARGEST_CHARACTERS = 100_000
+"""Longest entry; of a longer one the end is kept, which says most."""
+LOGGER = logging.getLogger("harness")
+
+
+class _Formatter(logging.Formatter):
+    """Lines in which nothing is obeyed by a terminal: endpoints and policies may have a say."""
+
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = super().format(record)[-LARGEST_CHARACTERS:].split("\n")
+        return "\n".join(map(visible, lines))
+
+
+class _FolderHandler(logging.Handler):
+    """Appends what is logged with extra={"folder": PATH} to that folder's debug.log; nothing else.
+
+    Raises StorageError.
+    """
+
+    def emit(self, record: logging.LogRecord) -> None:
+        folder = getattr(record, "folder", None)
+        if not isinstance(folder, Path):
+            return
+        with atomic.storage(folder / NAME):
+            descriptor = atomic.open_to_append(folder / NAME, mode=0o600)
+            try:
+                atomic.write_all(descriptor, f"{self.format(record)}\n".encode())
+            finally:
+                os.close(descriptor)
+
+
+_FORMATTER = _Formatter("%(asctime)s process %(process)d: %(message)s")
+_HANDLER = _FolderHandler()
+_HANDLER.setFormatter(_FORMATTER)
+LOGGER.addHandler(_HANDLER)
+
+
+def keep(folder: Path, error: BaseException) -> str:
+    """Log the traceback of `error` in `folder`, and show it where the user asked by --debug.
+
+    The end of a sentence about the error: `; traceback in DIR/debug.log`, empty if that cannot be
+    written.
+    """
+    if os.environ.get(process.DEBUG) and sys.stderr is not None:
+        safe_text.tell(sys.stderr, f"{_traceback(error)}\n")
+    return _log(folder, error)
+
+
+@contextlib.contextmanager
+def bugs_kept(folder: Path) -> Iterator[None]:
+    """Log what is raised within and is no HarnessError; a note of it says where."""
+    try:
+        yield
+    except HarnessError:
+        raise
+    except Exception as error:
+        end = _log(folder, error)
+        if end:
+            error.add_note(end.removeprefix("; "))
+        raise
+
+
+def _log(folder: Path, error: BaseException) -> str:
+    what = f"{type(error).__name__} in {folder.name}"
+    try:
+        LOGGER.error(what, exc_info=error, extra={"folder": folder})
+    except (HarnessError, OSError, ValueError, MemoryError, RecursionError):
+        return ""
+    return f"; traceback in {folder / NAME}"
+
+
+def _traceback(error: BaseException) -> str:
+    given = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(LOGGER.name, logging.ERROR, "", 0, "traceback", (), given)
+    return _FORMATTER.format(record)

@@ -1,0 +1,150 @@
+"""Which code a run was made by, and what a checkpoint belongs to.
+
+Made by: versions of what is installed, revision of the checkout. A checkpoint belongs to a run's
+config, seed and start model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from harness.records import shape
+
+ANOTHER_REPOSITORY = {
+    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
+    "GIT_NAMESPACE",
+}  # fmt: skip
+"""Set in a hook of git's and below `git rebase --exec`, of the repository that is worked on."""
+
+
+@dataclass(frozen=True)
+class MadeBy:
+    """Versions and git revision that an attempt ran with."""
+
+    versions: Mapping[str, str]
+    """Distribution -> version."""
+    git: str
+    """Empty where it is not known."""
+
+
+def named(made_by: MadeBy) -> str:
+    """`harness 0.1.0 at git revision 3038b224e933`, as far as it is known."""
+    version = made_by.versions.get("empathy-harness", "of an unknown version")
+    return f"harness {version}{f' at git revision {made_by.git}' if made_by.git else ''}"
+
+
+def now() -> MadeBy:
+    """Versions and git revision of this process."""
+    return MadeBy(installed(), git_revision())
+
+
+def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
+    """`numpy 1.26.4 -> 2.0.0` for each that is another; what is unknown of either does not count.
+
+    A distribution that is there now only counts as well: it may be the one that is used.
+    """
+    changes = [
+        f"{name} {was.versions.get(name, 'none')} -> {now.versions.get(name, 'none')}"
+        for name in dict.fromkeys((*was.versions, *now.versions))
+        if was.versions and was.versions.get(name) != now.versions.get(name)
+    ]
+    if was.git and now.git and was.git != now.git:
+        changes.append(f"git revision {was.git} -> {now.git}")
+    return tuple(changes)
+
+
+def installed() -> dict[str, str]:
+    """Version of Python and of each distribution that a run's numbers may hang on."""
+    wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
+    installed_versions = {"python": platform.python_version()}
+    for name in wanted:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            installed_versions[name] = metadata.version(name)
+    return installed_versions
+
+
+def git_revision() -> str:
+    """The revision of the code that runs, `-dirty` if it is changed; empty outside a checkout.
+
+    Only of a checkout of our own: git runs what the settings of a repository name, and one above
+    the folder that Python's packages lie in may be somebody else's.
+    """
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(root)]
+    environment = {k: v for k, v in os.environ.items() if k not in ANOTHER_REPOSITORY}
+    try:
+        done = subprocess.run(
+            [*command, "describe", "--always", "--dirty", "--abbrev=12"],
+            env={**environment, "GIT_CEILING_DIRECTORIES": str(root.parent)},
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Identity of a run, or of the run that saved a checkpoint."""
+
+    config_hash: str
+    seed: int
+    start_model: str | None
+    """sha256 of what the policy started from; None for tabular, and where it is not known."""
+    made_by: MadeBy
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "config_hash": self.config_hash,
+            "seed": self.seed,
+            "start_model": self.start_model,
+            **asdict(self.made_by),
+        }
+
+
+@dataclass(frozen=True)
+class _Written:
+    config_hash: str
+    seed: int
+    start_model: str | None
+    versions: Mapping[str, str]
+    git: str
+
+
+KEYS = tuple(part.name for part in fields(_Written))
+
+
+def from_json(values: Any) -> Identity | None:
+    """The inverse of `to_json`; None of what is no identity."""
+    if shape.problem(_Written, values):
+        return None
+    known = (values["config_hash"], values["seed"], values["start_model"])
+    return Identity(*known, MadeBy(values["versions"], values["git"]))
+
+
+def conflict(given: Identity, own: Identity) -> str | None:
+    """Describe what is another run's: `seed 2 where the run has 1`; None where nothing is."""
+    for kind in ("config_hash", "seed", "start_model"):
+        theirs, wanted = getattr(given, kind), getattr(own, kind)
+        if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
+            name = kind.replace("_", " ")
+            return f"{name} {shortly(theirs)} where the run has {shortly(wanted)}"
+    return None
+
+
+def shortly(value: object) -> str:
+    """The first 12 digits of a long hash, as of a config; else the value."""
+    return str(value)[:12]

@@ -26,13 +26,13 @@ from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.loop import tabular
-from harness.train.loop.tabular_update import update
-from harness.train.objective import remedy_choice, remedy_stack
+from harness.train.loop.tabular import update
+from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of
 from harness.train.rollout.rewards import earned
 
-REMEDIES = ("none", *(name for name in remedy_choice.names() if name != "dynamic_sampling"))
+REMEDIES = ("none", *(name for name in remedy_stack.names() if name != "dynamic_sampling"))
 Work = Callable[[], object]
 
 

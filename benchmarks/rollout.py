@@ -29,7 +29,7 @@ from harness.config.run import RunConfig
 from harness.simulator.factory import make
 from harness.train.engines.engine import Ask, Engine, Transformers
 from harness.train.engines.sampler import Sampler
-from harness.train.engines.token_rows import padded
+from harness.train.engines.scoring import padded
 from harness.train.loop import start as starts
 from harness.train.rollout.batch import keys_of
 from harness.train.rollout.conversation import hold

@@ -156,12 +156,14 @@ def _train(session: Session) -> None:
         gc.set_threshold(UNCOLLECTED)
         tabular.train(session)
     else:
-        from harness.policy import fetch
+        from harness.policy import model_files
         from harness.train.engines import vllm_address
 
         vllm_address.check(session.config)
         if session.config.policy.kind == "hf":
-            fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
+            model_files.ensure(
+                session.config.policy
+            )  # before the libraries are told to stay offline
         from harness.train.loop import language
 
         language.train(session)

@@ -14,9 +14,8 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.algorithms.advantages import group_relative
 from harness.train.remedies.soft_overlong import SoftOverlong
-from harness.train.rollout.batch import denominator, keys_of
+from harness.train.rollout.batch import denominator, fill, keys_of
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.filling import fill
 from harness.train.rollout.rewards import Earned, penalised
 from tests.train.made import conversation, few_held_out_users, go_on, make_run, short, tabular
 from tests.train.made import user_turn as turn

@@ -16,11 +16,10 @@ import torch
 from harness.config.run import TrainerConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface
-from harness.train.engines.engine import Ask, PromptedSampler, in_time
-from harness.train.engines.plain_weights import plain_weights
+from harness.train.engines.engine import Ask, PromptedSampler, in_time, plain_weights
 from harness.train.engines.sampler import Said, Sampler
-from harness.train.loop import engine_gap, memory
-from harness.train.loop.engine_gap import GAP, GapWatch
+from harness.train.loop import memory, run_watches
+from harness.train.loop.run_watches import GAP, GapWatch
 from harness.train.loop.session import opened
 from harness.train.objective.language_loss import LossBatch, accumulate_gradient, importance
 from tests.train.made import brief, make_run
@@ -92,12 +91,12 @@ def huggingface_weights(adapted: Any) -> list[tuple[str, torch.Tensor]]:
 def test_a_token_weighs_what_the_trainer_finds_it_likelier_by_and_three_at_most() -> None:
     trainer, engine = torch.tensor([-1.0, -1.0, -1.0]), torch.tensor([-1.0, -1.5, -9.0])
     assert importance(trainer, engine).tolist() == pytest.approx([1, np.exp(0.5), 3])
-    found = engine_gap.metrics(trainer.numpy(), engine.numpy(), corrected=True)
+    found = run_watches.metrics(trainer.numpy(), engine.numpy(), corrected=True)
     assert found[GAP] == pytest.approx(8.5 / 3)
     assert found["sampling/sampling_logp_difference/max"] == 8
     assert found["sampling/importance_sampling_ratio/max"] == 3
     assert (
-        engine_gap.metrics(trainer.numpy(), engine.numpy(), corrected=False).keys() < found.keys()
+        run_watches.metrics(trainer.numpy(), engine.numpy(), corrected=False).keys() < found.keys()
     )
 
 

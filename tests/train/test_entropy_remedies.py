@@ -9,7 +9,7 @@ import torch
 
 from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
-from harness.train.loop.tabular_update import Batch, update
+from harness.train.loop.tabular import Batch, update
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.remedies.entropy_bonus import EntropyBonus

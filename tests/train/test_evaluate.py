@@ -10,7 +10,7 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
-from harness.train.metrics import evaluate, probe
+from harness.train.metrics import evaluate
 from harness.train.rollout.conversation import hold
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
@@ -89,10 +89,10 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
 
 
 def test_the_probe_is_half_openers_half_mid_conversation() -> None:
-    prefixes = probe.prefixes()
+    prefixes = evaluate.prefixes()
     assert len(prefixes) == 64
     assert [len(p.strategies) for p in prefixes[:32]] == [0] * 32
-    assert all(1 <= len(p.strategies) <= probe.LONGEST for p in prefixes[32:])
+    assert all(1 <= len(p.strategies) <= evaluate.LONGEST for p in prefixes[32:])
     for prefix in prefixes:
         speakers = [speaker for speaker, _ in prefix.turns]
         assert speakers == (["user", "policy"] * len(prefix.strategies)) + ["user"]
@@ -101,7 +101,7 @@ def test_the_probe_is_half_openers_half_mid_conversation() -> None:
 
 
 def test_the_probe_does_not_repeat_itself() -> None:
-    assert len({p.turns for p in probe.prefixes()}) == 64
+    assert len({p.turns for p in evaluate.prefixes()}) == 64
 
 
 def test_a_further_level_moves_no_uniform_of_a_language_model() -> None:

@@ -11,8 +11,7 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.config.run import AlgorithmConfig
 from harness.train.algorithms.losses import clipped
-from harness.train.engines.scoring import chunks, entropies, log_distribution
-from harness.train.engines.token_rows import by_length
+from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
 from harness.train.objective.language_loss import (
     Learning,
     LossBatch,

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.records.metrics import MEASURED
 from harness.simulator.protocol import SupporterReply
-from harness.train.metrics.measure import (
+from harness.train.metrics.conversation_metrics import conversation_metrics, distinct_pairs
+from harness.train.metrics.token_metrics import (
     TokenTrace,
-    conversation_metrics,
-    distinct_pairs,
     entropy_metrics,
     ratio_mean,
     top_share,

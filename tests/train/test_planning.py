@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.policy.chat import Chat
-from harness.train.engines.token_rows import TokenRow
-from harness.train.metrics.measure import TokenTrace
-from harness.train.metrics.planning import Planning, openings
+from harness.train.engines.scoring import TokenRow
+from harness.train.metrics.entropy_splits import Planning, openings
+from harness.train.metrics.token_metrics import TokenTrace
 
 
 class Words:

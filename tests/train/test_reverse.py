@@ -16,7 +16,7 @@ from harness.simulator.factory import make
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import converse, draws_of
 from harness.train.rollout.conversation import Start, take_over
-from harness.train.rollout.start_states import FEWEST, AttentiveSpeaker, library
+from harness.train.rollout.curriculum import FEWEST, AttentiveSpeaker, library
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train import made
 from tests.train.test_tabular import rows_of

@@ -16,8 +16,7 @@ from transformers import (
 )
 
 from harness.train.engines.sampler import Said, Sampler
-from harness.train.engines.scoring import log_probabilities, own_logits
-from harness.train.engines.token_rows import TokenRow, padded
+from harness.train.engines.scoring import TokenRow, log_probabilities, own_logits, padded
 
 END, LIMIT = 3, 9
 WORDS = 16

@@ -18,9 +18,8 @@ from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.__main__ import attempt
 from harness.train.algorithms.losses import clipped
-from harness.train.loop.tabular import probe_entropy_nats
-from harness.train.loop.tabular_update import Batch, Update
-from harness.train.loop.tabular_update import update as treated_update
+from harness.train.loop.tabular import Batch, Update, probe_entropy_nats
+from harness.train.loop.tabular import update as treated_update
 from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, hold

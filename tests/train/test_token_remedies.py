@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import AlgorithmConfig
-from harness.train.algorithms.covariance import token_covariances
+from harness.train.algorithms.advantages import token_covariances
 from harness.train.algorithms.remedy_roles import Method, StepTokens
 from harness.train.objective.remedy_stack import Treatment, metrics
 from harness.train.remedies.clip_cov import ClipCov

@@ -13,8 +13,8 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.asking import Answers
 from harness.simulator.scripted.user import ScriptedSimulator
+from harness.train.rollout.batch import SideBySide
 from harness.train.rollout.conversation import InWaves, Start, hold, take_over
-from harness.train.rollout.mixed_levels import SideBySide
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.test_language_run import config as language

@@ -6,14 +6,15 @@ in once a step, and takes whole conversations: what it has read before it finds 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
-from harness.train.engines.deadline import Deadline
 from harness.train.engines.sampler import Said, Sampler
 
 SEEDS = 2**31
@@ -111,9 +112,36 @@ class PromptedSampler:
 def in_time(seconds: float, hung: Callable[[str], None]) -> Iterator[None]:
     """Call `hung`, from another thread and with the reason, if what is done here takes longer."""
     why = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
-    deadline = Deadline(seconds, lambda: hung(why))
-    deadline.restart()
+    timer = threading.Timer(seconds, lambda: hung(why))
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        deadline.end()
+        timer.cancel()
+
+
+ADAPTED = ".base_layer"
+"""What peft puts behind the name of a layer that it wraps."""
+
+
+def plain_model(model: Any) -> Any:
+    """The model that adapters are put on; itself without any."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+@torch.no_grad()
+def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
+    """Every weight, one at a time, with what adapters add to it; tied ones once.
+
+    The sum is made beside the weight and in fp32: merging into a bfloat16 weight and taking the
+    adapter out again would not give the same weight back.
+    """
+    inner = plain_model(model)
+    for name, weight in inner.named_parameters():
+        layer, adapted, kind = name.partition(ADAPTED)
+        if adapted:
+            added = inner.get_submodule(layer).get_delta_weight if kind == ".weight" else None
+            yield layer + kind, weight.float() + added("default") if added else weight
+        elif ".lora_" not in name:
+            yield name, weight.detach()

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
-from harness.train.engines.scoring import entropies, head_logits
-from harness.train.engines.token_rows import padded
+from harness.train.engines.scoring import entropies, head_logits, padded
 
 
 @dataclass(frozen=True, slots=True)

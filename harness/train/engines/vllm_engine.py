@@ -22,8 +22,14 @@ from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
-from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time
-from harness.train.engines.plain_weights import plain_model, plain_weights
+from harness.train.engines.engine import (
+    Ask,
+    PromptedSampler,
+    TurnSampler,
+    in_time,
+    plain_model,
+    plain_weights,
+)
 from harness.train.engines.sampler import Said
 
 STDOUT, STDERR = 1, 2

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from torch import Tensor
+
 from harness.config.run import RunConfig
-from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time
-from harness.train.engines.plain_weights import plain_weights
+from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time, plain_weights
 from harness.train.engines.sampler import Said
 from harness.train.engines.vllm_address import NO_ANSWER, answer, lost, reach
 
@@ -64,8 +66,6 @@ class Served:
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
         """`hung` ends the run. Raises StoppedError if the server does not take weights."""
-        from harness.train.engines.trl_client import WeightLine
-
         self._url, self._hung = config.trainer.engine_url, hung
         self._deadline_s = config.trainer.engine_deadline_s
         self._complete = Completions(self._url, self._deadline_s)
@@ -106,3 +106,29 @@ def told_by_client(url: str) -> Iterator[None]:
         if isinstance(error, TOLD_BY_CLIENT) or type(error) is Exception:
             raise lost(url, error) from error
         raise
+
+
+class WeightLine:
+    """From the trainer's GPU to those of a server."""
+
+    def __init__(self, url: str, device: Any, weights: Callable[[], Iterator[tuple[str, Tensor]]]):
+        """`weights` is asked anew each time they are sent, first for what they are like."""
+        self._weights = weights
+        # TRL's transport would send what ~/.netrc holds for the host that a config names
+        os.environ["NETRC"] = os.devnull
+        from trl.generation.vllm_client import VLLMClient  # seconds; a refusal needs none of it
+
+        self._client = VLLMClient(base_url=url)
+        self._client.init_communicator(device)
+        self._like = [
+            (name, str(weight.dtype).removeprefix("torch."), list(weight.shape))
+            for name, weight in weights()
+        ]
+
+    def send(self) -> None:
+        """Put the weights in as they are; what was computed with the last ones is forgotten."""
+        self._client.update_named_params(self._like, self._weights())
+        self._client.reset_prefix_cache()
+
+    def close(self) -> None:
+        self._client.close_communicator()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import FrameType
@@ -76,3 +77,24 @@ class Leaving:
             say(f"harness: {self._run.path}: {reason}\n")
         finally:
             os._exit(exit_code)
+
+
+class Deadline:
+    """Calls `over`, in a thread of its own, where a step takes longer than `seconds`."""
+
+    def __init__(self, seconds: float | None, over: Callable[[], None]) -> None:
+        self._seconds, self._over = seconds, over
+        self._timer: threading.Timer | None = None
+
+    def restart(self) -> None:
+        """A step begins."""
+        self.end()
+        if self._seconds is not None:
+            self._timer = threading.Timer(self._seconds, self._over)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def end(self) -> None:
+        """No step is under way."""
+        if self._timer is not None:
+            self._timer.cancel()

@@ -15,37 +15,40 @@ from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
 from harness.train.engines.engine import Engine
-from harness.train.loop import engine_gap, engine_start
+from harness.train.loop import run_watches
+from harness.train.loop import start as engine_start
 from harness.train.loop import start as starts
-from harness.train.loop.engine_gap import GapWatch
 from harness.train.loop.language_step import (
     Spoken,
     StepAtHand,
     divergence,
     learning,
+    look,
     lost_to_length,
     trace_of,
     update_metrics,
 )
-from harness.train.loop.remedy_watch import RemedyWatch
+from harness.train.loop.run_watches import GapWatch, RemedyWatch
 from harness.train.loop.session import Session
 from harness.train.loop.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
-from harness.train.metrics import card, evaluate, thinking
-from harness.train.metrics.language_eval import look
-from harness.train.metrics.measure import (
-    Metrics,
-    TokenTrace,
-    conversation_metrics,
-    entropy_metrics,
-    turn_records,
-)
-from harness.train.metrics.planning import Planning
+from harness.train.metrics import card, entropy_splits, evaluate
+from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
 from harness.train.rollout import curriculum, rewards
-from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of, stream_of, waves
+from harness.train.rollout.batch import (
+    SPEECH,
+    Filled,
+    advantages_of,
+    converse,
+    draws_of,
+    fill,
+    stream_of,
+    waves,
+)
 from harness.train.rollout.conversation import Conversation, InWaves
-from harness.train.rollout.filling import Filled, fill
 from harness.train.rollout.speaker import LanguageSpeaker, Transcript
 
 
@@ -163,7 +166,7 @@ class LanguageRun:
         self.treatment = remedy_stack.advanced(self.treatment, row["entropy"] or 0.0)
         self._watch.look(step, row["remedy/acted"])
         self._session.finish_step(step, self._save)
-        self._gap.judge(step, row[engine_gap.GAP] or 0.0)
+        self._gap.judge(step, row[run_watches.GAP] or 0.0)
 
     def _save(self, folder: Path) -> None:
         self.trainer.save(folder)
@@ -186,7 +189,7 @@ class LanguageRun:
             **remedy_stack.metrics(self.treatment, at.how.marks, acted, at.batch.groups),
             "grad_norm": at.grad_norm,
             "kl": divergence(trace, at.batch.transcripts),
-            **engine_gap.metrics(trace.logp, drawn, self.engine.corrected),
+            **run_watches.metrics(trace.logp, drawn, self.engine.corrected),
             "text/grammatical": self._grammatical(at.held),
         }
         learnt = time.monotonic() - at.talked_at
@@ -203,7 +206,9 @@ class LanguageRun:
         """H of thinking and of replies; nothing of a policy that does not think."""
         if self._chat.thought is None:
             return {}
-        return thinking.entropies(trace, [t.row for t in at.batch.transcripts], self._chat.thought)
+        return entropy_splits.entropies(
+            trace, [t.row for t in at.batch.transcripts], self._chat.thought
+        )
 
     def _grammatical(self, held: Sequence[Conversation]) -> float | None:
         """Share of replies in the phrase grammar's words; of a model that has learnt it only."""

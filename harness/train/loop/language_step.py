@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config.run import RunConfig
+from harness.config.run import PolicyConfig, RunConfig
+from harness.policy.chat import Chat
 from harness.train.algorithms.advantages import FloatArray, IntArray
 from harness.train.algorithms.losses import BoolArray
 from harness.train.algorithms.remedy_roles import StepTokens
-from harness.train.metrics.measure import Metrics, TokenTrace
+from harness.train.engines.engine import Engine
+from harness.train.metrics import evaluate
+from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import Learning, LossResult, own_entropies
 from harness.train.objective.remedy_stack import Treatment
-from harness.train.rollout.batch import REMEDY, denominator, draws_of
-from harness.train.rollout.conversation import MAX_TURNS, Conversation
+from harness.train.rollout.batch import REMEDY, denominator, draws_of, waves
+from harness.train.rollout.conversation import MAX_TURNS, Conversation, InWaves
 from harness.train.rollout.rewards import Earned
-from harness.train.rollout.speaker import Transcript
+from harness.train.rollout.speaker import LanguageSpeaker, Transcript
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,3 +140,30 @@ def divergence(trace: TokenTrace, transcripts: Sequence[Transcript]) -> float | 
     """Mean log-ratio of the policy against the start policy, on its own tokens."""
     start = np.concatenate([t.start_logp for t in transcripts])
     return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None
+
+
+def look(engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any) -> Metrics:
+    """eval/* and entropy/probe of `model` as it is, for which `engine` speaks."""
+    speakers = [
+        LanguageSpeaker(engine, chat, config.policy, evaluate.ByTurn(wave), start)
+        for wave in range(waves(config))
+    ]
+    return {
+        **evaluate.evaluate(config, InWaves(speakers)),
+        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy),
+    }
+
+
+def probe_entropy_nats(engine: Engine, model: Any, chat: Chat, policy: PolicyConfig) -> float:
+    """Mean exact entropy a token over one reply to each frozen prefix, by fixed uniforms."""
+    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes()]
+    draws = np.random.default_rng(evaluate.PROBE_SEED)
+    uniforms = torch.from_numpy(draws.random((len(prefixes), policy.max_turn_tokens)))
+    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
+    said = sampler.speak(range(len(prefixes)), prefixes, uniforms)
+    ids = [[*prefix, *turn.ids] for prefix, turn in zip(prefixes, said, strict=True)]
+    own = [
+        [False] * len(prefix) + [True] * len(turn.ids)
+        for prefix, turn in zip(prefixes, said, strict=True)
+    ]
+    return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())

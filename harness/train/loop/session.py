@@ -25,10 +25,9 @@ from harness.records.events import EventLog
 from harness.records.keeper import Keeper
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.train.engines.deadline import Deadline
-from harness.train.loop import provenance
-from harness.train.loop import resume_notes as found
-from harness.train.loop.early_end import Leaving
+from harness.train.loop import resume_checks
+from harness.train.loop import resume_checks as found
+from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
 from harness.utils import messages
 from harness.utils.process import STOP_SIGNALS
@@ -46,7 +45,7 @@ class Session:
         self.run, self.config = run, config
         run_folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self._made = provenance.of_attempt(run, config, run_folder.read_status(run))
+        self._made = resume_checks.of_attempt(run, config, run_folder.read_status(run))
         self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._made.own)
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DeviceError
-from harness.policy import fetch, huggingface, tiny
+from harness.policy import huggingface, model_files, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
+from harness.train.engines.engine import Engine, Transformers
 from harness.train.loop import memory
-from harness.train.warm_start import start_cache, start_model
+from harness.train.loop.session import Session
+from harness.train.warm_start import start_model
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,14 @@ def _tiny(policy: PolicyConfig, device: str) -> Start:
     folder = start_model.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
     model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
-    loaded = start_cache.sum_of(folder)
+    loaded = start_model.sum_of(folder)
     judge.requires_grad_(False)
     return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
 def _hugging_face(config: RunConfig, device: str) -> Start:
     policy = config.policy
-    folder = fetch.ensure(policy)
+    folder = model_files.ensure(policy)
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
@@ -86,7 +90,7 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    loaded = manifest.digest(folder, fetch.loaded(folder)) if folder else None
+    loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
     return Start(_name(policy), tokenizer, chat, model, judge, loaded)
 
 
@@ -94,3 +98,42 @@ def _name(policy: PolicyConfig) -> str:
     if policy.init == "random":
         return f"random {policy.architecture} of {policy.layers} layers of {policy.hidden_size}"
     return f"{policy.model}@{policy.revision}" if policy.revision else policy.model
+
+
+PROBE_TOKENS = 2
+
+
+@contextmanager
+def running(session: Session, start: Start, note_entropies: bool) -> Iterator[Engine]:
+    """The run's engine, which has taken the weights and drawn a turn; closed in the end.
+
+    `note_entropies`: of what each token is drawn from, where the engine can, which vLLM cannot.
+    Raises ConfigError if vLLM will not have this model, StoppedError if a server is out of reach.
+    """
+    if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
+        yield Transformers(start.learner, note_entropies)
+        return
+    engine = _made(session, start)
+    try:
+        with engine.awake():
+            _probe(engine, start.chat.end, session.config.policy.temperature)
+        yield engine
+    finally:
+        engine.close()
+
+
+def _made(session: Session, start: Start) -> Engine:
+    """vLLM is imported only here."""
+    if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
+        from harness.train.engines.vllm_engine import Colocated
+
+        return Colocated(start.learner, session.config, session.end_hung)
+    from harness.train.engines.vllm_server import Served
+
+    return Served(start.learner, session.config, session.end_hung)
+
+
+def _probe(engine: Engine, end: int, temperature: float) -> None:
+    """A health check says too little: an engine can be up and draw nothing (vllm issue 36451)."""
+    uniforms = torch.full((1, PROBE_TOKENS), 0.5, dtype=torch.float64)
+    engine.sampler(1, end, temperature).speak([0], [[end]], uniforms)

@@ -23,32 +23,27 @@ from harness.records import atomic
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.algorithms.losses import BoolArray
 from harness.train.algorithms.remedy_roles import StepTokens
-from harness.train.loop.remedy_watch import RemedyWatch
+from harness.train.loop.run_watches import RemedyWatch
 from harness.train.loop.session import Session
-from harness.train.loop.tabular_update import Batch, Update, log_p_of_acts, update
-from harness.train.metrics import card, evaluate, probe
-from harness.train.metrics.measure import (
-    Metrics,
-    TokenTrace,
-    conversation_metrics,
-    entropy_metrics,
-    turn_records,
-)
+from harness.train.metrics import card, evaluate
+from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack as treatment
-from harness.train.objective.remedy_stack import Treatment
+from harness.train.objective.remedy_stack import Marks, Treatment
 from harness.train.rollout import curriculum, rewards
 from harness.train.rollout.batch import (
     REMEDY,
     SPEECH,
+    Filled,
     advantages_of,
     converse,
     denominator,
     draws_of,
+    fill,
     stream_of,
 )
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import Course
-from harness.train.rollout.filling import Filled, fill
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
 
@@ -67,7 +62,7 @@ def train(session: Session) -> None:
 
 def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:
     """Mean exact entropy on the frozen prefixes."""
-    prefixes = probe.prefixes()
+    prefixes = evaluate.prefixes()
     own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
     seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
     return float(policy.entropy_nats(seen, temperature).mean())
@@ -216,3 +211,64 @@ def _load(folder: Path) -> TabularPolicy:
         got = f"{table.dtype} of shape {table.shape}"
         raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")
     return TabularPolicy(table)
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What came of the updates on one batch."""
+
+    policy: TabularPolicy
+    gradient_norm: float
+    """Of the last update."""
+    low_share: float
+    """Of tokens clipped from below, mean over the updates."""
+    high_share: float
+    acted: tuple[float, ...]
+    """Share of tokens that a remedy acted upon, in each update."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Acts to learn from, and how."""
+
+    acts: Acts
+    advantage: FloatArray
+    """Of each act."""
+    marks: Marks
+    temperature: float
+    denominator: float
+    """What the summed loss is divided by."""
+
+
+def update(policy: TabularPolicy, batch: Batch, treatment: Treatment, passes: int) -> Update:
+    """`passes` gradient steps on the loss of the whole batch.
+
+    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
+    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
+    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
+    controls by different factors.
+    """
+    acts, temperature = batch.acts, batch.temperature
+    old = log_p_of_acts(policy, acts, temperature)
+    shares, norm, counted = [], 0.0, batch.marks.counted
+    for _ in range(passes):
+        logp = log_p_of_acts(policy, acts, temperature)
+        treated = treatment.loss(logp, old, batch.advantage, batch.marks)
+        slope = counted * treated.loss.slope / batch.denominator
+        gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
+        if batch.marks.bonus:
+            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
+            gradient -= batch.marks.bonus / batch.denominator * by_entropy
+        norm = float(np.sqrt((gradient**2).sum()))
+        policy = TabularPolicy(policy.table - treatment.algorithm.learning_rate * gradient)
+        masks = (treated.loss.low, treated.loss.high, treated.acted)
+        shares.append([float(mask.mean()) for mask in masks])
+    low, high, _ = np.mean(shares, axis=0).tolist()
+    return Update(policy, norm, low, high, tuple(acted for _, _, acted in shares))
+
+
+def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
+    """Log-probability of each act that was chosen, shape (acts,)."""
+    log_p = policy.log_probabilities(acts.seen, temperature)
+    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
+    return chosen

@@ -33,9 +33,9 @@ from trl import GRPOConfig, GRPOTrainer
 
 from harness.config.run import RunConfig
 from harness.policy import huggingface
-from harness.policy.saving import saving
+from harness.policy.tiny import saving
 from harness.records import atomic
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.scoring import TokenRow
 from harness.train.loop.start import precision
 from harness.train.objective.language_loss import (
     Learning,

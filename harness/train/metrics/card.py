@@ -6,13 +6,13 @@ from typing import Any
 
 from harness.config import engine_choice
 from harness.config.run import RunConfig
-from harness.train.metrics import evaluate, probe
+from harness.train.metrics import evaluate
 from harness.train.rollout import rewards
 
 
 def of_tabular(config: RunConfig) -> dict[str, Any]:
     """H is that of the choice among strategies."""
-    seen = f"{probe.OPENERS} openers, {probe.MID_CONVERSATION} mid-conversation"
+    seen = f"{evaluate.OPENERS} openers, {evaluate.MID_CONVERSATION} mid-conversation"
     return _card(config, "acts", "eight strategies", "mean over acts", seen)
 
 
@@ -20,8 +20,8 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
     """H is that of the next token; `start` names the weights that training begins with."""
     tokens = "the policy's own tokens, with the end token it draws"
     seen = (
-        f"one reply to each of {probe.OPENERS} openers and "
-        f"{probe.MID_CONVERSATION} prefixes in mid-conversation"
+        f"one reply to each of {evaluate.OPENERS} openers and "
+        f"{evaluate.MID_CONVERSATION} prefixes in mid-conversation"
     )
     card = _card(config, tokens, "full vocabulary", "mean over tokens", seen)
     return {**card, "engine": engine_choice.chosen(config), "start": start}

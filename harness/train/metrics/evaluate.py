@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from harness.config.run import LEVELS, DifficultyConfig, RunConfig
+from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
+from harness.policy.grammar import speak
 from harness.simulator.factory import make
-from harness.simulator.protocol import HELD_OUT, ConversationKey
+from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply
 from harness.train.algorithms.advantages import FloatArray
+from harness.train.rollout.batch import SideBySide
 from harness.train.rollout.conversation import Conversation, InWaves, Speaker, hold
-from harness.train.rollout.mixed_levels import SideBySide
 
 USERS = 64
 """Held-out conversations at each level."""
@@ -113,3 +115,56 @@ def _known_mean(values: FloatArray) -> float:
 
 def _nameless(difficulty: DifficultyConfig) -> DifficultyConfig:
     return replace(difficulty, name="")
+
+
+OPENERS = 32
+MID_CONVERSATION = 32
+PROBE_SEED = 20_260_102
+"""Of the probe's users and replies; no run's own seed."""
+LONGEST = 4
+"""Replies that the longest prefixes hold; the shortest of the mid-conversation ones hold one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A conversation up to the policy's next reply."""
+
+    turns: tuple[tuple[str, str], ...]
+    """(speaker, text), speaker being user or policy; the first and the last are the user's."""
+    strategies: tuple[str, ...]
+    """What each of the policy's replies was meant to do."""
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """What the user said."""
+        return tuple(text for speaker, text in self.turns if speaker == "user")
+
+
+@lru_cache(maxsize=1)
+def prefixes() -> tuple[Prefix, ...]:
+    """OPENERS openings, then MID_CONVERSATION prefixes of one to LONGEST replies.
+
+    Users of medium difficulty as it is by default in the code, whatever conf/ says; replies from
+    the phrase grammar, each with a strategy drawn uniformly.
+    """
+    replies = [0] * OPENERS + [1 + n % LONGEST for n in range(MID_CONVERSATION)]
+    return tuple(_prefix(number, count) for number, count in enumerate(replies))
+
+
+def _prefix(number: int, replies: int) -> Prefix:
+    """Prefix `number`, shorter than `replies` only if its user has left by then."""
+    simulator = make(SimulatorConfig(), DifficultyConfig())
+    draws = np.random.default_rng([PROBE_SEED, number])
+    turn = simulator.open([ConversationKey(PROBE_SEED, 0, number, 0)])[0]
+    turns, strategies = [("user", turn.text)], list[str]()
+    for _ in range(replies):
+        strategy = STRATEGIES[draws.integers(len(STRATEGIES))]
+        heard = [text for speaker, text in turns if speaker == "user"]
+        text = speak(strategy, heard, draws.random)
+        answer = simulator.answer([turn], [SupporterReply(text)])[0]
+        if answer.ended is not None:
+            break
+        turn = answer
+        turns += [("policy", text), ("user", turn.text)]
+        strategies.append(strategy)
+    return Prefix(tuple(turns), tuple(strategies))

@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from harness.train.algorithms.advantages import FloatArray, IntArray
+from harness.train.algorithms.losses import MOST_IMPORTANCE
 from harness.train.engines.scoring import (
+    by_length,
     chunks,
     drawn,
     entropies,
@@ -24,14 +26,12 @@ from harness.train.engines.scoring import (
     log_distribution,
     log_probabilities,
     own_states,
+    padded,
 )
-from harness.train.engines.token_rows import by_length, padded
 from harness.train.objective.remedy_stack import Marks, Treated, Treatment
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""
-MOST_IMPORTANCE = 3.0
-"""No token of an engine weighs more, however much likelier the trainer finds it (TRL's default)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,22 @@ a batch may be learned from in pieces.
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import json
-from collections.abc import Sequence
+import pkgutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from harness.config import ranges
 from harness.config.run import AlgorithmConfig, RunConfig
+from harness.errors import ConfigError
 from harness.records import atomic
+from harness.train import remedies
 from harness.train.algorithms.advantages import FloatArray, IntArray
 from harness.train.algorithms.losses import BoolArray, TokenLoss, clipped
 from harness.train.algorithms.remedy_roles import (
@@ -27,7 +34,6 @@ from harness.train.algorithms.remedy_roles import (
     Term,
     Weight,
 )
-from harness.train.objective import remedy_choice
 
 FILE = "remedy.json"
 
@@ -153,7 +159,7 @@ class Treatment:
 
 def begin(config: RunConfig, checkpoint: Path | None) -> Treatment:
     """At the start of a run, or as it stood when `checkpoint` was written. Raises ConfigError."""
-    treatment = Treatment(config.algorithm, remedy_choice.methods_of(config))
+    treatment = Treatment(config.algorithm, methods_of(config))
     bonus = treatment.bonus
     if bonus is None:
         return treatment
@@ -188,3 +194,44 @@ def metrics(
         "remedy/chosen": float(marks.chosen.mean()) if treatment.chooses else None,
         "entropy_coef": marks.bonus if treatment.bonus else None,
     }
+
+
+ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
+"""Roles that one method of a run can play."""
+
+
+def names() -> list[str]:
+    """Every method, by the name of its file."""
+    return sorted(module.name for module in pkgutil.iter_modules(remedies.__path__))
+
+
+def methods_of(config: RunConfig) -> tuple[Method, ...]:
+    """Raises ConfigError, naming the dotted key, for what is no method, knob or combination."""
+    made = tuple(_made(name, knobs) for name, knobs in config.remedy.methods.items())
+    for role, what in ONE_ONLY.items():
+        same = [method.name() for method in made if isinstance(method, role)]
+        if len(same) > 1:
+            raise ConfigError(
+                f"remedy.methods must have one method at most that sets {what}, "
+                f"got {' and '.join(same)}"
+            )
+    return made
+
+
+def check(config: RunConfig) -> None:
+    """Raises ConfigError too where none of a run's methods could ever act."""
+    reasons = [method.idle(config) for method in methods_of(config)]
+    if reasons and all(reasons):
+        raise ConfigError(str(reasons[0]))
+
+
+def _made(name: str, knobs: Any) -> Method:
+    ranges.one_of("remedy.methods", name, names())
+    method: type[Method] = importlib.import_module(f"{remedies.__name__}.{name}").METHOD
+    key = f"remedy.methods.{name}"
+    if not isinstance(knobs, Mapping):
+        raise ConfigError(f"{key} must be a mapping of its keys to values, got {knobs!r}")
+    allowed = [part.name for part in dataclasses.fields(method)]
+    for given in knobs:
+        ranges.one_of(f"a key of {key}", str(given), allowed)
+    return method(**knobs)

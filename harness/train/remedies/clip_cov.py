@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import ConfigError
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.covariance import token_covariances
+from harness.train.algorithms.advantages import FloatArray, token_covariances
 from harness.train.algorithms.losses import TokenLoss, clipped
 from harness.train.algorithms.remedy_roles import Ratio, StepTokens, Weight, Weights, knob
 

@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.covariance import token_covariances, top
+from harness.train.algorithms.advantages import FloatArray, token_covariances, top
 from harness.train.algorithms.losses import TokenLoss, unclipped
 from harness.train.algorithms.remedy_roles import Added, Ratio, StepTokens, Term, knob
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey, UserSimulator
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
+from harness.simulator.scripted.asking import Answers, ask
 from harness.simulator.served.cast import who
 from harness.train.algorithms.advantages import (
     FloatArray,
     group_relative,
     group_relative_by_turn,
+    group_stds,
     permuted_within_groups,
 )
+from harness.train.algorithms.losses import BoolArray
 from harness.train.rollout.conversation import (
     MAX_TURNS,
     Conversation,
@@ -26,8 +29,7 @@ from harness.train.rollout.conversation import (
     take_over,
 )
 from harness.train.rollout.curriculum import Course, lessons
-from harness.train.rollout.mixed_levels import SideBySide
-from harness.train.rollout.rewards import Earned
+from harness.train.rollout.rewards import Earned, earned
 
 SPEECH, PERMUTATION, REMEDY = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -127,3 +129,90 @@ def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
         return advantages
     known, draws = np.isfinite(earned.rewards), draws_of(config, step, PERMUTATION)
     return permuted_within_groups(advantages, known, size, draws)
+
+
+Hold = Callable[[int, Sequence[int]], list[Conversation]]
+"""Holds the groups of these numbers, for the n-th time within a step, n from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A batch, and where its conversations come from."""
+
+    held: list[Conversation]
+    source: list[tuple[int, int]]
+    """Of each conversation: which time of holding, and its number in it."""
+    groups: int
+    """Held in all."""
+
+    @property
+    def put_in(self) -> BoolArray:
+        """The conversations that stand in for others, shape (conversations,)."""
+        return np.array([time > 0 for time, _ in self.source])
+
+
+def fill(hold: Hold, config: RunConfig, most_tries: int) -> Filled:
+    """Hold a step's groups; up to `most_tries` times in all while some have equal rewards.
+
+    Who stands in for group g at the n-th try is group g + n * (groups of a batch). What has no
+    variance in the last of the tries stays, and has advantage 0.
+    """
+    size = config.algorithm.group_size
+    count = config.trainer.conversations // size
+    held = hold(0, range(count))
+    source, drawn = [(0, n) for n in range(len(held))], count
+    for time in range(1, most_tries):
+        spread = group_stds(earned(held, config.reward).rewards, size)
+        silent = [group for group in range(count) if not spread[group] > 0]
+        if not silent:
+            break
+        new = hold(time, [time * count + group for group in silent])
+        drawn += len(silent)
+        for n, group in enumerate(silent):
+            for sample in range(size):
+                held[group * size + sample] = new[n * size + sample]
+                source[group * size + sample] = (time, n * size + sample)
+    return Filled(held, source, drawn)
+
+
+class SideBySide:
+    """Conversation i belongs to simulator `owners[i]`; each turn's state remembers whose it is."""
+
+    def __init__(self, simulators: Sequence[UserSimulator], owners: Sequence[int]) -> None:
+        self._simulators, self._owners = simulators, owners
+
+    def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
+        """One opening for each of `owners`."""
+        turns: list[UserTurn | None] = [None] * len(keys)
+        for number, simulator in enumerate(self._simulators):
+            mine = [i for i, owner in enumerate(self._owners) if owner == number]
+            for i, turn in zip(mine, simulator.open([keys[i] for i in mine]), strict=True):
+                turns[i] = _marked(number, turn)
+        return [turn for turn in turns if turn is not None]
+
+    def answer(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> list[UserTurn]:
+        """Each reply answered by the simulator that its conversation belongs to."""
+        return self.ask(turns, replies)()
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> Answers:
+        """The same, to be waited for: the users of all simulators think at once."""
+        asked: list[tuple[list[int], Answers]] = []
+        for number, simulator in enumerate(self._simulators):
+            mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
+            plain = [turns[i].with_state(turns[i].state[1]) for i in mine]
+            asked.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
+
+        def wait() -> list[UserTurn]:
+            answers: list[UserTurn] = list(turns)
+            for number, (mine, given) in enumerate(asked):
+                for i, turn in zip(mine, given(), strict=True):
+                    answers[i] = _marked(number, turn)
+            return answers
+
+        return wait
+
+
+def _marked(number: int, turn: UserTurn) -> UserTurn:
+    return turn.with_state((number, turn.state))

@@ -18,8 +18,10 @@ from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.config.teaching import CLIMBS, CurriculumConfig, level_ladder
 from harness.records import atomic
 from harness.simulator.draws import pick, uniforms
-from harness.train.rollout import start_states
-from harness.train.rollout.conversation import Conversation, Start
+from harness.simulator.factory import make
+from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.simulator.reference import attentive
+from harness.train.rollout.conversation import Conversation, Start, hold
 
 FILE = "curriculum.json"
 HARDEST = 100.0
@@ -52,7 +54,7 @@ def begin(config: RunConfig, checkpoint: Path | None) -> Course:
     """The course at the start of a run, or as it stood when `checkpoint` was written."""
     kind = config.curriculum.kind
     ladder = level_ladder(config.difficulty, config.levels) if kind in CLIMBS else ()
-    course = Course(config, ladder, start_states.library(config) if kind == "reverse" else ())
+    course = Course(config, ladder, library(config) if kind == "reverse" else ())
     if checkpoint is None or kind != "adaptive":
         return course
     kept = json.loads((checkpoint / FILE).read_text(encoding="utf-8"))
@@ -140,3 +142,45 @@ def _reverse(course: Course, step: int, group: int) -> Lesson:
     over = given.start_share * (whole - step) / max(whole - 1, 1)
     start = pick(course.starts, uniforms("start", config.seed, step, group)[0])
     return Lesson(config.difficulty, start.until(int(over * len(start.said))))
+
+
+HELD = 128
+"""Conversations that the attentive reference has with training users, before the first step."""
+FEWEST = 16
+"""Where fewer succeed, those that end highest are taken in their place."""
+
+
+class AttentiveSpeaker:
+    """The attentive reference in conversation; every draw is keyed by conversation and turn."""
+
+    def __init__(self, keys: Sequence[ConversationKey]) -> None:
+        self._keys = keys
+
+    def begin(self, count: int) -> None:
+        """Start `count` conversations, numbered from 0."""
+        self._heard: list[list[str]] = [[] for _ in range(count)]
+        self._said: list[list[str]] = [[] for _ in range(count)]
+
+    def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
+        """The reference's reply in each conversation of `live`."""
+        replies = []
+        for i, words in zip(live, heard, strict=True):
+            self._heard[i].append(words)
+            key = self._keys[i]
+            u = uniforms("reference", key.seed, key.step, key.group, len(self._said[i]))
+            self._said[i].append(attentive(self._heard[i], self._said[i], u))
+            replies.append(SupporterReply(self._said[i][-1]))
+        return replies
+
+
+def library(config: RunConfig) -> tuple[Start, ...]:
+    """The successes among HELD conversations at the run's level, or the FEWEST best; never empty.
+
+    Depends on seed and level alone, so that a resumed run has the same.
+    """
+    keys = [ConversationKey(config.seed, 0, group, 0) for group in range(HELD)]
+    all_held = hold(make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys)
+    held = [c for c in all_held if c.last.ended != "failed"] or all_held
+    best = sorted(held, key=lambda c: (c.last.ended != "success", -c.last.emotion, c.key.group))
+    succeeded = sum(c.last.ended == "success" for c in held)
+    return tuple(Start(c.key, c.opening, c.exchanges) for c in best[: max(succeeded, FEWEST)])

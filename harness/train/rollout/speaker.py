@@ -15,8 +15,7 @@ from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Engine
 from harness.train.engines.sampler import Reader, Said
-from harness.train.engines.scoring import log_probabilities
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.scoring import TokenRow, log_probabilities
 from harness.train.rollout.conversation import Start
 
 

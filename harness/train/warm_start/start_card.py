@@ -19,7 +19,7 @@ from harness.train.engines.engine import Transformers
 from harness.train.objective.language_loss import own_entropies
 from harness.train.rollout.conversation import Conversation, Exchange, hold
 from harness.train.rollout.speaker import LanguageSpeaker, Transcript
-from harness.train.warm_start.dialogues import SEED, USERS
+from harness.train.warm_start.training_rows import SEED, USERS
 
 CONVERSATIONS = 32
 """With each kind of user."""

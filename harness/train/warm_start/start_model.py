@@ -12,9 +12,10 @@ import dataclasses
 import hashlib
 import json
 import os
+import stat
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,8 @@ from filelock import FileLock
 from harness import simulator
 from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
-from harness.records import atomic, cache
-from harness.train.warm_start import dialogues, start_cache
+from harness.records import atomic, cache, manifest
+from harness.train.warm_start import training_rows
 from harness.utils import messages, process
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ SAY_EVERY_S = 10.0
 VERSION = 1
 """Of what a start model is taught and how: one more where the same policy gets other weights."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
+LOADED = ("model.safetensors", "tokenizer.json")
+"""What the frozen judge's numbers hang on; the rest tells of sizes, versions and measurements."""
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def ensure(policy: PolicyConfig) -> Path:
@@ -68,22 +72,22 @@ def entry(policy: PolicyConfig) -> Path:
 
 
 def _is_sound(folder: Path) -> bool:
-    return os.path.lexists(folder) and start_cache.problem(folder) is None
+    return os.path.lexists(folder) and problem(folder) is None
 
 
 def _clear_the_place(folder: Path) -> None:
     """Say what is wrong with what lies there, and move it away."""
     if os.path.lexists(folder):
-        problem = start_cache.problem(folder)
-        aside = start_cache.set_aside(folder)
-        messages.say(f"{problem}; it is built again, and what was there is now {aside.name}")
+        flaw = problem(folder)
+        aside = set_aside(folder)
+        messages.say(f"{flaw}; it is built again, and what was there is now {aside.name}")
 
 
 def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
     users = [
-        dataclasses.asdict(level) for level in dialogues.USERS
+        dataclasses.asdict(level) for level in training_rows.USERS
     ]  # with the defaults of config.py
     meaning = [VERSION, simulator.VERSION]
     known = [own, users, STRATEGIES, INTENTIONS, meaning]
@@ -112,7 +116,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
     wanted = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    spoken = dialogues.generate(wanted)
+    spoken = training_rows.generate(wanted)
     texts = (text for dialogue in spoken[:TOKENIZER_DIALOGUES] for text in dialogue)
     tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
     chat = chat_of(tokenizer)
@@ -124,7 +128,7 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     def fill(scratch: Path) -> None:
         tiny.save(scratch, model, tokenizer)
         atomic.write_json(scratch / "card.json", card)
-        start_cache.seal(scratch)
+        seal(scratch)
 
     place = folder.parent.resolve() / folder.name  # a cache may be a link of its user's
     atomic.clear(place.parent, place.name)  # the lock is ours: what a killed build left behind
@@ -134,12 +138,12 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
 
 def _learn_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None:
     from harness.policy.tiny import SPECIAL
-    from harness.train.warm_start import copying, supervised
+    from harness.train.warm_start import supervised, training_rows
 
     steps = policy.warm_start_copy_steps
     if steps:
         ids = range(len(SPECIAL), model.config.vocab_size)
-        rows = copying.rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
+        rows = training_rows.rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
         lesson = supervised.Lesson(steps, COPY_LEARNING_RATE, COPY_ROWS_A_STEP, 1.0, 0.0)
         supervised.fit(model, rows, lesson, WEIGHTS_SEED, progress.tell)
 
@@ -151,9 +155,9 @@ def _learn_to_talk(
     chat: Chat,
     progress: Progress,
 ) -> float:
-    from harness.train.warm_start import dialogues, supervised
+    from harness.train.warm_start import supervised, training_rows
 
-    rows = [dialogues.to_row(dialogue, chat) for dialogue in spoken]
+    rows = [training_rows.to_row(dialogue, chat) for dialogue in spoken]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
     lesson = supervised.Lesson(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
     before = policy.warm_start_copy_steps
@@ -182,6 +186,57 @@ class Progress:
     def done(self, text: str) -> None:
         seconds = time.monotonic() - self._began
         print(f"warm start: {text}; {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def problem(entry: Path) -> str | None:
+    """What is wrong with it, as FILE: RULE, GIVEN; None where it may be used."""
+    try:
+        foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
+        differs = None if foreign else manifest.problem(entry) or _not_described(entry)
+    except FileNotFoundError as error:  # another process has just set it aside
+        return f"{error.filename}: must be there, and is gone"
+    return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
+
+
+def _not_described(entry: Path) -> str | None:
+    """A manifest that names none of what is loaded vouches for nothing."""
+    described = manifest.read(entry)["files"]
+    missing = [name for name in LOADED if name not in described]
+    return f"{missing[0]} is not in its manifest" if missing else None
+
+
+def seal(scratch: Path) -> None:
+    """Make what will be an entry its user's alone to write, and write its manifest."""
+    for path in [scratch, *scratch.rglob("*")]:
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS_MAY_WRITE)
+    manifest.write(scratch)
+
+
+def set_aside(entry: Path) -> Path:
+    """Move away what is no sound entry; where to. Raises OSError."""
+    aside = entry.with_name(f".{entry.name}.{time.time_ns()}.aside")
+    entry.rename(aside)  # of a link, the link
+    return aside
+
+
+def sum_of(entry: Path) -> str:
+    """sha256, hex, over the manifest's lines of what is loaded. Raises DataError."""
+    files = manifest.read(entry)["files"]
+    return manifest.digest_of({name: files[name] for name in LOADED})
+
+
+def _first_foreign(paths: Iterable[Path]) -> str | None:
+    """The first that somebody else could have written, or could change under our eyes."""
+    for path in paths:
+        found = path.lstat()
+        rule = f"{path}: must be your own, and writable by nobody else"
+        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+            return f"{rule}, got a link or what is no file"
+        if found.st_uid != os.geteuid():
+            return f"{rule}, got one of user {found.st_uid}"
+        if found.st_mode & OTHERS_MAY_WRITE:
+            return f"{rule}, got mode {stat.S_IMODE(found.st_mode):o}"
+    return None
 
 
 def main() -> int:

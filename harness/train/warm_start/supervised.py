@@ -16,8 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.engines.scoring import log_probabilities, own_logits
-from harness.train.engines.token_rows import TokenRow, by_length, padded
+from harness.train.engines.scoring import TokenRow, by_length, log_probabilities, own_logits, padded
 
 SORTED_AT_ONCE = 8
 """Batches that are filled from one sorted stretch of the stream."""

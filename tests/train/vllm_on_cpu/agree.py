@@ -15,7 +15,7 @@ from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
 from harness.train.engines.engine import TurnSampler
 from harness.train.engines.sampler import Said, Sampler
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.scoring import TokenRow
 from harness.train.engines.vllm_engine import Colocated
 from harness.train.objective.language_loss import own_log_probabilities
 

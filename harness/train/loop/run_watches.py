@@ -1,8 +1,4 @@
-"""The gap between an engine's log-probabilities of what it drew and the trainer's of the same.
-
-In bfloat16, with kernels of its own, an engine is some 0.015 nats a token off; with weights that
-were not synced it was 0.20 off (huggingface/trl issue 5312), and nothing else showed it.
-"""
+"""Says once that a run's remedy has not acted: its numbers are then those of a run without it."""
 
 from __future__ import annotations
 
@@ -13,9 +9,33 @@ import numpy as np
 from harness.config import engine_choice
 from harness.errors import StoppedError
 from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import MOST_IMPORTANCE
 from harness.train.loop.session import Session
-from harness.train.objective.language_loss import MOST_IMPORTANCE
 from harness.utils import messages
+
+STEPS = 20
+
+
+class RemedyWatch:
+    """Looks on for the first STEPS steps of an attempt."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._idle: int | None = 0
+
+    def look(self, step: int, acted: float | None) -> None:
+        """`acted`: remedy/acted of row `step`; None without a remedy."""
+        if self._idle is None or acted is None:
+            return
+        self._idle = self._idle + 1 if acted == 0 else None
+        if self._idle == STEPS:
+            name = self._session.config.remedy.name
+            self._session.note("remedy_inactive", step=step, steps=STEPS)
+            messages.say(
+                f"step {step}: remedy={name} has acted on no token in {STEPS} steps: so far this "
+                "run is one without it (remedy/acted, docs/remedies.md)"
+            )
+
 
 LIMITS = {0.5: 3, 0.1: 20}
 """Nats a token -> steps in a row that the gap may not be wider. The narrowest is warned of from the

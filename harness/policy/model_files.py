@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 
 from harness.config.run import PolicyConfig
@@ -163,3 +164,22 @@ def _check_whole(path: Path) -> None:
     except (SafetensorError, OSError) as error:
         rule = "must be a whole safetensors file"
         raise ConfigError(f"policy.model: {path} {rule}, got: {error}") from error
+
+
+def main(policy: PolicyConfig) -> None:
+    """Raises ConfigError."""
+    folder = ensure(policy)
+    from harness.policy import huggingface
+    from harness.policy.chat import chat_of
+
+    tokenizer = huggingface.load_tokenizer(policy, folder)
+    chat_of(tokenizer, policy.system_prompt, policy.thinking)
+    huggingface.check_vocabulary(policy, tokenizer, huggingface.without_weights(policy, folder))
+
+
+if __name__ == "__main__":
+    try:
+        main(PolicyConfig(**json.loads(sys.argv[1])))
+    except ConfigError as error:
+        print(error)
+        sys.exit(ConfigError.exit_code)

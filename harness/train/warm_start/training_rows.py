@@ -11,9 +11,9 @@ from harness.policy.chat import Chat
 from harness.policy.grammar import random_reply
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.scoring import TokenRow
 from harness.train.rollout.conversation import Conversation, hold
-from harness.train.warm_start.vary import retold
+from harness.train.warm_start.retelling import retold
 
 USERS = (
     DifficultyConfig(disclosure="free", acceptance="any_kindness"),
@@ -72,4 +72,29 @@ def to_row(said: Sequence[str], chat: Chat) -> TokenRow:
             row.extend([*chat.words(text), chat.end], turn=number // 2 + 1)
         else:
             row.extend(chat.following(text) if number else chat.opening(text))
+    return row
+
+
+SAID = (8, 16)
+"""Fewest random tokens, and one more than the most."""
+SPANS = 3
+SPAN = (3, 7)
+"""Fewest tokens of a span, and one more than the most."""
+
+
+def rows(count: int, ids: range, seed: int) -> list[TokenRow]:
+    """`count` rows of tokens of `ids`; its own tokens are those that can be copied."""
+    draws = np.random.default_rng(seed)
+    return [_row(ids, draws) for _ in range(count)]
+
+
+def _row(ids: range, draws: np.random.Generator) -> TokenRow:
+    said = draws.integers(ids.start, ids.stop, draws.integers(*SAID)).tolist()
+    row = TokenRow()
+    row.extend(said)
+    for span in range(SPANS):
+        length = int(draws.integers(*SPAN))
+        start = int(draws.integers(len(said) - length + 1))
+        row.extend(said[start : start + 1])
+        row.extend(said[start + 1 : start + length], turn=span + 1)
     return row

@@ -1,7 +1,8 @@
-"""What a run, its rows and its checkpoint were made by, against what is at work now."""
+"""What an attempt finds in its folder and goes on in spite of: noted in events.jsonl, and said."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,6 +13,45 @@ from harness.records.checkpoints import Checkpoint
 from harness.records.identity import Identity
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.versions import MadeBy
+from harness.utils import messages
+
+
+def tell(
+    note: Callable[..., None],
+    cleared: int,
+    passed_over: Sequence[str],
+    moved_aside: str | None,
+    unlike: str | None,
+    checkpoint: Checkpoint | None,
+    later_keys: Sequence[str],
+) -> None:
+    """`cleared`: leftovers of saves; `passed_over`: why checkpoints were; `moved_aside`: why rows
+    were, to be computed again; `unlike`: which versions are others now; `later_keys`: of the
+    config, which came after the run was planned. `note` logs an event.
+    """
+    start = checkpoint.step if checkpoint else 0
+    if cleared:
+        note("scratch_cleared", folders=cleared)
+    for problem in passed_over:
+        note("checkpoint_passed_over", problem=problem)
+        messages.say(f"{problem}; continuing from step {start}")
+    if moved_aside:
+        note("row_damaged", problem=moved_aside)
+        aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
+        messages.say(f"{moved_aside}; {aside}")
+    if checkpoint is not None and checkpoint.identity is None:
+        note("checkpoint_without_identity", step=start)
+        rule = "does not say which run it is of, as an older version saved it; taken on trust"
+        messages.say(f"{checkpoint.path}: {rule}")
+    if unlike:
+        note("versions_changed", problem=unlike)
+        messages.say(unlike)
+    if later_keys:
+        note("defaults_taken", keys=list(later_keys))
+        messages.say(
+            f"config.yaml is older than these keys, which have their defaults: "
+            f"{', '.join(later_keys)}"
+        )
 
 
 @dataclass(frozen=True)

@@ -27,12 +27,12 @@ from harness.compose import planner
 from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.simulator.factory import make
-from harness.train.engines.engine import Ask, Engine, Transformers
+from harness.train.engines.engine import Engine, Transformers, TurnRequest
 from harness.train.engines.sampler import Sampler
 from harness.train.engines.scoring import padded
 from harness.train.loop import start as starts
 from harness.train.rollout.batch import keys_of
-from harness.train.rollout.conversation import hold
+from harness.train.rollout.conversation import rollout
 from harness.train.rollout.speaker import LanguageSpeaker
 
 ROUNDS = 5
@@ -110,11 +110,11 @@ def conversations(
     Sampler._hear, Sampler._draw = heard, drawn  # type: ignore[method-assign]
     try:
         began = _now(start.learner)
-        hold(timed, speaker, keys_of(config, step + 1))
+        rollout(timed, speaker, keys_of(config, step + 1))
         seconds = _now(start.learner) - began
     finally:
         Sampler._hear, Sampler._draw = hear, reads  # type: ignore[method-assign]
-    tokens = sum(len(t.logp) for t in speaker.transcripts)
+    tokens = sum(len(t.logp) for t in speaker.trajectories)
     return Rate(tokens, seconds, parts.forwards)
 
 
@@ -149,7 +149,7 @@ def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[in
     def single(number: int) -> Rate:
         prompts = _openings(config, start, number)
         seeds = list(range(len(prompts)))
-        ask = Ask(
+        ask = TurnRequest(
             prompts, seeds, config.policy.max_turn_tokens, start.chat.end, config.policy.temperature
         )
         began = _now(start.learner)

@@ -22,17 +22,17 @@ _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
 
 
-def speak(strategy: str, heard: Sequence[str], draws: Draw) -> str:
+def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
     """A sentence of `strategy` for a user who said `heard`, newest last.
 
     Raises KeyError for an unknown strategy.
     """
-    return say(strategy, listen(heard), draws)
+    return say(strategy, listen(heard), draw)
 
 
-def say(strategy: str, known: Heard, draws: Draw) -> str:
+def say(strategy: str, known: Heard, draw: Draw) -> str:
     """The same to a user of whom so much is known."""
-    return _fill(PHRASES[strategy], known, draws)
+    return _fill(PHRASES[strategy], known, draw)
 
 
 def random_reply(heard: Sequence[str], draw: Draw) -> str:

@@ -11,7 +11,7 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
 from harness.train.metrics import evaluate
-from harness.train.rollout.conversation import hold
+from harness.train.rollout.conversation import rollout
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
 
@@ -57,7 +57,7 @@ def test_each_level_is_what_its_users_give_alone() -> None:
     found = evaluate.evaluate(config, OneLine())
     levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
     for name, level in levels.items():
-        alone = hold(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
+        alone = rollout(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
         finals = np.array([c.last.emotion / 100 for c in alone])
         assert found[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
         if not name:
@@ -83,7 +83,7 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     honest = replace(LEVELS.easy, turn_cap=2)
     flipped = replace(honest, reward_flips=1.0)
     found = evaluate.evaluate(tabular(flipped), OneLine())
-    held = hold(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
+    held = rollout(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
     assert found["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
     assert found["eval/reward"] != pytest.approx(np.mean([c.reward for c in held]), abs=0.01)
 

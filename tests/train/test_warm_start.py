@@ -23,7 +23,9 @@ QUICK = PolicyConfig(
     hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
     warm_start_steps=4, max_turn_tokens=8,
 )  # fmt: skip
-TALK = supervised.Lesson(steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5)
+TALK = supervised.TrainingSchedule(
+    steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5
+)
 
 
 def digest(folder: Path) -> str:
@@ -145,10 +147,10 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
     """No row says again what another did, so only the row itself tells what comes next."""
     tokenizer = tiny.build_tokenizer(["a b c"], 600)
     model = tiny.build_model(PolicyConfig(), tokenizer, 1)
-    lesson = supervised.Lesson(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
+    schedule = supervised.TrainingSchedule(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
     losses: list[float] = []
     rows = training_rows.rows(200 * 64, range(4, 260), seed=5)
-    supervised.fit(model, rows, lesson, 1, lambda step, loss: losses.append(loss))
+    supervised.fit(model, rows, schedule, 1, lambda step, loss: losses.append(loss))
     assert losses[0] == pytest.approx(np.log(260), rel=0.05)
     assert losses[-1] < np.log(12) < losses[50]
 

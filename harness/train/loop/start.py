@@ -1,4 +1,4 @@
-"""What a run of a language model starts from: who learns, and the frozen copy that judges."""
+"""The start of a language model's run: the model that learns, its frozen copy, and the engine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from harness.train.warm_start import start_model
 
 
 @dataclass(frozen=True)
-class Start:
+class StartModels:
     """The models of a run."""
 
     name: str
@@ -31,12 +31,12 @@ class Start:
     chat: Chat
     learner: Any
     judge: Any
-    """The same weights, frozen: what a reply's likelihood is taken under."""
+    """The same weights, frozen: a reply's likelihood is taken under them."""
     sum: str | None = None
-    """sha256 over the files that these were loaded from; None where there are none."""
+    """sha256 over the files that they were loaded from; None if there are none."""
 
 
-def load(config: RunConfig, device: str) -> Start:
+def load(config: RunConfig, device: str) -> StartModels:
     """Load, download or build the policy's models.
 
     Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
@@ -48,7 +48,7 @@ def load(config: RunConfig, device: str) -> Start:
 
 
 def device_of(config: RunConfig) -> str:
-    """Raises DeviceError, before anything is loaded, where torch sees no GPU for a run with one."""
+    """'cpu' or 'cuda'. Raises DeviceError if the run needs a GPU and torch sees none."""
     if not config.trainer.gpus:
         return "cpu"
     if not torch.cuda.is_available():
@@ -58,21 +58,21 @@ def device_of(config: RunConfig) -> str:
 
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """Forward passes within compute in `policy.dtype`."""
+    """A context in which forward passes compute in `policy.dtype`."""
     dtype = getattr(torch, policy.dtype)
     return torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def _tiny(policy: PolicyConfig, device: str) -> Start:
+def _tiny(policy: PolicyConfig, device: str) -> StartModels:
     folder = start_model.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
     model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
     loaded = start_model.sum_of(folder)
     judge.requires_grad_(False)
-    return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
+    return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
-def _hugging_face(config: RunConfig, device: str) -> Start:
+def _hugging_face(config: RunConfig, device: str) -> StartModels:
     policy = config.policy
     folder = model_files.ensure(policy)
     tokenizer = huggingface.load_tokenizer(policy, folder)
@@ -80,7 +80,7 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
         parts = memory.with_engine(memory.estimate_bytes(config, folder), config, total_bytes)
-        print(memory.told(parts), file=sys.stderr)
+        print(memory.summary(parts), file=sys.stderr)
         memory.check(parts, free_bytes)
     judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
     huggingface.check_vocabulary(policy, tokenizer, judge)
@@ -91,7 +91,7 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
     loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
-    return Start(_name(policy), tokenizer, chat, model, judge, loaded)
+    return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
 
 
 def _name(policy: PolicyConfig) -> str:
@@ -104,16 +104,16 @@ PROBE_TOKENS = 2
 
 
 @contextmanager
-def running(session: Session, start: Start, note_entropies: bool) -> Iterator[Engine]:
-    """The run's engine, which has taken the weights and drawn a turn; closed in the end.
+def running_engine(session: Session, start: StartModels, note_entropies: bool) -> Iterator[Engine]:
+    """The run's engine, which has loaded the weights and drawn a test turn; closed in the end.
 
-    `note_entropies`: of what each token is drawn from, where the engine can, which vLLM cannot.
-    Raises ConfigError if vLLM will not have this model, StoppedError if a server is out of reach.
+    `note_entropies`: record the entropy at each token; vLLM cannot.
+    Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of reach.
     """
     if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
         yield Transformers(start.learner, note_entropies)
         return
-    engine = _made(session, start)
+    engine = _engine(session, start)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, session.config.policy.temperature)
@@ -122,8 +122,8 @@ def running(session: Session, start: Start, note_entropies: bool) -> Iterator[En
         engine.close()
 
 
-def _made(session: Session, start: Start) -> Engine:
-    """vLLM is imported only here."""
+def _engine(session: Session, start: StartModels) -> Engine:
+    """A vLLM engine; vLLM is imported only here."""
     if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import Colocated
 
@@ -134,6 +134,6 @@ def _made(session: Session, start: Start) -> Engine:
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:
-    """A health check says too little: an engine can be up and draw nothing (vllm issue 36451)."""
+    """Draw a turn: an engine can pass a health check and draw nothing (vllm issue 36451)."""
     uniforms = torch.full((1, PROBE_TOKENS), 0.5, dtype=torch.float64)
     engine.sampler(1, end, temperature).speak([0], [[end]], uniforms)

@@ -55,9 +55,9 @@ def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
     }
 
 
-def _emotion_metrics(held: Sequence[Conversation]) -> Metrics:
+def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
     """Of the conversations that came to their end."""
-    conversations = [c for c in held if c.last.ended != "failed"]
+    conversations = [c for c in conversations if c.last.ended != "failed"]
     start = mean_or_none([c.opening.emotion for c in conversations])
     final = mean_or_none([c.last.emotion for c in conversations])
     return {

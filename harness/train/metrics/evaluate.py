@@ -18,7 +18,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.rollout.batch import SideBySide
-from harness.train.rollout.conversation import Conversation, InWaves, Speaker, hold
+from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
 
 USERS = 64
 """Held-out conversations at each level."""
@@ -37,7 +37,7 @@ def keys(users: int = USERS) -> list[ConversationKey]:
     return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(users)]
 
 
-def draws() -> np.random.Generator:
+def rng() -> np.random.Generator:
     """The same at every evaluation, for a speaker that draws an act a reply."""
     return np.random.default_rng(SEED)
 
@@ -86,7 +86,7 @@ def finals(
 
     nan where the simulator failed.
 
-    `speaker` must draw from `draws` or `ByTurn`, which are no run's own, so that an evaluation
+    `speaker` must draw from `rng` or `ByTurn`, which are no run's own, so that an evaluation
     neither moves the training's draws nor depends on when it is held.
     """
     users = USERS if users is None else users
@@ -97,8 +97,8 @@ def finals(
         levels.append(config.difficulty)
     owners = [number for number in range(len(levels)) for _ in range(users)]
     side_by_side = SideBySide([make(config.simulator, level) for level in levels], owners)
-    held = hold(side_by_side, speaker, keys(users) * len(levels))
-    found = np.array([_final(c) for c in held]).reshape(len(levels), users)
+    conversations = rollout(side_by_side, speaker, keys(users) * len(levels))
+    found = np.array([_final(c) for c in conversations]).reshape(len(levels), users)
     mine = found[named.index(own) if own in named else -1]
     return mine, dict(zip(LEVELS, found, strict=False))
 
@@ -154,13 +154,13 @@ def prefixes() -> tuple[Prefix, ...]:
 def _prefix(number: int, replies: int) -> Prefix:
     """Prefix `number`, shorter than `replies` only if its user has left by then."""
     simulator = make(SimulatorConfig(), DifficultyConfig())
-    draws = np.random.default_rng([PROBE_SEED, number])
+    rng = np.random.default_rng([PROBE_SEED, number])
     turn = simulator.open([ConversationKey(PROBE_SEED, 0, number, 0)])[0]
     turns, strategies = [("user", turn.text)], list[str]()
     for _ in range(replies):
-        strategy = STRATEGIES[draws.integers(len(STRATEGIES))]
+        strategy = STRATEGIES[rng.integers(len(STRATEGIES))]
         heard = [text for speaker, text in turns if speaker == "user"]
-        text = speak(strategy, heard, draws.random)
+        text = speak(strategy, heard, rng.random)
         answer = simulator.answer([turn], [SupporterReply(text)])[0]
         if answer.ended is not None:
             break

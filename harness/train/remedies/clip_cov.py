@@ -50,8 +50,8 @@ class ClipCov(Weight, Ratio):
             covariance = token_covariances(step.logp, step.advantage) / spread
             band = np.flatnonzero((covariance >= self.low) & (covariance <= self.high))
             count = max(1, int(self.share * len(chosen)))
-            chosen[step.draws.permutation(band)[:count]] = True
+            chosen[step.rng.permutation(band)[:count]] = True
         return Weights(1.0 - chosen, chosen)
 
 
-METHOD = ClipCov
+REMEDY = ClipCov

@@ -22,4 +22,4 @@ class DynamicSampling(Filling):
         return self.tries
 
 
-METHOD = DynamicSampling
+REMEDY = DynamicSampling

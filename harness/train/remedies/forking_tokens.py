@@ -28,4 +28,4 @@ class ForkingTokens(Weight):
         return Weights(kept if self.normalise_by_all else kept / kept.mean(), kept == 0)
 
 
-METHOD = ForkingTokens
+REMEDY = ForkingTokens

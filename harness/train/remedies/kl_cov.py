@@ -28,12 +28,12 @@ class KlCov(Term, Ratio):
     def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
         return unclipped(logp, old_logp, advantage)
 
-    def mark(self, step: StepTokens) -> FloatArray:
+    def prepare(self, step: StepTokens) -> FloatArray:
         return top(token_covariances(step.logp, step.advantage), self.share)
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
-        held, moved = self.coefficient * mark, logp - old_logp
+    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+        held, moved = self.coefficient * prepared, logp - old_logp
         return Added(held * np.abs(moved), held * np.sign(moved))
 
 
-METHOD = KlCov
+REMEDY = KlCov

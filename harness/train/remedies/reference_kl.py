@@ -22,14 +22,14 @@ class ReferenceKl(Term):
     needs_start: ClassVar[bool] = True
     coefficient: float = knob(0.04, 0, 1e6)
 
-    def mark(self, step: StepTokens) -> FloatArray:
+    def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None
         return step.start_logp
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
-        away = mark - logp
+    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+        away = prepared - logp
         value = self.coefficient * (np.exp(away) - away - 1)
         return Added(value, self.coefficient * (1 - np.exp(away)))
 
 
-METHOD = ReferenceKl
+REMEDY = ReferenceKl

@@ -24,4 +24,4 @@ class WReinforce(Weight):
         return Weights(np.where(better, self.positive, 1.0), better)
 
 
-METHOD = WReinforce
+REMEDY = WReinforce

@@ -14,13 +14,13 @@ from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Engine
-from harness.train.engines.sampler import Reader, Said
+from harness.train.engines.sampler import Reader, SampledTurn
 from harness.train.engines.scoring import TokenRow, log_probabilities
-from harness.train.rollout.conversation import Start
+from harness.train.rollout.conversation import StartState
 
 
 @dataclass(slots=True)
-class Transcript:
+class TokenTrajectory:
     """One conversation in tokens; the lists run over the policy's own tokens."""
 
     row: TokenRow = field(default_factory=TokenRow)
@@ -41,30 +41,30 @@ class Uniforms(Protocol):
 
 
 class LanguageSpeaker:
-    """A policy in conversation with a batch of users; draws come from `draws` alone."""
+    """A policy in conversation with a batch of users; draws come from `rng` alone."""
 
     def __init__(
         self,
         engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
-        draws: Uniforms,
+        rng: Uniforms,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""
         self._engine, self._chat, self._policy = engine, chat, policy
-        self._draws, self._start = draws, start
+        self._rng, self._start = rng, start
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
         temperature = self._policy.temperature
-        self.transcripts = [Transcript() for _ in range(count)]
+        self.trajectories = [TokenTrajectory() for _ in range(count)]
         self._count, self._turn = count, 0
         self._sampler = self._engine.sampler(count, self._chat.end, temperature)
-        self._starts: Sequence[Start] = ()
+        self._starts: Sequence[StartState] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
-    def take_over(self, starts: Sequence[Start]) -> None:
+    def take_over(self, starts: Sequence[StartState]) -> None:
         """Go on after what others have said; it is read, and never counted as the policy's own."""
         self._starts = starts
 
@@ -75,7 +75,7 @@ class LanguageSpeaker:
         if self._starts and not self._turn:
             ids = [self._chat.prefix(_turns(self._starts[i])) for i in live]
         self._turn += 1
-        uniforms = self._draws.random((self._count, self._policy.max_turn_tokens))[list(live)]
+        uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
         said = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
         nlls: Sequence[float | None] = [None] * len(said)
         if self._judge is not None:
@@ -83,12 +83,12 @@ class LanguageSpeaker:
         replies = []
         for i, new, turn, nll in zip(live, ids, said, nlls, strict=True):
             cut = turn.ids[-1] != self._chat.end
-            transcript = self.transcripts[i]
-            transcript.row.extend(new)
-            transcript.row.extend(turn.ids, self._turn)
-            transcript.row.extend([self._chat.end] if cut else [])
-            transcript.logp.extend(turn.logp)
-            transcript.entropy_nats.extend(turn.entropy_nats)
+            trajectory = self.trajectories[i]
+            trajectory.row.extend(new)
+            trajectory.row.extend(turn.ids, self._turn)
+            trajectory.row.extend([self._chat.end] if cut else [])
+            trajectory.logp.extend(turn.logp)
+            trajectory.entropy_nats.extend(turn.entropy_nats)
             replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll))
         return replies
 
@@ -97,19 +97,19 @@ class LanguageSpeaker:
         judge: StartJudge,
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
-        said: Sequence[Said],
+        said: Sequence[SampledTurn],
     ) -> list[float]:
         """Mean negative log-likelihood a token of each reply, at temperature 1."""
         verdicts = judge.judge(live, heard, [turn.ids for turn in said], self._chat.end)
         for i, verdict in zip(live, verdicts, strict=True):
-            self.transcripts[i].start_logp.extend(verdict.logp)
+            self.trajectories[i].start_logp.extend(verdict.logp)
         return [verdict.nll for verdict in verdicts]
 
 
-def _turns(start: Start) -> list[tuple[str, str]]:
+def _turns(start: StartState) -> list[tuple[str, str]]:
     """(speaker, text) up to where the policy speaks, user first and last."""
     turns = [("user", start.opening.text)]
-    for exchange in start.said:
+    for exchange in start.exchanges:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
     return turns
 

@@ -45,48 +45,48 @@ _MORE_FEELINGS = """
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def retold(said: Sequence[str], told_by: Persona, draws: np.random.Generator) -> list[str]:
+def retold(said: Sequence[str], told_by: Persona, rng: np.random.Generator) -> list[str]:
     """The dialogue as if somebody else had come with other facts; or left as it was."""
-    if draws.random() >= SHARE:
+    if rng.random() >= SHARE:
         return list(said)
     swap: dict[str, str] = {}
     for fact in told_by.facts:
-        other = _another_fact(draws)
+        other = _another_fact(rng)
         told, new = (
             manner(text, told_by.voice) for text in (fact.rstrip("."), other[0].upper() + other[1:])
         )
         swap[told], swap[turn_round(told)] = new, turn_round(new)
-    topic = _reworded(_one_of(_topics(), draws), draws)
+    topic = _reworded(_one_of(_topics(), rng), rng)
     swap[told_by.topic] = topic
     swap[turn_round(told_by.topic)] = turn_round(topic)
     for feeling in told_by.feelings:
         if feeling not in _phrase_words():
-            swap[feeling] = _one_of(_feelings(), draws)
+            swap[feeling] = _one_of(_feelings(), rng)
     longest_first = sorted(swap, key=len, reverse=True)
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in longest_first))
     return [pattern.sub(lambda found: swap[found.group()], text) for text in said]
 
 
-def _another_fact(draws: np.random.Generator) -> str:
+def _another_fact(rng: np.random.Generator) -> str:
     """One that a supporter would take up; by its first words, a reworded one may not be."""
     while True:
-        fact = _reworded(_one_of(_facts(), draws), draws).rstrip(".")
+        fact = _reworded(_one_of(_facts(), rng), rng).rstrip(".")
         if listen([fact]).facts == (turn_round(fact),):
             return fact
 
 
-def _reworded(text: str, draws: np.random.Generator) -> str:
+def _reworded(text: str, rng: np.random.Generator) -> str:
     def other(found: re.Match[str]) -> str:
         word = found.group()
-        if not _carries(word) or draws.random() >= EXCHANGED:
+        if not _carries(word) or rng.random() >= EXCHANGED:
             return word
-        return _one_of(_words(), draws)
+        return _one_of(_words(), rng)
 
     return _WORD.sub(other, text)
 
 
-def _one_of(values: Sequence[str], draws: np.random.Generator) -> str:
-    return values[int(draws.random() * len(values))]
+def _one_of(values: Sequence[str], rng: np.random.Generator) -> str:
+    return values[int(rng.random() * len(values))]
 
 
 def _carries(word: str) -> bool:

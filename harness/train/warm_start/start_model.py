@@ -144,8 +144,10 @@ def _learn_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None
     if steps:
         ids = range(len(SPECIAL), model.config.vocab_size)
         rows = training_rows.rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
-        lesson = supervised.Lesson(steps, COPY_LEARNING_RATE, COPY_ROWS_A_STEP, 1.0, 0.0)
-        supervised.fit(model, rows, lesson, WEIGHTS_SEED, progress.tell)
+        schedule = supervised.TrainingSchedule(
+            steps, COPY_LEARNING_RATE, COPY_ROWS_A_STEP, 1.0, 0.0
+        )
+        supervised.fit(model, rows, schedule, WEIGHTS_SEED, progress.tell)
 
 
 def _learn_to_talk(
@@ -159,10 +161,10 @@ def _learn_to_talk(
 
     rows = [training_rows.to_row(dialogue, chat) for dialogue in spoken]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
-    lesson = supervised.Lesson(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
+    schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
     before = policy.warm_start_copy_steps
     return supervised.fit(
-        model, rows, lesson, WEIGHTS_SEED, lambda step, loss: progress.tell(before + step, loss)
+        model, rows, schedule, WEIGHTS_SEED, lambda step, loss: progress.tell(before + step, loss)
     )
 
 

@@ -30,7 +30,7 @@ Report = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TrainingSchedule:
     """How rows are learnt."""
 
     steps: int
@@ -43,26 +43,28 @@ class Lesson:
     """Of tokens that are not the policy's own, in the loss."""
 
 
-def fit(model: Any, rows: Sequence[TokenRow], lesson: Lesson, seed: int, report: Report) -> float:
+def fit(
+    model: Any, rows: Sequence[TokenRow], schedule: TrainingSchedule, seed: int, report: Report
+) -> float:
     """Train `model` in place on `rows`, read over and over.
 
     Returns the mean loss of the policy's own tokens over the last steps, in nats.
     """
-    optimisers = _optimisers(model, lesson.rate)
+    optimisers = _optimisers(model, schedule.rate)
     parameters = list(model.parameters())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     losses: list[float] = []
     with ThreadPoolExecutor(2) as pool:
-        batches = _batches(rows, lesson.batch, seed)
-        for step, batch in zip(range(1, lesson.steps + 1), batches, strict=False):
+        batches = _batches(rows, schedule.batch, seed)
+        for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
-            parts = list(pool.map(lambda h: _gradient(model, parameters, h, lesson), halves))
+            parts = list(pool.map(lambda h: _gradient(model, parameters, h, schedule), halves))
             tokens = sum(part[1] for part in parts)
             for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
                 parameter.grad = (grads[0] + grads[1]) / tokens
             torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
-            _step(optimisers, lesson.rate * _share_of_rate(step, lesson))
+            _step(optimisers, schedule.rate * _share_of_rate(step, schedule))
             losses.append(sum(part[0] for part in parts) / tokens)
             report(step, losses[-1])
     torch.set_num_threads(threads)
@@ -70,14 +72,14 @@ def fit(model: Any, rows: Sequence[TokenRow], lesson: Lesson, seed: int, report:
 
 
 def _gradient(
-    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], lesson: Lesson
+    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], schedule: TrainingSchedule
 ) -> tuple[float, int, tuple[Tensor, ...]]:
     """Summed loss of own tokens, their number, and the gradient of the weighted sum."""
     ids = padded([row.ids for row in rows], fill=0)
     real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
     own = (padded([row.turn for row in rows], fill=0) > 0)[:, 1:][real[:, 1:]]
     losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
-    weighted = (losses * torch.where(own, 1.0, lesson.other_weight)).sum()
+    weighted = (losses * torch.where(own, 1.0, schedule.other_weight)).sum()
     return (
         float(losses.detach()[own].sum()),
         int(own.sum()),
@@ -87,13 +89,13 @@ def _gradient(
 
 def _batches(rows: Sequence[TokenRow], size: int, seed: int) -> Iterator[list[TokenRow]]:
     """Endless; rows of like length together, so that little is padded."""
-    draws = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     while True:
-        order = draws.permutation(len(rows)).tolist()
+        order = rng.permutation(len(rows)).tolist()
         for n in range(0, len(order), size * SORTED_AT_ONCE):
             stretch = [rows[i] for i in order[n : n + size * SORTED_AT_ONCE]]
             groups = by_length([len(row.ids) for row in stretch], size)
-            for k in draws.permutation(len(groups)).tolist():
+            for k in rng.permutation(len(groups)).tolist():
                 if len(groups[k]) == size:
                     yield [stretch[i] for i in groups[k]]
 
@@ -110,9 +112,9 @@ def _optimisers(model: Any, rate: float) -> list[torch.optim.Optimizer]:
     ]
 
 
-def _share_of_rate(step: int, lesson: Lesson) -> float:
-    done = (step - 1) / lesson.steps
-    falling = 1.0 if done < lesson.constant_until else (1 - done) / (1 - lesson.constant_until)
+def _share_of_rate(step: int, schedule: TrainingSchedule) -> float:
+    done = (step - 1) / schedule.steps
+    falling = 1.0 if done < schedule.constant_until else (1 - done) / (1 - schedule.constant_until)
     return min(1.0, step / WARM_UP) * max(LAST, falling)
 
 

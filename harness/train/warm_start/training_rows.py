@@ -12,7 +12,7 @@ from harness.policy.grammar import random_reply
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.engines.scoring import TokenRow
-from harness.train.rollout.conversation import Conversation, hold
+from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.warm_start.retelling import retold
 
 USERS = (
@@ -30,8 +30,8 @@ AT_ONCE = 100
 class GrammarSpeaker:
     """An undecided supporter: any strategy, now and then two, rarely something poor."""
 
-    def __init__(self, draws: np.random.Generator) -> None:
-        self._draws = draws
+    def __init__(self, rng: np.random.Generator) -> None:
+        self._rng = rng
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -42,20 +42,23 @@ class GrammarSpeaker:
         replies = []
         for i, words in zip(live, heard, strict=True):
             self._heard[i].append(words)
-            replies.append(SupporterReply(random_reply(self._heard[i], self._draws.random)))
+            replies.append(SupporterReply(random_reply(self._heard[i], self._rng.random)))
         return replies
 
 
 def generate(count: int) -> list[list[str]]:
     """Dialogues with training users of all three kinds, most of them retold about other things."""
-    held: list[Conversation] = []
+    conversations: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
-        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(held)))]
+        keys = [
+            ConversationKey(SEED, batch, n, 0)
+            for n in range(min(AT_ONCE, count - len(conversations)))
+        ]
         speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
-        held.extend(hold(users, speaker, keys))
-    draws = np.random.default_rng(SEED)
-    return [retold(texts(c), c.opening.state.user.persona, draws) for c in held]
+        conversations.extend(rollout(users, speaker, keys))
+    rng = np.random.default_rng(SEED)
+    return [retold(texts(c), c.opening.state.user.persona, rng) for c in conversations]
 
 
 def texts(conversation: Conversation) -> list[str]:
@@ -84,17 +87,17 @@ SPAN = (3, 7)
 
 def rows(count: int, ids: range, seed: int) -> list[TokenRow]:
     """`count` rows of tokens of `ids`; its own tokens are those that can be copied."""
-    draws = np.random.default_rng(seed)
-    return [_row(ids, draws) for _ in range(count)]
+    rng = np.random.default_rng(seed)
+    return [_row(ids, rng) for _ in range(count)]
 
 
-def _row(ids: range, draws: np.random.Generator) -> TokenRow:
-    said = draws.integers(ids.start, ids.stop, draws.integers(*SAID)).tolist()
+def _row(ids: range, rng: np.random.Generator) -> TokenRow:
+    said = rng.integers(ids.start, ids.stop, rng.integers(*SAID)).tolist()
     row = TokenRow()
     row.extend(said)
     for span in range(SPANS):
-        length = int(draws.integers(*SPAN))
-        start = int(draws.integers(len(said) - length + 1))
+        length = int(rng.integers(*SPAN))
+        start = int(rng.integers(len(said) - length + 1))
         row.extend(said[start : start + 1])
         row.extend(said[start + 1 : start + length], turn=span + 1)
     return row

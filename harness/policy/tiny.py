@@ -42,6 +42,8 @@ CHAT_TEMPLATE = (
 MAX_TOKENS = 4096
 ROPE_THETA = 1000.0
 """Conversations have hundreds of tokens, not a hundred thousand."""
+UNWRITTEN = re.compile(r"I/O error|inline_container|\(os error \d+\)")
+"""Parts of torch's, safetensors' and tokenizers' messages about a file they could not write."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -109,17 +111,16 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
     )
 
 
-UNWRITTEN = re.compile(r"I/O error|inline_container|\(os error \d+\)")
-"""What torch, safetensors and tokenizers say of a file that could not be written."""
-
-
 @contextlib.contextmanager
 def saving() -> Iterator[None]:
-    """Raise OSError where a library could not write; tokenizers raises a bare Exception."""
+    """Raise OSError if a library cannot write, on a full disk say.
+
+    None of them raises it: tokenizers raises a bare Exception.
+    """
     try:
         yield
     except Exception as error:
-        known = isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
-        if not known or not UNWRITTEN.search(str(error)):
+        theirs = isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
+        if not theirs or not UNWRITTEN.search(str(error)):
             raise
         raise OSError(str(error)) from error

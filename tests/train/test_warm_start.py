@@ -130,9 +130,9 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
 
 
 def test_rows_to_copy_say_again_what_came_before() -> None:
-    rows = training_rows.rows(200, range(4, 5000), seed=3)
+    rows = training_rows.copy_rows(200, range(4, 5000), seed=3)
     assert [row.ids for row in rows] == [
-        row.ids for row in training_rows.rows(200, range(4, 5000), 3)
+        row.ids for row in training_rows.copy_rows(200, range(4, 5000), 3)
     ]
     for row in rows:
         pairs = set(pairwise(row.ids[: row.turn.index(1) - 1]))
@@ -149,7 +149,7 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
     model = tiny.build_model(PolicyConfig(), tokenizer, 1)
     schedule = supervised.TrainingSchedule(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
     losses: list[float] = []
-    rows = training_rows.rows(200 * 64, range(4, 260), seed=5)
+    rows = training_rows.copy_rows(200 * 64, range(4, 260), seed=5)
     supervised.fit(model, rows, schedule, 1, lambda step, loss: losses.append(loss))
     assert losses[0] == pytest.approx(np.log(260), rel=0.05)
     assert losses[-1] < np.log(12) < losses[50]

@@ -1,4 +1,7 @@
-"""What an attempt finds in its folder and goes on in spite of: noted in events.jsonl, and said."""
+"""Checks when a run is resumed: oddities in its folder, and what made its rows.
+
+Oddities that a run survives are logged to events.jsonl and printed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from harness.records.versions import MadeBy
 from harness.utils import messages
 
 
-def tell(
+def report(
     note: Callable[..., None],
     cleared: int,
     passed_over: Sequence[str],
@@ -25,9 +28,11 @@ def tell(
     checkpoint: Checkpoint | None,
     later_keys: Sequence[str],
 ) -> None:
-    """`cleared`: leftovers of saves; `passed_over`: why checkpoints were; `moved_aside`: why rows
-    were, to be computed again; `unlike`: which versions are others now; `later_keys`: of the
-    config, which came after the run was planned. `note` logs an event.
+    """Log and print the oddities that an attempt found in its folder.
+
+    `note`: logs an event; `cleared`: number of leftover folders of saves; `passed_over`: why
+    checkpoints were not used; `moved_aside`: why rows are computed again; `unlike`: versions that
+    have changed; `later_keys`: keys of the config that are newer than the run.
     """
     start = checkpoint.step if checkpoint else 0
     if cleared:
@@ -56,21 +61,22 @@ def tell(
 
 @dataclass(frozen=True)
 class Provenance:
-    """One attempt's: whose checkpoints it saves, and who wrote the rows that it finds."""
+    """What makes this attempt's checkpoints, and what made the rows that it continues."""
 
     run: RunFolder
     own: Identity
     planned_with: MadeBy
 
     def unlike_writer_of(self, step: int) -> tuple[str, ...]:
-        """Versions that are others now than in the attempt that wrote row `step`; of row 0, than
-        when the run was planned.
+        """Versions that have changed since the attempt that wrote row `step`.
+
+        For row 0, since the run was planned.
         """
         writer = attempts.writer(self.run.events, step, self.planned_with)
         return versions.differences(writer, self.own.made_by)
 
     def notice(self, last_step: int) -> str | None:
-        """What a user should know before the run goes on after row `last_step`."""
+        """A warning before the run continues; None if the versions are those of row `last_step`."""
         unlike = self.unlike_writer_of(last_step)
         if not unlike:
             return None
@@ -80,8 +86,8 @@ class Provenance:
             "rows as theirs are not promised; those that are computed again are compared"
         )
 
-    def of_row(self, step: int, error: DivergedError, start: int) -> DivergedError:
-        """The same error, with the versions that changed since row `step`, if any did."""
+    def explain(self, step: int, error: DivergedError, start: int) -> DivergedError:
+        """`error` with the versions that changed since row `step`, if any did."""
         unlike = self.unlike_writer_of(step)
         if not unlike:
             return error
@@ -92,26 +98,26 @@ class Provenance:
         )
 
     def with_start_model(self, loaded: str | None, checkpoint: Checkpoint | None) -> Provenance:
-        """The same, of a run that starts from the model with the sum `loaded`.
+        """The same for a run that starts from the model with the sum `loaded`.
 
-        Raises DataError if the run, or the checkpoint that it goes on from, began with another.
+        Raises DataError if the run, or the checkpoint it continues from, began with another.
         """
-        known: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
+        recorded: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
         if checkpoint is not None and checkpoint.identity is not None:
-            known.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
-        for where, had in known:
+            recorded.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
+        for where, had in recorded:
             if had is not None and had != loaded:
-                found, wanted = identity.shortly(loaded), identity.shortly(had)
+                got, wanted = identity.shortly(loaded), identity.shortly(had)
                 raise DataError(
                     f"{where}: a run must go on from the start model that it began with, {wanted}, "
-                    f"since the frozen copy of it judges replies; got {found}; put its files and "
+                    f"since the frozen copy of it judges replies; got {got}; put its files and "
                     "libraries back, or make another run with `harness train --dir`"
                 )
         return replace(self, own=replace(self.own, start_model=loaded))
 
 
-def of_attempt(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
-    """What is at work in this process; the config's hash is the planned one, which it must have."""
+def provenance_of(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
+    """The provenance of an attempt in this process; its config hash is the planned one."""
     planned = status.config_hash or config_file.config_hash(config)
     own = Identity(planned, config.seed, status.start_model, versions.now())
     return Provenance(run, own, MadeBy(status.versions, status.git))

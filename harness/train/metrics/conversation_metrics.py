@@ -26,18 +26,18 @@ ACKNOWLEDGES = frozenset(("reflect",))
 def conversation_metrics(
     conversations: Sequence[Conversation], config: RunConfig, rewards: FloatArray
 ) -> Metrics:
-    """What was said and how it went. `rewards`: shape (conversations,), nan where one failed."""
-    said = [e for c in conversations for e in c.exchanges]
-    start_nlls = [e.reply.start_nll for e in said]
+    """Columns of the conversations; `rewards`: shape (conversations,), nan where one failed."""
+    exchanges = [e for c in conversations for e in c.exchanges]
+    start_nlls = [e.reply.start_nll for e in exchanges]
     return {
         **_reward_metrics(rewards, config),
         **_emotion_metrics(conversations),
         **strategy_metrics(conversations),
-        "turns/mean": len(said) / len(conversations),
-        "completions/clipped_ratio": mean_or_none([e.reply.cut for e in said]),
-        "text/flagged": mean_or_none([e.answer.flagged for e in said]),
+        "turns/mean": len(exchanges) / len(conversations),
+        "completions/clipped_ratio": mean_or_none([e.reply.cut for e in exchanges]),
+        "text/flagged": mean_or_none([e.answer.flagged for e in exchanges]),
         "text/start_nll": mean_or_none([nll for nll in start_nlls if nll is not None]),
-        "distinct_2": distinct_pairs([e.reply.text for e in said]),
+        "distinct_2": distinct_pairs([e.reply.text for e in exchanges]),
         "sim/failed": float(np.isnan(rewards).sum()),
         **failures(conversations),
     }
@@ -56,7 +56,7 @@ def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
 
 
 def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
-    """Of the conversations that came to their end."""
+    """Emotion columns, over the conversations that did not fail."""
     conversations = [c for c in conversations if c.last.ended != "failed"]
     start = mean_or_none([c.opening.emotion for c in conversations])
     final = mean_or_none([c.last.emotion for c in conversations])
@@ -77,7 +77,7 @@ def distinct_pairs(texts: Sequence[str]) -> float | None:
 
 
 def failures(conversations: Sequence[Conversation]) -> dict[str, float]:
-    """`sim/failed/TYPE`: how many were lost to each fault."""
+    """`sim/failed/TYPE`: conversations lost to each fault of the simulator."""
     kinds = Counter(c.last.why["fault"] for c in conversations if c.last.ended == "failed")
     return {f"sim/failed/{kind}": float(kinds[kind]) for kind in SIMULATOR_FAULTS}
 
@@ -87,8 +87,8 @@ def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
     A dominant move that serves everyone shows as the same low entropy for every temperament.
     """
-    said = [e for c in conversations for e in c.exchanges]
-    counts = _counts(said)
+    exchanges = [e for c in conversations for e in c.exchanges]
+    counts = _counts(exchanges)
     total = counts.total()
     shares = {f"strategy/{s}": counts[s] / total if total else None for s in STRATEGIES}
     return {
@@ -100,7 +100,7 @@ def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
             )
             for t in TEMPERAMENTS
         },
-        "grounding/per_100_turns": 100 * sum(map(grounding_acts, said)) / len(said)
+        "grounding/per_100_turns": 100 * sum(map(grounding_acts, exchanges)) / len(exchanges)
         if total
         else None,
     }
@@ -112,17 +112,17 @@ def grounding_acts(exchange: Exchange) -> int:
     The acts of arXiv 2311.09144, where an acknowledgement counts if it is an utterance's sole
     purpose; clarification and follow-up are both `question` here.
     """
-    found = exchange.answer.strategies
-    return sum(s in GROUNDING for s in found) + (set(found) == ACKNOWLEDGES)
+    strategies = exchange.answer.strategies
+    return sum(s in GROUNDING for s in strategies) + (set(strategies) == ACKNOWLEDGES)
 
 
 def entropy_nats(counts: Counter[str]) -> float | None:
-    """Of the shares of what was counted; None where nothing was."""
+    """Entropy in nats of the shares of `counts`; None if they are empty."""
     total = counts.total()
     if not total:
         return None
     return -sum(n / total * math.log(n / total) for n in counts.values() if n)
 
 
-def _counts(said: Sequence[Exchange]) -> Counter[str]:
-    return Counter(s for e in said for s in e.answer.strategies)
+def _counts(exchanges: Sequence[Exchange]) -> Counter[str]:
+    return Counter(s for e in exchanges for s in e.answer.strategies)

@@ -28,11 +28,11 @@ class TokenTrace:
     """The policy's own tokens (acts for tabular) of one batch; all arrays have shape (tokens,)."""
 
     entropy_nats: FloatArray
-    """Of the distribution it was drawn from: sampling temperature, weights before the update."""
+    """Of the distribution each was drawn from: sampling temperature, weights before the update."""
     entropy_t1_nats: FloatArray
     """The same at temperature 1."""
     logp: FloatArray
-    """Of the token drawn, at the sampling temperature."""
+    """Log-probability of the drawn token at the sampling temperature."""
     advantage: FloatArray
     conversation: IntArray
     """Number of the conversation in its batch, from 0."""
@@ -153,11 +153,13 @@ def _user_record(
 
 
 def _earlier(conversation: Conversation) -> list[TurnRecord]:
-    """What was said before the policy took over; it taught nothing."""
-    said = conversation.before
-    heard = [conversation.start.opening, *(e.answer for e in said)] if conversation.start else []
+    """The turns before the policy took over, which carry no gradient."""
+    exchanges, start = conversation.before, conversation.start
+    heard = [start.opening, *(e.answer for e in exchanges)] if start else []
     records: list[TurnRecord] = []
-    for turn, (user, exchange) in enumerate(zip(heard, said, strict=False), start=-len(said)):
+    for turn, (user, exchange) in enumerate(
+        zip(heard, exchanges, strict=False), start=-len(exchanges)
+    ):
         records.append(_user_record(conversation, turn, user.text, None, user.emotion, None, None))
         reply = _policy_record(conversation, turn + 1, exchange, None, 0.0)
         records.append(replace(reply, speaker="reference", advantage=None))
@@ -183,6 +185,7 @@ def _records(
 
 
 def mean_or_none(values: Sequence[float] | NDArray[Any]) -> float | None:
+    """The mean of `values`; None if there are none."""
     return float(np.mean(values)) if len(values) else None
 
 

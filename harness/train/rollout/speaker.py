@@ -1,4 +1,4 @@
-"""A language model in conversation: text in, replies out, and the ids of all that was said."""
+"""A language model in conversation: text in, replies out, with the ids of every turn."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ class TokenTrajectory:
 
     row: TokenRow = field(default_factory=TokenRow)
     logp: list[float] = field(default_factory=list)
-    """At the sampling temperature, of the weights that spoke."""
+    """Under the weights that drew them, at the sampling temperature."""
     entropy_nats: list[float] = field(default_factory=list)
-    """Of what each was drawn from; empty unless the engine notes it."""
+    """Of the distribution each was drawn from; empty unless the engine records it."""
     start_logp: list[float] = field(default_factory=list)
-    """The same under the start policy; empty without one."""
+    """`logp` under the start policy; empty without one."""
 
 
 class Uniforms(Protocol):
-    """A generator, or what stands for one."""
+    """A numpy generator, or an object with its method `random`."""
 
     def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
-        """Numbers from 0 to 1, in the order of the rows."""
+        """Uniform numbers in [0, 1), filled row by row."""
         ...
 
 
 class LanguageSpeaker:
-    """A policy in conversation with a batch of users; draws come from `rng` alone."""
+    """A policy in conversation with a batch of users; it draws from `rng` alone."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class LanguageSpeaker:
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
     def take_over(self, starts: Sequence[StartState]) -> None:
-        """Go on after what others have said; it is read, and never counted as the policy's own."""
+        """Continue conversations of another; they are read, and never count as the policy's own."""
         self._starts = starts
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
@@ -76,12 +76,12 @@ class LanguageSpeaker:
             ids = [self._chat.prefix(_turns(self._starts[i])) for i in live]
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        said = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
-        nlls: Sequence[float | None] = [None] * len(said)
+        turns = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
+        nlls: Sequence[float | None] = [None] * len(turns)
         if self._judge is not None:
-            nlls = self._judged(self._judge, live, ids, said)
+            nlls = self._judged(self._judge, live, ids, turns)
         replies = []
-        for i, new, turn, nll in zip(live, ids, said, nlls, strict=True):
+        for i, new, turn, nll in zip(live, ids, turns, nlls, strict=True):
             cut = turn.ids[-1] != self._chat.end
             trajectory = self.trajectories[i]
             trajectory.row.extend(new)
@@ -97,13 +97,13 @@ class LanguageSpeaker:
         judge: StartJudge,
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
-        said: Sequence[SampledTurn],
+        turns: Sequence[SampledTurn],
     ) -> list[float]:
         """Mean negative log-likelihood a token of each reply, at temperature 1."""
-        verdicts = judge.judge(live, heard, [turn.ids for turn in said], self._chat.end)
-        for i, verdict in zip(live, verdicts, strict=True):
-            self.trajectories[i].start_logp.extend(verdict.logp)
-        return [verdict.nll for verdict in verdicts]
+        scores = judge.judge(live, heard, [turn.ids for turn in turns], self._chat.end)
+        for i, score in zip(live, scores, strict=True):
+            self.trajectories[i].start_logp.extend(score.logp)
+        return [score.nll for score in scores]
 
 
 def _turns(start: StartState) -> list[tuple[str, str]]:
@@ -115,8 +115,8 @@ def _turns(start: StartState) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the start policy thinks of one reply."""
+class ReplyScore:
+    """The likelihood of one reply under the start policy."""
 
     nll: float
     """Mean negative log-likelihood a token at temperature 1."""
@@ -125,7 +125,7 @@ class Verdict:
 
 
 class StartJudge:
-    """The frozen start policy, listening in."""
+    """The frozen start policy, which reads along and scores each reply."""
 
     def __init__(self, model: Any, count: int, temperature: float) -> None:
         self._reader, self._temperature = Reader(model, count), temperature
@@ -136,29 +136,33 @@ class StartJudge:
         self,
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
-        said: Sequence[Sequence[int]],
+        replies: Sequence[Sequence[int]],
         end: int,
-    ) -> list[Verdict]:
-        """Read what was heard and said in each conversation of `live`; judge what was said."""
+    ) -> list[ReplyScore]:
+        """Read the user's words and the reply in each conversation of `live`; score the reply."""
         self._reader.attend(live)
         place = {conversation: n for n, conversation in enumerate(live)}
         order = [place[i] for i in self._reader.order]
-        pieces = [[*self._unread[live[n]], *heard[n], *said[n][:-1]] for n in order]
+        pieces = [[*self._unread[live[n]], *heard[n], *replies[n][:-1]] for n in order]
         states = self._reader.read(pieces)
-        rows = [row for row, n in enumerate(order) for _ in said[n]]
+        rows = [row for row, n in enumerate(order) for _ in replies[n]]
         ends = [len(piece) for piece in pieces]
         columns = [
-            ends[row] - len(said[n]) + k for row, n in enumerate(order) for k in range(len(said[n]))
+            ends[row] - len(replies[n]) + k
+            for row, n in enumerate(order)
+            for k in range(len(replies[n]))
         ]
         logits = self._reader.logits(states[rows, columns])
-        tokens = torch.tensor([token for n in order for token in said[n]], device=logits.device)
+        tokens = torch.tensor([token for n in order for token in replies[n]], device=logits.device)
         plain = log_probabilities(logits, tokens, 1.0)
         at_temperature = log_probabilities(logits, tokens, self._temperature)
-        sizes = [len(said[n]) for n in order]
-        verdicts: dict[int, Verdict] = {}
+        sizes = [len(replies[n]) for n in order]
+        scores: dict[int, ReplyScore] = {}
         for n, own, own_t in zip(
             order, torch.split(plain, sizes), torch.split(at_temperature, sizes), strict=True
         ):
-            self._unread[live[n]] = [said[n][-1]] if said[n][-1] == end else [said[n][-1], end]
-            verdicts[n] = Verdict(-float(own.mean()), own_t.tolist())
-        return [verdicts[n] for n in range(len(live))]
+            self._unread[live[n]] = (
+                [replies[n][-1]] if replies[n][-1] == end else [replies[n][-1], end]
+            )
+            scores[n] = ReplyScore(-float(own.mean()), own_t.tolist())
+        return [scores[n] for n in range(len(live))]

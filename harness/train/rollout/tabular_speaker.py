@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.config.run import STRATEGIES
 from harness.policy.grammar import say
-from harness.policy.listening import NOTHING, heard_more, listen
+from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.tabular import MAX_TURNS, NOTHING_YET, Observations, TabularPolicy, observe
 from harness.simulator.protocol import SupporterReply
 from harness.train.algorithms.advantages import IntArray
@@ -47,7 +47,7 @@ class TabularSpeaker:
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
     def take_over(self, starts: Sequence[StartState]) -> None:
-        """Go on after what others have said, as if the policy had."""
+        """Continue conversations of another, as if the policy had held them."""
         self._before = np.array([len(start.exchanges) for start in starts])
         self._known = [listen(start.heard) for start in starts]
         self._own = np.array([_last_strategy(start) for start in starts])
@@ -64,12 +64,12 @@ class TabularSpeaker:
         replies = []
         rng = self._uniform[mine, turn, 1:].tolist()
         for i, words, a, own in zip(live, heard, act.tolist(), rng, strict=True):
-            self._known[i] = heard_more(self._known[i], words)
+            self._known[i] = with_message(self._known[i], words)
             replies.append(SupporterReply(say(STRATEGIES[a], self._known[i], iter(own).__next__)))
         return replies
 
     def acts(self) -> Acts:
-        """Everything said since `begin`."""
+        """All acts since `begin`."""
         seen, act, conversation = zip(*self._log, strict=True)
         turns = np.concatenate([s.turn for s in seen])
         rows = np.concatenate([s.rows for s in seen])
@@ -79,13 +79,13 @@ class TabularSpeaker:
         )
 
 
-def gathered(spoken: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
-    """The acts of a batch; conversation n is number `source[n][1]` of `spoken[source[n][0]]`."""
-    if len(spoken) == 1:
-        return spoken[0]
+def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
+    """The acts of a batch; conversation n is number `source[n][1]` of `by_try[source[n][0]]`."""
+    if len(by_try) == 1:
+        return by_try[0]
     place = {at: n for n, at in enumerate(source)}
     parts = []
-    for time, acts in enumerate(spoken):
+    for time, acts in enumerate(by_try):
         new = np.array([place.get((time, old), -1) for old in acts.conversation.tolist()])
         kept = new >= 0
         seen = Observations(acts.seen.turn[kept], acts.seen.rows[kept])
@@ -102,7 +102,7 @@ def _joined(parts: Sequence[Any], name: str) -> IntArray:
 
 
 def _last_strategy(start: StartState) -> int:
-    """What the last reply before was taken for; `other` where it was taken for nothing."""
+    """The strategy recognised in the last reply before; `other` if none was."""
     if not start.exchanges:
         return NOTHING_YET
     recognised = start.exchanges[-1].answer.strategies

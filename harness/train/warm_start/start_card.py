@@ -1,4 +1,4 @@
-"""What a start model is like, told before anything is learnt from rewards."""
+"""Measurements of a start model, before anything is learned from rewards."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CONVERSATIONS = 32
 
 
 def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
-    """H at temperature 1, mix of strategies, and shares of replies that are this or that."""
+    """H at temperature 1, the mix of strategies, and shares of replies with certain properties."""
     policy = replace(policy, temperature=1.0)
-    conversations, spoken = _talk(model, chat, policy, TRAIN)
-    strangers, _ = _talk(model, chat, policy, HELD_OUT)
-    ids = [t.row.ids for t in spoken]
-    own = [[turn > 0 for turn in t.row.turn] for t in spoken]
+    conversations, trajectories = _rollout(model, chat, policy, TRAIN)
+    strangers, _ = _rollout(model, chat, policy, HELD_OUT)
+    ids = [t.row.ids for t in trajectories]
+    own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
     entropy = torch.cat(own_entropies(model, ids, own, policy.temperature))
     return {
         "entropy_nats": float(entropy.double().mean()),
@@ -39,12 +39,12 @@ def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
         **_strategies(conversations),
         **_replies(conversations),
         "slots_heard": {"train": _slots_heard(conversations), "held_out": _slots_heard(strangers)},
-        **_likelihood(spoken),
+        **_likelihood(trajectories),
     }
 
 
 def summary(card: dict[str, Any]) -> str:
-    """One line."""
+    """The card in one line."""
     mix = "  ".join(f"{name} {share:.2f}" for name, share in card["strategies"].items())
     return (
         f"H {card['entropy_nats']:.3f} nats a token, {card['recognised']:.0%} of replies "
@@ -63,19 +63,19 @@ def _strategies(conversations: Sequence[Conversation]) -> dict[str, Any]:
     }
 
 
-def _talk(
+def _rollout(
     model: Any, chat: Chat, policy: PolicyConfig, split: str
 ) -> tuple[list[Conversation], list[TokenTrajectory]]:
-    """Conversations with users of all kinds."""
+    """Conversations with users of all kinds, in words and in tokens."""
     conversations: list[Conversation] = []
-    spoken: list[TokenTrajectory] = []
+    trajectories: list[TokenTrajectory] = []
     for number, users in enumerate(USERS):
         keys = [ConversationKey(SEED, 1_000_000, n, 0, split) for n in range(CONVERSATIONS)]
         rng = np.random.default_rng([SEED, number])
         speaker = LanguageSpeaker(Transformers(model), chat, policy, rng)
         conversations += rollout(make(SimulatorConfig(), users), speaker, keys)
-        spoken += speaker.trajectories
-    return conversations, spoken
+        trajectories += speaker.trajectories
+    return conversations, trajectories
 
 
 def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
@@ -108,16 +108,16 @@ def _replies(conversations: Sequence[Conversation]) -> dict[str, float]:
     }
 
 
-def _likelihood(spoken: Sequence[TokenTrajectory]) -> dict[str, Any]:
-    """Mean negative log-likelihood a token, by reply."""
+def _likelihood(trajectories: Sequence[TokenTrajectory]) -> dict[str, Any]:
+    """Mean length of replies, and quantiles of their mean negative log-likelihood a token."""
     means = []
-    for trajectory in spoken:
+    for trajectory in trajectories:
         turns = np.array([turn for turn in trajectory.row.turn if turn])
         logp = np.array(trajectory.logp)
         means += [-logp[turns == turn].mean() for turn in np.unique(turns)]
     share = (0.5, 0.9, 0.99)
     return {
-        "tokens_a_reply": sum(len(t.logp) for t in spoken) / len(means),
+        "tokens_a_reply": sum(len(t.logp) for t in trajectories) / len(means),
         "reply_nll_quantiles": dict(
             zip(map(str, share), np.quantile(means, share).tolist(), strict=True)
         ),

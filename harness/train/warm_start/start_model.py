@@ -1,8 +1,9 @@
-"""The start model of policy=tiny: built once from the phrase grammar, then found in a cache.
+"""The start model of policy=tiny: built once from the phrase grammar, then taken from a cache.
 
 The cache is a user folder ($HARNESS_CACHE, else the XDG cache); an entry's name is a hash of all
-that determines it. It appears whole, by one rename, and two runs never build it at once; what is
-not as its manifest says, or could be somebody else's, is said, set aside and built again.
+that determines it. An entry appears whole, by one rename, and two runs never build it at once. It
+is checked before each use: one that differs from its manifest, or that another user could have
+written, is reported, set aside and built again.
 `python -m harness.train.warm_start.start_model [POLICY_AS_JSON]` builds it ahead of a sweep.
 """
 
@@ -33,27 +34,28 @@ if TYPE_CHECKING:
     from harness.policy.chat import Chat
 
 MOST_DIALOGUES = 3600
-"""A longer warm start reads them more than once; a shorter one generates what it reads."""
+"""A longer warm start reads these more than once; a shorter one generates as many as it reads."""
 DIALOGUES_A_STEP, COPY_ROWS_A_STEP = 8, 64
 COPY_LEARNING_RATE = 5e-3
-"""Higher ones, which suit the dialogues, kept copying from being found within 500 steps."""
+"""At higher rates, which suit the dialogues, copying was not learned within 500 steps."""
 USER_WEIGHT = 0.5
-"""Of the user's tokens in the loss: users come back to their own words, and a model that sees it
-learns to take words up from the conversation sooner."""
+"""Weight of the user's tokens in the loss: users repeat their own words, and a model that learns
+it takes words up from the conversation sooner."""
 TOKENIZER_DIALOGUES = 900
 WEIGHTS_SEED = 1
 SAY_EVERY_S = 10.0
 VERSION = 1
-"""Of what a start model is taught and how: one more where the same policy gets other weights."""
+"""Version of the training: one more whenever the same policy gets other weights."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 LOADED = ("model.safetensors", "tokenizer.json")
-"""What the frozen judge's numbers hang on; the rest tells of sizes, versions and measurements."""
+"""The files that determine the frozen judge's numbers."""
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def ensure(policy: PolicyConfig) -> Path:
-    """The folder of `policy`'s start model: weights, tokenizer, card.json; built if it is missing
-    or not sound. Raises StorageError where the cache cannot be written.
+    """The folder of `policy`'s start model (weights, tokenizer, card.json), built if necessary.
+
+    Raises StorageError if the cache cannot be written.
     """
     folder = entry(policy)
     with atomic.storage(folder):
@@ -61,13 +63,13 @@ def ensure(policy: PolicyConfig) -> Path:
         if not _is_sound(folder):
             with FileLock(folder.with_suffix(".lock")):
                 if not _is_sound(folder):
-                    _clear_the_place(folder)
+                    _set_aside_if_there(folder)
                     _build(policy, folder)
     return folder
 
 
 def entry(policy: PolicyConfig) -> Path:
-    """Where the start model of `policy` lies, once it is built."""
+    """The folder of `policy`'s start model, built or not."""
     return cache.folder() / f"start-{key(policy)}"
 
 
@@ -75,8 +77,8 @@ def _is_sound(folder: Path) -> bool:
     return os.path.lexists(folder) and problem(folder) is None
 
 
-def _clear_the_place(folder: Path) -> None:
-    """Say what is wrong with what lies there, and move it away."""
+def _set_aside_if_there(folder: Path) -> None:
+    """Report what is wrong with an entry, and move it away."""
     if os.path.lexists(folder):
         flaw = problem(folder)
         aside = set_aside(folder)
@@ -109,20 +111,20 @@ SHAPE = (
 
 
 def _build(policy: PolicyConfig, folder: Path) -> None:
-    """Generate, train, measure, and only then take the place in the cache."""
+    """Generate, train, measure, and only then put the model into the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
     from harness.train.warm_start.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
-    wanted = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    spoken = training_rows.generate(wanted)
-    texts = (text for dialogue in spoken[:TOKENIZER_DIALOGUES] for text in dialogue)
+    count = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
+    dialogues = training_rows.generate(count)
+    texts = (text for dialogue in dialogues[:TOKENIZER_DIALOGUES] for text in dialogue)
     tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
     chat = chat_of(tokenizer)
     model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
-    _learn_to_copy(policy, model, progress)
-    loss = _learn_to_talk(policy, model, spoken, chat, progress)
+    _train_to_copy(policy, model, progress)
+    loss = _train_on_dialogues(policy, model, dialogues, chat, progress)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
 
     def fill(scratch: Path) -> None:
@@ -136,30 +138,30 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     progress.done(summary(card))
 
 
-def _learn_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None:
+def _train_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None:
     from harness.policy.tiny import SPECIAL
     from harness.train.warm_start import supervised, training_rows
 
     steps = policy.warm_start_copy_steps
     if steps:
         ids = range(len(SPECIAL), model.config.vocab_size)
-        rows = training_rows.rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
+        rows = training_rows.copy_rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
         schedule = supervised.TrainingSchedule(
             steps, COPY_LEARNING_RATE, COPY_ROWS_A_STEP, 1.0, 0.0
         )
         supervised.fit(model, rows, schedule, WEIGHTS_SEED, progress.tell)
 
 
-def _learn_to_talk(
+def _train_on_dialogues(
     policy: PolicyConfig,
     model: Any,
-    spoken: Sequence[Sequence[str]],
+    texts: Sequence[Sequence[str]],
     chat: Chat,
     progress: Progress,
 ) -> float:
     from harness.train.warm_start import supervised, training_rows
 
-    rows = [training_rows.to_row(dialogue, chat) for dialogue in spoken]
+    rows = [training_rows.to_row(dialogue, chat) for dialogue in texts]
     steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
     schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
     before = policy.warm_start_copy_steps
@@ -169,7 +171,7 @@ def _learn_to_talk(
 
 
 class Progress:
-    """Says on stderr how far the warm start is: in place on a terminal, else now and then."""
+    """Progress of the warm start on stderr: in place on a terminal, else every SAY_EVERY_S."""
 
     def __init__(self, steps: int) -> None:
         self._steps, self._began, self._said = steps, time.monotonic(), time.monotonic()
@@ -191,7 +193,7 @@ class Progress:
 
 
 def problem(entry: Path) -> str | None:
-    """What is wrong with it, as FILE: RULE, GIVEN; None where it may be used."""
+    """What is wrong with a cache entry, as FILE: RULE, GIVEN; None if it may be used."""
     try:
         foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
         differs = None if foreign else manifest.problem(entry) or _not_described(entry)
@@ -201,60 +203,60 @@ def problem(entry: Path) -> str | None:
 
 
 def _not_described(entry: Path) -> str | None:
-    """A manifest that names none of what is loaded vouches for nothing."""
+    """What is missing from the manifest among LOADED; None if nothing is."""
     described = manifest.read(entry)["files"]
     missing = [name for name in LOADED if name not in described]
     return f"{missing[0]} is not in its manifest" if missing else None
 
 
 def seal(scratch: Path) -> None:
-    """Make what will be an entry its user's alone to write, and write its manifest."""
+    """Make a future entry writable by its user alone, and write its manifest."""
     for path in [scratch, *scratch.rglob("*")]:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS_MAY_WRITE)
     manifest.write(scratch)
 
 
 def set_aside(entry: Path) -> Path:
-    """Move away what is no sound entry; where to. Raises OSError."""
+    """Move an unsound entry away; returns its new path. Raises OSError."""
     aside = entry.with_name(f".{entry.name}.{time.time_ns()}.aside")
     entry.rename(aside)  # of a link, the link
     return aside
 
 
 def sum_of(entry: Path) -> str:
-    """sha256, hex, over the manifest's lines of what is loaded. Raises DataError."""
+    """sha256, hex, over the manifest's lines of LOADED. Raises DataError."""
     files = manifest.read(entry)["files"]
     return manifest.digest_of({name: files[name] for name in LOADED})
 
 
 def _first_foreign(paths: Iterable[Path]) -> str | None:
-    """The first that somebody else could have written, or could change under our eyes."""
+    """What is wrong with the first path that another user could have written or could change."""
     for path in paths:
-        found = path.lstat()
+        info = path.lstat()
         rule = f"{path}: must be your own, and writable by nobody else"
-        if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        if not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode)):
             return f"{rule}, got a link or what is no file"
-        if found.st_uid != os.geteuid():
-            return f"{rule}, got one of user {found.st_uid}"
-        if found.st_mode & OTHERS_MAY_WRITE:
-            return f"{rule}, got mode {stat.S_IMODE(found.st_mode):o}"
+        if info.st_uid != os.geteuid():
+            return f"{rule}, got one of user {info.st_uid}"
+        if info.st_mode & OTHERS_MAY_WRITE:
+            return f"{rule}, got mode {stat.S_IMODE(info.st_mode):o}"
     return None
 
 
 def main() -> int:
     """Build the start model of the policy given as JSON (default: the default policy).
 
-    A second word is the process with which this one is to end.
+    A second argument is the process with which this one ends.
     """
     process.keep_private()
     if len(sys.argv) > 2:
         process.die_with(int(sys.argv[2]))
-    given = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
+    values = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
     fields = {f.name for f in dataclasses.fields(PolicyConfig)}
-    if not isinstance(given, dict) or given.keys() - fields:
-        raise ConfigError(f"policy: keys must be among {', '.join(sorted(fields))}, got {given}")
+    if not isinstance(values, dict) or values.keys() - fields:
+        raise ConfigError(f"policy: keys must be among {', '.join(sorted(fields))}, got {values}")
     try:
-        print(ensure(PolicyConfig(**given)))
+        print(ensure(PolicyConfig(**values)))
     except HarnessError as error:
         messages.say(str(error))
         return error.exit_code

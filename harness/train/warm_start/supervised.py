@@ -1,7 +1,7 @@
 """Supervised training of the tiny policy: Muon on the matrices, AdamW on the rest.
 
-Muon (arXiv 2502.16982) is what brings the warm start into minutes: at the same number of steps
-AdamW is far from fluent. Each batch is two halves, each computed by one thread and summed in a
+Muon (arXiv 2502.16982) makes the warm start a matter of minutes: after as many steps AdamW is far
+from fluent. Each batch is two halves, each computed by one thread and summed in a
 fixed order: the weights do not depend on how many cores there are.
 """
 
@@ -19,7 +19,7 @@ from torch import Tensor
 from harness.train.engines.scoring import TokenRow, by_length, log_probabilities, own_logits, padded
 
 SORTED_AT_ONCE = 8
-"""Batches that are filled from one sorted stretch of the stream."""
+"""Batches filled from one sorted stretch of the stream."""
 WARM_UP, LAST = 15, 0.02
 """Steps of rising rate; share of the rate that is left in the end where it falls."""
 MAX_GRAD_NORM = 1.0
@@ -31,22 +31,22 @@ Report = Callable[[int, float], None]
 
 @dataclass(frozen=True, slots=True)
 class TrainingSchedule:
-    """How rows are learnt."""
+    """Steps, rates and weights of a supervised training."""
 
     steps: int
     rate: float
     batch: int
     """Rows of one step."""
     constant_until: float
-    """Share of the steps after which the rate falls."""
+    """Share of the steps after which the rate falls linearly."""
     other_weight: float
-    """Of tokens that are not the policy's own, in the loss."""
+    """Weight in the loss of tokens that are not the policy's own."""
 
 
 def fit(
     model: Any, rows: Sequence[TokenRow], schedule: TrainingSchedule, seed: int, report: Report
 ) -> float:
-    """Train `model` in place on `rows`, read over and over.
+    """Train `model` in place on `rows`, repeated as often as needed.
 
     Returns the mean loss of the policy's own tokens over the last steps, in nats.
     """
@@ -88,7 +88,7 @@ def _gradient(
 
 
 def _batches(rows: Sequence[TokenRow], size: int, seed: int) -> Iterator[list[TokenRow]]:
-    """Endless; rows of like length together, so that little is padded."""
+    """Endless batches of rows of similar length, so that there is little padding."""
     rng = np.random.default_rng(seed)
     while True:
         order = rng.permutation(len(rows)).tolist()

@@ -1,4 +1,11 @@
-"""Dialogues for the warm start: simulated users answered by an undecided supporter's grammar."""
+"""Texts of the warm start: rows that teach copying, then dialogues of simulated users.
+
+A copying row is some random tokens, then spans of them again. Nothing can be remembered, so the
+model must find the token before in the row and repeat what followed it: the induction heads of
+arXiv 2209.11895. Dialogues alone did not bring them about within 1,000 steps of a small model; on
+these rows they appear within 500 short steps, and stay. The dialogues' users are answered by an
+undecided supporter, who speaks through the phrase grammar.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +27,11 @@ USERS = (
     DifficultyConfig(disclosure="hint", acceptance="reasonable"),
     DifficultyConfig(disclosure="never", acceptance="goal_fit"),
 )
-"""Users of all kinds, as the code has them whatever conf/ says: every run starts from one model."""
+"""Users of all kinds, as in the code whatever conf/ says: every run starts from one model."""
 SEED = 20_260_103
-"""Of the warm start's users and replies; no run's own seed."""
+"""Seed of the warm start's users and replies; no run has it."""
 AT_ONCE = 100
-"""Dialogues with users of one kind before the next kind's turn."""
+"""Dialogues with users of one kind before the next kind."""
 
 
 class GrammarSpeaker:
@@ -47,7 +54,7 @@ class GrammarSpeaker:
 
 
 def generate(count: int) -> list[list[str]]:
-    """Dialogues with training users of all three kinds, most of them retold about other things."""
+    """`count` dialogues with training users of all three kinds, most of them retold."""
     conversations: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
@@ -62,15 +69,15 @@ def generate(count: int) -> list[list[str]]:
 
 
 def texts(conversation: Conversation) -> list[str]:
-    """All that was said in it, the user first and the policy last."""
-    said = [text for e in conversation.exchanges for text in (e.reply.text, e.answer.text)]
-    return [conversation.opening.text, *said[:-1]]
+    """The turns of a conversation, the user's first and the policy's last."""
+    turns = [text for e in conversation.exchanges for text in (e.reply.text, e.answer.text)]
+    return [conversation.opening.text, *turns[:-1]]
 
 
-def to_row(said: Sequence[str], chat: Chat) -> TokenRow:
-    """The ids of a whole dialogue; user and policy take turns, and the policy has the last word."""
+def to_row(turns: Sequence[str], chat: Chat) -> TokenRow:
+    """The ids of a whole dialogue; user and policy take turns, and the policy has the last."""
     row = TokenRow()
-    for number, text in enumerate(said):
+    for number, text in enumerate(turns):
         if number % 2:
             row.extend([*chat.words(text), chat.end], turn=number // 2 + 1)
         else:
@@ -78,26 +85,26 @@ def to_row(said: Sequence[str], chat: Chat) -> TokenRow:
     return row
 
 
-SAID = (8, 16)
+SOURCE = (8, 16)
 """Fewest random tokens, and one more than the most."""
 SPANS = 3
 SPAN = (3, 7)
 """Fewest tokens of a span, and one more than the most."""
 
 
-def rows(count: int, ids: range, seed: int) -> list[TokenRow]:
-    """`count` rows of tokens of `ids`; its own tokens are those that can be copied."""
+def copy_rows(count: int, ids: range, seed: int) -> list[TokenRow]:
+    """`count` rows of tokens from `ids`; their own tokens are those that can be copied."""
     rng = np.random.default_rng(seed)
-    return [_row(ids, rng) for _ in range(count)]
+    return [_copy_row(ids, rng) for _ in range(count)]
 
 
-def _row(ids: range, rng: np.random.Generator) -> TokenRow:
-    said = rng.integers(ids.start, ids.stop, rng.integers(*SAID)).tolist()
+def _copy_row(ids: range, rng: np.random.Generator) -> TokenRow:
+    source = rng.integers(ids.start, ids.stop, rng.integers(*SOURCE)).tolist()
     row = TokenRow()
-    row.extend(said)
+    row.extend(source)
     for span in range(SPANS):
         length = int(rng.integers(*SPAN))
-        start = int(rng.integers(len(said) - length + 1))
-        row.extend(said[start : start + 1])
-        row.extend(said[start + 1 : start + length], turn=span + 1)
+        start = int(rng.integers(len(source) - length + 1))
+        row.extend(source[start : start + 1])
+        row.extend(source[start + 1 : start + length], turn=span + 1)
     return row

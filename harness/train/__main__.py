@@ -1,7 +1,7 @@
 """The child process of one run: `python -m harness.train RUN_DIR [--events jsonl]`.
 
-Everything that the run needs is in its folder, and everything it writes goes there. Its exit code is
-also in run.json.
+Everything that the run needs is in its folder, and everything it writes goes there; its exit code
+is also in run.json.
 """
 
 from __future__ import annotations

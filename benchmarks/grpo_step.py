@@ -65,10 +65,10 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 class Recorded(LanguageRun):
     """Ours, remembering what was said."""
 
-    def talk(self, step: int) -> trl_adapter.RolloutBatch:
-        talk = super().talk(step)
-        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in talk.rows]]
-        return talk
+    def rollout(self, step: int) -> trl_adapter.RolloutBatch:
+        batch = super().rollout(step)
+        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in batch.rows]]
+        return batch
 
 
 def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:

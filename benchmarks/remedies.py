@@ -54,22 +54,23 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
     at = tabular.TrainState(policy, curriculum_state, begun(plain))
-    filled, acts = tabular._batch(at, 1)
+    filled, acts = tabular._rollout(at, 1)
     advantages = advantages_of(compute_rewards(filled.conversations, plain.reward), plain, 1)
     trace = tabular._trace(policy, acts, advantages, 1.0)
-    touched = filled.put_in[acts.conversation]
+    touched = filled.redrawn[acts.conversation]
+    lost = np.zeros(len(touched), bool)
 
     def learn(config: RunConfig) -> Work:
         mine = replace(at, stack=begun(config))
 
         def work() -> None:
-            batch = tabular._to_learn_from(mine, acts, trace, trace.logp, 1, touched)
+            batch = tabular._act_batch(mine, acts, trace, trace.logp, 1, touched, lost)
             done = update(policy, batch, mine.stack, 2)
-            remedy_stack.metrics(mine.stack, batch.selection, done.acted, filled.groups)
+            remedy_stack.metrics(mine.stack, batch.selection, done.acted, filled.groups_drawn)
 
         return work
 
-    talks: dict[bool, Work] = {False: lambda: tabular._batch(at, 1)}
+    talks: dict[bool, Work] = {False: lambda: tabular._rollout(at, 1)}
     return talks, {name: learn(config) for name, config in configs.items()}
 
 
@@ -103,9 +104,10 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
         mine, touched = begun(config), np.zeros(len(conversations), bool)
 
         def work() -> None:
-            language_step.lost_to_length(mine, trajectories, config)
-            spoken = language_step.TokenBatch(trajectories, advantages, touched, 2)
-            how = language_step.learning(mine, spoken, config, 1, begins.learner)
+            language_step.length_penalties(mine, trajectories, config)
+            known = np.ones(len(conversations), bool)
+            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, known)
+            how = language_step.loss_settings(mine, tokens, config, 1, begins.learner)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)
                 begins.learner.zero_grad()

@@ -89,7 +89,7 @@ class Parts:
 
 
 def conversations(
-    config: RunConfig, start: starts.Start, engine: Engine, step: int, parts: Parts
+    config: RunConfig, start: starts.StartModels, engine: Engine, step: int, parts: Parts
 ) -> Rate:
     """The conversations of `step`."""
     users = make(config.simulator, config.difficulty)
@@ -138,7 +138,7 @@ class _Timed:
             self._parts.users_s += time.perf_counter() - began
 
 
-def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[int], Rate]]:
+def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callable[[int], Rate]]:
     """The engine of the conversations, and its own single turns."""
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner), lambda number: _generate(config, start, number)
@@ -159,12 +159,12 @@ def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[in
     return engine, single
 
 
-def _openings(config: RunConfig, start: starts.Start, number: int) -> list[list[int]]:
+def _openings(config: RunConfig, start: starts.StartModels, number: int) -> list[list[int]]:
     users = make(config.simulator, config.difficulty)
     return [start.chat.opening(turn.text) for turn in users.open(keys_of(config, number + 1))]
 
 
-def _generate(config: RunConfig, start: starts.Start, number: int) -> Rate:
+def _generate(config: RunConfig, start: starts.StartModels, number: int) -> Rate:
     """transformers' own sampling; tokens after a reply's end are not counted."""
     rows = _openings(config, start, number)
     longest = max(map(len, rows))

@@ -24,7 +24,7 @@ _WHERE = "policy.model: chat template"
 
 @dataclass(frozen=True)
 class Chat:
-    """How one tokenizer frames a conversation."""
+    """The frame that one tokenizer's chat template puts around a conversation."""
 
     tokenizer: Any
     end: int

@@ -120,4 +120,4 @@ POOR: tuple[str, ...] = (
     "That is not such a big thing.",
     "Others have it much harder.",
 )
-"""What a poor supporter says now and then: no strategy, and it belittles."""
+"""Replies of a poor supporter: they follow no strategy, and belittle."""

@@ -122,7 +122,7 @@ def in_time(seconds: float, hung: Callable[[str], None]) -> Iterator[None]:
 
 
 ADAPTED = ".base_layer"
-"""What peft puts behind the name of a layer that it wraps."""
+"""Suffix that peft gives the name of a layer that it wraps."""
 
 
 def plain_model(model: Any) -> Any:

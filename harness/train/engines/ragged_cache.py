@@ -28,7 +28,7 @@ class Slots:
         """Tokens in the cache, by slot."""
         self.rows = torch.zeros(0, 1, dtype=torch.long, device=device)
         self.positions = torch.zeros(0, 0, dtype=torch.long, device=device)
-        """Of the tokens being read, shape (live, new tokens)."""
+        """Positions of the tokens being read, shape (live, new tokens)."""
         self.reach = 0
         """Positions that attention must see: the longest live row, with its new tokens."""
 

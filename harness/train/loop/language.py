@@ -72,7 +72,7 @@ def train(session: Session) -> None:
 
 
 class LanguageRun:
-    """What happens around TRL's updates; implements the adapter's Learner."""
+    """The run around TRL's updates; implements the adapter's Learner."""
 
     trainer: ConversationTrainer
     engine: Engine

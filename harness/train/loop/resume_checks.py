@@ -61,7 +61,7 @@ def report(
 
 @dataclass(frozen=True)
 class Provenance:
-    """What makes this attempt's checkpoints, and what made the rows that it continues."""
+    """The identity of this attempt's checkpoints, and of the writer of the rows it continues."""
 
     run: RunFolder
     own: Identity

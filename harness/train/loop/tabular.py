@@ -75,7 +75,7 @@ class UpdateResult:
 
     policy: TabularPolicy
     gradient_norm: float
-    """Of the last update."""
+    """Norm of the last update's gradient."""
     low_share: float
     """Share of tokens clipped from below, mean over the updates."""
     high_share: float

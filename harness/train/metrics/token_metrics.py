@@ -28,7 +28,7 @@ class TokenTrace:
     """The policy's own tokens (acts for tabular) of one batch; all arrays have shape (tokens,)."""
 
     entropy_nats: FloatArray
-    """Of the distribution each was drawn from: sampling temperature, weights before the update."""
+    """Exact entropy at each token: sampling temperature, weights before the update."""
     entropy_t1_nats: FloatArray
     """The same at temperature 1."""
     logp: FloatArray

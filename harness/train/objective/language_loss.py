@@ -42,7 +42,7 @@ class LossBatch:
     own: list[list[bool]]
     """True at the policy's own tokens."""
     advantage: list[list[float]]
-    """Of each own token."""
+    """One for each own token."""
     old_logp: list[Tensor] | None
     """Log-probabilities of the own tokens when they were drawn; None if the weights have not
     changed since."""
@@ -77,7 +77,7 @@ class LossResult:
 
 @dataclass(frozen=True, slots=True)
 class LossSettings:
-    """What turns a batch into a loss."""
+    """Everything beside the batch that determines its loss."""
 
     stack: RemedyStack
     selection: TokenSelection

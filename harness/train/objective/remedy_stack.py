@@ -42,7 +42,7 @@ ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
 
 @dataclass(frozen=True, slots=True)
 class TokenSelection:
-    """What the remedies chose for a step before its first update; arrays of shape (tokens,)."""
+    """The remedies' choice for a step, made before its first update; arrays of shape (tokens,)."""
 
     weight: FloatArray
     """Factor of each token's policy-gradient term."""

@@ -1,4 +1,4 @@
-"""KL-Cov: the tokens of highest covariance are held near the weights that spoke.
+"""KL-Cov: a term keeps the tokens of highest covariance near the weights that drew them.
 
 -r A for all tokens, without a clip, plus coefficient * |log p - log p_old| at the max(1, floor(
 share * N)) tokens with the largest Cov_i = (log p_i - mean)(A_i - mean) (arXiv 2505.22617,
@@ -19,7 +19,7 @@ from harness.train.algorithms.remedy_roles import Added, Ratio, StepTokens, Term
 
 @dataclass(frozen=True)
 class KlCov(Term, Ratio):
-    """Which share is held, and how firmly."""
+    """The share of tokens, and the weight of the term."""
 
     chooses: ClassVar[bool] = True
     share: float = knob(2e-3, 0, 1)
@@ -32,8 +32,8 @@ class KlCov(Term, Ratio):
         return top(token_covariances(step.logp, step.advantage), self.share)
 
     def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
-        held, moved = self.coefficient * prepared, logp - old_logp
-        return Added(held * np.abs(moved), held * np.sign(moved))
+        weight, moved = self.coefficient * prepared, logp - old_logp
+        return Added(weight * np.abs(moved), weight * np.sign(moved))
 
 
 REMEDY = KlCov

@@ -1,4 +1,4 @@
-"""Reference KL: the policy is held near the start policy, at every token.
+"""Reference KL: a term keeps the policy near the start policy, at every token.
 
 coefficient * (exp(d) - d - 1), d = log p_start - log p (GRPO, arXiv 2402.03300, equation 4; its
 coefficient 0.04). In value this estimates KL(policy || start); the mean of its slope 1 - exp(d) is
@@ -17,7 +17,7 @@ from harness.train.algorithms.remedy_roles import Added, StepTokens, Term, knob
 
 @dataclass(frozen=True)
 class ReferenceKl(Term):
-    """How firmly it is held."""
+    """The weight of the term."""
 
     needs_start: ClassVar[bool] = True
     coefficient: float = knob(0.04, 0, 1e6)

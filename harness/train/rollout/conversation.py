@@ -65,7 +65,7 @@ class Conversation:
     level: str | None = None
     """Name of the difficulty."""
     start: StartState | None = None
-    """What came before the policy took over; None if it had the whole conversation."""
+    """The state that the policy took over; None if it had the whole conversation."""
 
     @property
     def last(self) -> UserTurn:

@@ -27,7 +27,7 @@ class TokenTrajectory:
     logp: list[float] = field(default_factory=list)
     """Under the weights that drew them, at the sampling temperature."""
     entropy_nats: list[float] = field(default_factory=list)
-    """Of the distribution each was drawn from; empty unless the engine records it."""
+    """Exact entropy at each token; empty unless the engine records it."""
     start_logp: list[float] = field(default_factory=list)
     """`logp` under the start policy; empty without one."""
 
@@ -121,7 +121,7 @@ class ReplyScore:
     nll: float
     """Mean negative log-likelihood a token at temperature 1."""
     logp: list[float]
-    """Of each token, at the sampling temperature."""
+    """Log-probability of each token at the sampling temperature."""
 
 
 class StartJudge:

@@ -22,7 +22,7 @@ WORDING_DRAWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What the policy did in a batch of conversations, one entry a reply."""
+    """The policy's acts in a batch of conversations; arrays have one entry a reply."""
 
     seen: Observations
     act: IntArray

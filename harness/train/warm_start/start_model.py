@@ -193,7 +193,7 @@ class Progress:
 
 
 def problem(entry: Path) -> str | None:
-    """What is wrong with a cache entry, as FILE: RULE, GIVEN; None if it may be used."""
+    """The fault of a cache entry, as FILE: RULE, GIVEN; None if it may be used."""
     try:
         foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
         differs = None if foreign else manifest.problem(entry) or _not_described(entry)
@@ -203,7 +203,7 @@ def problem(entry: Path) -> str | None:
 
 
 def _not_described(entry: Path) -> str | None:
-    """What is missing from the manifest among LOADED; None if nothing is."""
+    """The first of LOADED that the manifest lacks, as a sentence; None if it has all."""
     described = manifest.read(entry)["files"]
     missing = [name for name in LOADED if name not in described]
     return f"{missing[0]} is not in its manifest" if missing else None
@@ -230,7 +230,7 @@ def sum_of(entry: Path) -> str:
 
 
 def _first_foreign(paths: Iterable[Path]) -> str | None:
-    """What is wrong with the first path that another user could have written or could change."""
+    """The fault of the first path that another user could write, as a sentence; None if none."""
     for path in paths:
         info = path.lstat()
         rule = f"{path}: must be your own, and writable by nobody else"

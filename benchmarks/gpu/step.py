@@ -5,7 +5,7 @@
 Whole runs of a few steps with random weights of a listed shape, each in a process of its own: 0.5B
 and 1.5B, with and without adapters; words are added to each. A step's seconds are those of the
 run's own events (medians, the first and last step left out: they evaluate). `rollout`
-includes the users, `update` the training forward, backward and the optimiser, with the row's measures.
+includes the users, `update` the training forward, backward, the optimiser and the row's measures.
 H of the first row is beside the entropy of equal odds, which random weights come close to. On a CPU
 there is no peak to compare, and a listed shape takes minutes a step: `policy.layers=1` and so on.
 """

@@ -41,7 +41,7 @@ from harness.train.loop import session as sessions
 from harness.train.loop import trl_adapter
 from harness.train.loop.language import LanguageRun
 from harness.train.rollout.batch import keys_of
-from harness.train.rollout.conversation import hold
+from harness.train.rollout.conversation import rollout
 from harness.train.warm_start import start_model
 
 EASY = DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness")
@@ -65,10 +65,10 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 class Recorded(LanguageRun):
     """Ours, remembering what was said."""
 
-    def talk(self, step: int) -> trl_adapter.Talk:
-        talk = super().talk(step)
-        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in talk.rows]]
-        return talk
+    def rollout(self, step: int) -> trl_adapter.RolloutBatch:
+        batch = super().rollout(step)
+        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in batch.rows]]
+        return batch
 
 
 def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:
@@ -108,7 +108,7 @@ class Stock:
         self.step += 1
         speaker = StockSpeaker(trainer, self.chat, self.said[self.step - 1])
         users = make(self.config.simulator, self.config.difficulty)
-        held = hold(users, speaker, keys_of(self.config, self.step))
+        held = rollout(users, speaker, keys_of(self.config, self.step))
         return {
             "prompt_ids": speaker.prompts,
             "completion_ids": speaker.ids,

@@ -57,8 +57,8 @@ def _row(run: RunFolder) -> str:
 def _finals(config: Any, weights: Path, started: Path) -> FloatArray:
     tokenizer = tiny.load_tokenizer(started)
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
-    draws = np.random.default_rng(evaluate.SEED)
-    speaker = LanguageSpeaker(Transformers(model), chat_of(tokenizer), config.policy, draws, start)
+    rng = np.random.default_rng(evaluate.SEED)
+    speaker = LanguageSpeaker(Transformers(model), chat_of(tokenizer), config.policy, rng, start)
     return evaluate.finals(config, speaker, USERS)[0]
 
 

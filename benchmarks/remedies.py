@@ -26,13 +26,13 @@ from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.loop import tabular
-from harness.train.loop.tabular_update import update
-from harness.train.objective import remedy_choice, remedy_stack
+from harness.train.loop.tabular import update
+from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of
-from harness.train.rollout.rewards import earned
+from harness.train.rollout.batch import ROLLOUT_STREAM, advantages_of, rng_of, rollout_groups
+from harness.train.rollout.rewards import compute_rewards
 
-REMEDIES = ("none", *(name for name in remedy_choice.names() if name != "dynamic_sampling"))
+REMEDIES = ("none", *(name for name in remedy_stack.names() if name != "dynamic_sampling"))
 Work = Callable[[], object]
 
 
@@ -44,7 +44,7 @@ def planned(rung: str, remedy: str) -> RunConfig:
     return point.config
 
 
-def begun(config: RunConfig) -> remedy_stack.Treatment:
+def begun(config: RunConfig) -> remedy_stack.RemedyStack:
     """With a bonus that is on, where there is one."""
     return replace(remedy_stack.begin(config, None), coefficient=0.005)
 
@@ -52,24 +52,25 @@ def begun(config: RunConfig) -> remedy_stack.Treatment:
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
     """Talking, by whether entropies are noted, and learning, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
-    course = curriculum.begin(plain, None)
-    at = tabular.Standing(policy, course, begun(plain))
-    filled, acts = tabular._batch(at, 1)
-    advantages = advantages_of(earned(filled.held, plain.reward), plain, 1)
+    curriculum_state = curriculum.begin(plain, None)
+    at = tabular.TrainState(policy, curriculum_state, begun(plain))
+    filled, acts = tabular._rollout(at, 1)
+    advantages = advantages_of(compute_rewards(filled.conversations, plain.reward), plain, 1)
     trace = tabular._trace(policy, acts, advantages, 1.0)
-    touched = filled.put_in[acts.conversation]
+    touched = filled.redrawn[acts.conversation]
+    lost = np.zeros(len(touched), bool)
 
     def learn(config: RunConfig) -> Work:
-        mine = replace(at, treatment=begun(config))
+        mine = replace(at, stack=begun(config))
 
         def work() -> None:
-            batch = tabular._to_learn_from(mine, acts, trace, trace.logp, 1, touched)
-            done = update(policy, batch, mine.treatment, 2)
-            remedy_stack.metrics(mine.treatment, batch.marks, done.acted, filled.groups)
+            batch = tabular._act_batch(mine, acts, trace, trace.logp, 1, touched, lost)
+            done = update(policy, batch, mine.stack, 2)
+            remedy_stack.metrics(mine.stack, batch.selection, done.acted, filled.groups_drawn)
 
         return work
 
-    talks: dict[bool, Work] = {False: lambda: tabular._batch(at, 1)}
+    talks: dict[bool, Work] = {False: lambda: tabular._rollout(at, 1)}
     return talks, {name: learn(config) for name, config in configs.items()}
 
 
@@ -87,25 +88,26 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     begins = start.load(plain, "cpu")
 
     def talk(note: bool) -> tuple[Any, Any]:
-        engine, draws = Transformers(begins.learner, note), draws_of(plain, 1, SPEECH)
-        speaker = LanguageSpeaker(engine, begins.chat, plain.policy, draws, begins.judge)
-        return converse(curriculum.begin(plain, None), speaker, 1), speaker.transcripts
+        engine, rng = Transformers(begins.learner, note), rng_of(plain, 1, ROLLOUT_STREAM)
+        speaker = LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
+        return rollout_groups(curriculum.begin(plain, None), speaker, 1), speaker.trajectories
 
-    held, transcripts = talk(True)
-    advantages = advantages_of(earned(held, plain.reward), plain, 1)
-    turns = [t.row.turn for t in transcripts]
+    conversations, trajectories = talk(True)
+    advantages = advantages_of(compute_rewards(conversations, plain.reward), plain, 1)
+    turns = [t.row.turn for t in trajectories]
     own = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]
-    old = [torch.tensor(t.logp) for t in transcripts]
-    batch = language_loss.LossBatch([t.row.ids for t in transcripts], own, spread, old)
+    old = [torch.tensor(t.logp) for t in trajectories]
+    batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, old)
 
     def learn(config: RunConfig) -> Work:
-        mine, touched = begun(config), np.zeros(len(held), bool)
+        mine, touched = begun(config), np.zeros(len(conversations), bool)
 
         def work() -> None:
-            language_step.lost_to_length(mine, transcripts, config)
-            spoken = language_step.Spoken(transcripts, advantages, touched, 2)
-            how = language_step.learning(mine, spoken, config, 1, begins.learner)
+            language_step.length_penalties(mine, trajectories, config)
+            known = np.ones(len(conversations), bool)
+            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, known)
+            how = language_step.loss_settings(mine, tokens, config, 1, begins.learner)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)
                 begins.learner.zero_grad()

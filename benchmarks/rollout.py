@@ -27,12 +27,12 @@ from harness.compose import planner
 from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.simulator.factory import make
-from harness.train.engines.engine import Ask, Engine, Transformers
+from harness.train.engines.engine import Engine, Transformers, TurnRequest
 from harness.train.engines.sampler import Sampler
-from harness.train.engines.token_rows import padded
+from harness.train.engines.scoring import padded
 from harness.train.loop import start as starts
 from harness.train.rollout.batch import keys_of
-from harness.train.rollout.conversation import hold
+from harness.train.rollout.conversation import rollout
 from harness.train.rollout.speaker import LanguageSpeaker
 
 ROUNDS = 5
@@ -89,7 +89,7 @@ class Parts:
 
 
 def conversations(
-    config: RunConfig, start: starts.Start, engine: Engine, step: int, parts: Parts
+    config: RunConfig, start: starts.StartModels, engine: Engine, step: int, parts: Parts
 ) -> Rate:
     """The conversations of `step`."""
     users = make(config.simulator, config.difficulty)
@@ -110,11 +110,11 @@ def conversations(
     Sampler._hear, Sampler._draw = heard, drawn  # type: ignore[method-assign]
     try:
         began = _now(start.learner)
-        hold(timed, speaker, keys_of(config, step + 1))
+        rollout(timed, speaker, keys_of(config, step + 1))
         seconds = _now(start.learner) - began
     finally:
         Sampler._hear, Sampler._draw = hear, reads  # type: ignore[method-assign]
-    tokens = sum(len(t.logp) for t in speaker.transcripts)
+    tokens = sum(len(t.logp) for t in speaker.trajectories)
     return Rate(tokens, seconds, parts.forwards)
 
 
@@ -138,7 +138,7 @@ class _Timed:
             self._parts.users_s += time.perf_counter() - began
 
 
-def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[int], Rate]]:
+def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callable[[int], Rate]]:
     """The engine of the conversations, and its own single turns."""
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
         return Transformers(start.learner), lambda number: _generate(config, start, number)
@@ -149,7 +149,7 @@ def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[in
     def single(number: int) -> Rate:
         prompts = _openings(config, start, number)
         seeds = list(range(len(prompts)))
-        ask = Ask(
+        ask = TurnRequest(
             prompts, seeds, config.policy.max_turn_tokens, start.chat.end, config.policy.temperature
         )
         began = _now(start.learner)
@@ -159,12 +159,12 @@ def _sides(config: RunConfig, start: starts.Start) -> tuple[Engine, Callable[[in
     return engine, single
 
 
-def _openings(config: RunConfig, start: starts.Start, number: int) -> list[list[int]]:
+def _openings(config: RunConfig, start: starts.StartModels, number: int) -> list[list[int]]:
     users = make(config.simulator, config.difficulty)
     return [start.chat.opening(turn.text) for turn in users.open(keys_of(config, number + 1))]
 
 
-def _generate(config: RunConfig, start: starts.Start, number: int) -> Rate:
+def _generate(config: RunConfig, start: starts.StartModels, number: int) -> Rate:
     """transformers' own sampling; tokens after a reply's end are not counted."""
     rows = _openings(config, start, number)
     longest = max(map(len, rows))

@@ -21,7 +21,7 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.client import client_for
-from harness.train.rollout.conversation import InWaves, hold
+from harness.train.rollout.conversation import InWaves, rollout
 from tests.simulator.contract import REPLIES
 
 
@@ -64,7 +64,7 @@ def _measure(
     level = DifficultyConfig(turn_cap=turns, stop_below=0)
     users = make(simulator, level)
     warm = [ConversationKey(9, 9, n, 9) for n in range(8)]
-    hold(users, InTurn(0.0), warm)  # the client is imported and connected
+    rollout(users, InTurn(0.0), warm)  # the client is imported and connected
     of_12_calls_s = 2 * turns * delay_s
     for number, waves, speech in (
         (1, 1, 0.0), (count, 1, 0.0), (count, 2, 0.0), (count, 1, speech_s), (count, 2, speech_s),
@@ -74,7 +74,7 @@ def _measure(
         client = client_for(simulator)
         client.take_usage()
         began = time.monotonic()
-        hold(users, InWaves([InTurn(speech / count) for _ in range(waves)]), keys)
+        rollout(users, InWaves([InTurn(speech / count) for _ in range(waves)]), keys)
         seconds = time.monotonic() - began
         spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime - spent
         print(

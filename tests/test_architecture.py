@@ -46,7 +46,10 @@ BESIDE_ATOMIC = {
     ("records/run_lock.py", "os.open(folder / NAME, FLAGS)"): "nothing is written",
     ("records/plain_file.py", "os.open(path, flags | os.O_NONBLOCK)"): "the flags of who reads",
     ("records/conversations.py", "pq.write_table(_table(turns), content)"): "into memory",
-    ("train/loop/tabular.py", "np.save(table, at.policy.table, allow_pickle=False)"): "into memory",
+    (
+        "train/loop/tabular.py",
+        "np.save(table, values, allow_pickle=False)",
+    ): "into memory",
     ("train/engines/vllm_engine.py", "tempfile.TemporaryDirectory()"): "random, its user's alone",
 }
 """Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""

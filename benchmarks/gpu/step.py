@@ -4,8 +4,8 @@
 
 Whole runs of a few steps with random weights of a listed shape, each in a process of its own: 0.5B
 and 1.5B, with and without adapters; words are added to each. A step's seconds are those of the
-run's own events (medians, the first and last step left out: they evaluate). `talk` is the rollout,
-users included; `learn` the training forward, backward and the optimiser, with the row's measures.
+run's own events (medians, the first and last step left out: they evaluate). `rollout`
+includes the users, `update` the training forward, backward, the optimiser and the row's measures.
 H of the first row is beside the entropy of equal odds, which random weights come close to. On a CPU
 there is no peak to compare, and a listed shape takes minutes a step: `policy.layers=1` and so on.
 """
@@ -45,8 +45,8 @@ ALWAYS = (
 class Found:
     """Of one run."""
 
-    talk_s: float
-    learn_s: float
+    rollout_s: float
+    update_s: float
     tokens: float
     """The policy's own, a step."""
     entropy_nats: float
@@ -68,8 +68,8 @@ def measure(words: Sequence[str]) -> Found:
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
     conversations = config.trainer.conversations
     return Found(
-        talk_s=statistics.median(s["talk"] for s in seconds),
-        learn_s=statistics.median(s["learn"] for s in seconds),
+        rollout_s=statistics.median(s["rollout"] for s in seconds),
+        update_s=statistics.median(s["update"] for s in seconds),
         tokens=statistics.mean(row["completions/mean_length"] for row in rows[1:-1])
         * conversations,
         entropy_nats=rows[0]["entropy"],
@@ -92,8 +92,8 @@ def main(words: Sequence[str]) -> None:
                 found = alone.submit(measure, own).result()
             peak = "-" if found.peak_bytes is None else f"{found.peak_bytes / 1e9:.1f} GB"
             print(
-                f"| {shape} | {rank or 'no'} | {found.tokens / found.talk_s:,.0f} | "
-                f"{found.tokens / found.learn_s:,.0f} | {found.entropy_nats:.3f} of "
+                f"| {shape} | {rank or 'no'} | {found.tokens / found.rollout_s:,.0f} | "
+                f"{found.tokens / found.update_s:,.0f} | {found.entropy_nats:.3f} of "
                 f"{found.even_nats:.3f} | {peak} | {found.estimated_bytes / 1e9:.1f} GB |",
                 flush=True,
             )

@@ -229,17 +229,17 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
     if status.start_model is None:
         yield Finding(part, NOTE, f"{run.status}: does not say which start model was loaded")
         return
-    from harness.policy import fetch
+    from harness.policy import model_files
 
     if policy.kind == "hf":
-        where, level = fetch.present(policy), DAMAGED
-        now = manifest.digest(where, fetch.loaded(where)) if where else None
+        where, level = model_files.present(policy), DAMAGED
+        now = manifest.digest(where, model_files.loaded(where)) if where else None
     else:
-        from harness.train.warm_start import start_cache, start_model
+        from harness.train.warm_start import start_model
 
         where, level = start_model.entry(policy), NOTE  # it is built again, the same
-        whole = os.path.lexists(where) and start_cache.problem(where) is None
-        now = start_cache.sum_of(where) if whole else None
+        whole = os.path.lexists(where) and start_model.problem(where) is None
+        now = start_model.sum_of(where) if whole else None
     if now is None:
         yield Finding(part, NOTE, f"{where or policy.model}: not here, or not whole: not compared")
     elif now == status.start_model:

@@ -106,10 +106,10 @@ def _check_remedies(points: Sequence[Point]) -> None:
     """Check the methods' own keys; their files need numpy and are imported only if one is used."""
     treated = [point.config for point in points if point.config.remedy.methods]
     if treated:
-        from harness.train.objective import remedy_choice
+        from harness.train.objective import remedy_stack
 
         for config in treated:
-            remedy_choice.check(config)
+            remedy_stack.check(config)
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:

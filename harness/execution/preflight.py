@@ -18,7 +18,7 @@ from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError, FolderError
-from harness.policy import fetch
+from harness.policy import model_files
 from harness.records import checkpoints, user_folders
 from harness.train import trackers
 from harness.trust import permission
@@ -120,7 +120,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
         user_folders.cache()  # where its start model is kept
     for config in configs:
         _check_attention(config.policy)
-        fetch.check(config.policy)
+        model_files.check(config.policy)
         engine_choice.check(config)
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try(policy)
@@ -129,7 +129,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
 @functools.cache
 def _try(policy: PolicyConfig) -> None:
     """Have the model tried, but for its weights. Raises ConfigError with what is wrong."""
-    words = ["-m", "harness.policy.trial", json.dumps(dataclasses.asdict(policy))]
+    words = ["-m", "harness.policy.model_files", json.dumps(dataclasses.asdict(policy))]
     tried = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     )

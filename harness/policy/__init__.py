@@ -1,1 +1,1 @@
-"""What speaks: tabular (numpy) and tiny (a transformer built here)."""
+"""Policies: tabular (numpy), tiny (a transformer built here) and Hugging Face models."""

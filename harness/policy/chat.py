@@ -1,4 +1,4 @@
-"""From what is said to token ids and back, by a tokenizer's own chat template.
+"""From turns to token ids and back, by a tokenizer's own chat template.
 
 A policy's turn is never encoded from text: its ids are kept as they were sampled. Only the user's
 words are encoded, and what the template puts around them.
@@ -16,22 +16,22 @@ from harness.errors import ConfigError
 
 _HERE, _THERE = "\x02", "\x03"
 """Stand for the policy's and the user's words while the template is taken apart."""
-_SAID = "It is about my exam. I failed it twice."
+_EXAMPLE = "It is about my exam. I failed it twice."
 _DATE = "1 Jan 2026"
-"""Some templates name the day, and a run that goes on tomorrow must read what it read today."""
+"""A fixed date: some templates name the day, and a run resumed later must read the same ids."""
 _WHERE = "policy.model: chat template"
 
 
 @dataclass(frozen=True)
 class Chat:
-    """How one tokenizer frames a conversation."""
+    """The frame that one tokenizer's chat template puts around a conversation."""
 
     tokenizer: Any
     end: int
     """Id of the token that ends a policy turn."""
     pad: int
     first: tuple[tuple[int, ...], tuple[int, ...]]
-    """Ids before and after the user's words at the opening, up to where the policy speaks."""
+    """Ids before and after the user's words at the opening, up to the policy's turn."""
     later: tuple[tuple[int, ...], tuple[int, ...]]
     """The same after a policy turn and its end token."""
     thought: int | None = None
@@ -46,7 +46,7 @@ class Chat:
         return [*self.later[0], *self.words(text), *self.later[1]]
 
     def prefix(self, turns: Sequence[tuple[str, str]]) -> list[int]:
-        """Ids of (speaker, text) turns, user first and last, up to where the policy speaks."""
+        """Ids of (speaker, text) turns, user first and last, up to the policy's turn."""
         ids: list[int] = []
         for speaker, text in turns:
             if speaker == "policy":
@@ -56,19 +56,19 @@ class Chat:
         return ids
 
     def words(self, text: str) -> list[int]:
-        """Ids of plain text; what looks like a special token is spelled out."""
+        """Ids of plain text, in which a special token's name is ordinary text."""
         ids: list[int] = self.tokenizer.encode(
             text, add_special_tokens=False, split_special_tokens=True
         )
         return ids
 
     def text(self, ids: Sequence[int]) -> str:
-        """What the policy said, without special tokens and without what it only thought."""
-        said: str = self.tokenizer.decode(self.reply(ids), skip_special_tokens=True)
-        return said.strip()
+        """The policy's reply as text, without special tokens and without its thinking."""
+        text: str = self.tokenizer.decode(self.reply(ids), skip_special_tokens=True)
+        return text.strip()
 
     def reply(self, ids: Sequence[int]) -> Sequence[int]:
-        """The ids behind the last end of thinking; none where thinking did not come to an end."""
+        """The ids after the last end of thinking; none if thinking never ended."""
         if self.thought is None:
             return ids
         ends = [n for n, token in enumerate(ids) if token == self.thought]
@@ -76,10 +76,10 @@ class Chat:
 
 
 def chat_of(tokenizer: Any, system: str = "", thinking: bool = False) -> Chat:
-    """Take a tokenizer's chat template apart; `system` stands before every conversation.
+    """Take a tokenizer's chat template apart; `system`: the system prompt of every conversation.
 
-    Raises ConfigError if a conversation framed piece by piece is not what the template makes of the
-    whole: the policy would be trained on ids that it never meets elsewhere.
+    Raises ConfigError if a conversation framed piece by piece differs from the template applied to
+    the whole: the policy would be trained on ids that it never meets elsewhere.
     """
     frame = _Template(tokenizer, system, thinking)
     ask = {"role": "user", "content": _THERE}
@@ -147,9 +147,9 @@ class _Template:
 
 
 def _check_joints(frame: _Template, chat: Chat) -> None:
-    """The pieces' ids, one after the other, are those of the whole text."""
-    whole = frame.ids(frame.render([{"role": "user", "content": _SAID}]))
-    pieces = chat.opening(_SAID)
+    """Raise ConfigError unless the pieces' ids, joined, are those of the whole text."""
+    whole = frame.ids(frame.render([{"role": "user", "content": _EXAMPLE}]))
+    pieces = chat.opening(_EXAMPLE)
     if whole != pieces:
         at = next((n for n, (a, b) in enumerate(zip(whole, pieces, strict=False)) if a != b), -1)
         inside, alone = (frame.tokenizer.decode(ids) for ids in (whole, pieces))

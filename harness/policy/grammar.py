@@ -1,4 +1,4 @@
-"""How a strategy is put into words: a sentence of PHRASES, its slots the user's own words."""
+"""Strategies in words: sentences of PHRASES whose slots are filled with the user's own words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from harness.config.run import STRATEGIES
-from harness.policy.listening import FACT_SHAPE, TOPIC_SHAPE, Heard, listen
+from harness.policy.listening import FACT_SHAPE, TOPIC_SHAPE, Mentions, listen
 from harness.policy.phrases import PHRASES, POOR
 
 Draw = Callable[[], float]
@@ -16,27 +16,27 @@ Draw = Callable[[], float]
 POOR_SHARE = 0.06
 TWO_STRATEGIES_SHARE = 0.35
 NEWEST_SHARE = 0.75
-"""How often a slot takes what was said last, not something from before."""
+"""Share of slots that take the newest mention, and not an older one."""
 
 _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
 
 
-def speak(strategy: str, heard: Sequence[str], draws: Draw) -> str:
+def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
     """A sentence of `strategy` for a user who said `heard`, newest last.
 
     Raises KeyError for an unknown strategy.
     """
-    return say(strategy, listen(heard), draws)
+    return say(strategy, listen(heard), draw)
 
 
-def say(strategy: str, known: Heard, draws: Draw) -> str:
-    """The same to a user of whom so much is known."""
-    return _fill(PHRASES[strategy], known, draws)
+def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
+    """A sentence of `strategy` for a user whose `mentions` are known."""
+    return _fill(PHRASES[strategy], mentions, draw)
 
 
 def random_reply(heard: Sequence[str], draw: Draw) -> str:
-    """What an undecided supporter says: one or two strategies at random, rarely something poor."""
+    """The reply of an undecided supporter: one or two random strategies, rarely something poor."""
     if draw() < POOR_SHARE:
         return _fill(POOR, listen(heard), draw)
     first = int(draw() * len(STRATEGIES))
@@ -52,9 +52,9 @@ def covers(text: str, heard: Sequence[str] | None = None) -> bool:
 
     With `heard`, slots must hold what the user said; without, any words of the right shape.
     """
-    known = None if heard is None else listen(heard)
-    found = _ENDS.split(text.strip())
-    return bool(text.strip()) and all(_covers_sentence(s, known) for s in found)
+    mentions = None if heard is None else listen(heard)
+    sentences = _ENDS.split(text.strip())
+    return bool(text.strip()) and all(_covers_sentence(s, mentions) for s in sentences)
 
 
 def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
@@ -62,26 +62,27 @@ def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
 
     Where a sentence fits several phrases, the reading with the fewest slots wrongly filled counts.
     """
-    known = listen(heard)
-    found: list[tuple[str, bool]] = []
+    mentions = listen(heard)
+    filled: list[tuple[str, bool]] = []
     for sentence in _ENDS.split(text.strip()):
         readings = [
-            [(name, value in _values(name, known)) for name, value in match.groupdict().items()]
+            [(name, value in _values(name, mentions)) for name, value in match.groupdict().items()]
             for pattern in _patterns()
             if (match := pattern.fullmatch(sentence))
         ]
         if readings:
-            found += min(readings, key=lambda slots: sum(not right for _, right in slots))
-    return found
+            filled += min(readings, key=lambda slots: sum(not right for _, right in slots))
+    return filled
 
 
-def _fill(phrases: tuple[str, ...], heard: Heard, draw: Draw) -> str:
-    fitting = _fitting(phrases, bool(heard.facts), bool(heard.topics), bool(heard.feelings))
+def _fill(phrases: tuple[str, ...], mentions: Mentions, draw: Draw) -> str:
+    facts, topics, feelings = mentions.facts, mentions.topics, mentions.feelings
+    fitting = _fitting(phrases, bool(facts), bool(topics), bool(feelings))
     phrase = fitting[int(draw() * len(fitting))]
     values = {
-        "clause": ("{clause}" in phrase) and _choose(heard.facts, draw),
-        "topic": ("{topic}" in phrase) and _choose(heard.topics, draw),
-        "feeling": ("{feeling}" in phrase) and _choose(heard.feelings, draw),
+        "clause": ("{clause}" in phrase) and _choose(facts, draw),
+        "topic": ("{topic}" in phrase) and _choose(topics, draw),
+        "feeling": ("{feeling}" in phrase) and _choose(feelings, draw),
     }
     return phrase.format(**values)
 
@@ -91,31 +92,31 @@ def _fitting(
     phrases: tuple[str, ...], facts: bool, topics: bool, feelings: bool
 ) -> tuple[str, ...]:
     """The phrases whose slots can be filled; every strategy has at least one without a slot."""
-    there = {"{clause}": facts, "{topic}": topics, "{feeling}": feelings}
-    return tuple(p for p in phrases if all(has for slot, has in there.items() if slot in p))
+    available = {"{clause}": facts, "{topic}": topics, "{feeling}": feelings}
+    return tuple(p for p in phrases if all(has for slot, has in available.items() if slot in p))
 
 
 def _choose(values: tuple[str, ...], draw: Draw) -> str:
-    """Mostly the newest."""
+    """One of `values`, mostly the newest."""
     if len(values) == 1 or draw() < NEWEST_SHARE:
         return values[-1]
     return values[int(draw() * (len(values) - 1))]
 
 
-def _covers_sentence(sentence: str, known: Heard | None) -> bool:
+def _covers_sentence(sentence: str, mentions: Mentions | None) -> bool:
     return any(
-        known is None or _said(match.groupdict(), known)
+        mentions is None or _all_mentioned(match.groupdict(), mentions)
         for pattern in _patterns()
         if (match := pattern.fullmatch(sentence))
     )
 
 
-def _said(slots: dict[str, str], known: Heard) -> bool:
-    return all(value in _values(name, known) for name, value in slots.items())
+def _all_mentioned(slots: dict[str, str], mentions: Mentions) -> bool:
+    return all(value in _values(name, mentions) for name, value in slots.items())
 
 
-def _values(slot: str, known: Heard) -> tuple[str, ...]:
-    return {"clause": known.facts, "topic": known.topics, "feeling": known.feelings}[slot]
+def _values(slot: str, mentions: Mentions) -> tuple[str, ...]:
+    return {"clause": mentions.facts, "topic": mentions.topics, "feeling": mentions.feelings}[slot]
 
 
 @lru_cache(maxsize=1)

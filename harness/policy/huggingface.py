@@ -1,4 +1,4 @@
-"""Causal language models: of the Hugging Face hub, of a folder, or random ones of a shape."""
+"""Causal language models: from the Hugging Face hub, from a folder, or random."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from harness.utils.safe_text import shortened
 
 RANDOM_SEED = 1
 COMMON = 2000
-"""Entries of a made-up vocabulary that texts are cut into."""
+"""Entries of a made-up vocabulary that occur in texts."""
 MAX_TOKENS = 4096
 OWN_CODE_ONLY = {"trust_remote_code": False, "local_files_only": True}
-"""Left out, transformers asks on the terminal whether to run code that lies in a model's folder."""
+"""Otherwise transformers asks on the terminal whether to run code from a model's folder."""
 
 
 def load_tokenizer(policy: PolicyConfig, folder: Path | None) -> Any:
     """The tokenizer of a folder; of a random model, one as large whose tokens are made up."""
     if folder is None:
         return made_up_tokenizer(policy.vocabulary)
-    with _told(policy):
+    with _refused_in_one_line(policy):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OWN_CODE_ONLY)
     if tokenizer.chat_template is None:
         raise ConfigError(f"policy.model: {policy.model} must have a chat template, found none")
@@ -63,16 +63,16 @@ def load_model(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
 
 
 def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
-    """Raises ConfigError for weights that do not make the model whole: what lacks is made up."""
-    with _told(policy):
-        model, found = AutoModelForCausalLM.from_pretrained(
+    """A model with its weights. Raises ConfigError if some are missing: they would be random."""
+    with _refused_in_one_line(policy):
+        model, report = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
             attn_implementation=policy.attention,
             output_loading_info=True,
             **OWN_CODE_ONLY,
         )
-    lacking = sorted([*found["missing_keys"], *(key for key, *_ in found["mismatched_keys"])])
+    lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
     if lacking:
         raise ConfigError(
             f"policy.model: the weights of {policy.model} must fill the whole model that its "
@@ -83,8 +83,8 @@ def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
 
 
 @contextlib.contextmanager
-def _told(policy: PolicyConfig) -> Iterator[None]:
-    """Whatever the libraries raise about files that are no model of theirs, in one sentence."""
+def _refused_in_one_line(policy: PolicyConfig) -> Iterator[None]:
+    """Raise ConfigError, in one sentence, for what the libraries raise about a model's files."""
     try:
         yield
     except (MemoryError, torch.OutOfMemoryError):
@@ -100,7 +100,7 @@ def _told(policy: PolicyConfig) -> Iterator[None]:
 
 
 def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
-    """Raises ConfigError for a tokenizer with ids that the model has no entry for."""
+    """Raise ConfigError for a tokenizer with ids that the model has no entry for."""
     entries = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > entries:
         raise ConfigError(
@@ -110,10 +110,10 @@ def check_vocabulary(policy: PolicyConfig, tokenizer: Any, model: Any) -> None:
 
 
 def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
-    """The model's modules with the sizes of their weights, and no memory behind them."""
-    with _told(policy), torch.device("meta"):
-        known = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
-        return AutoModelForCausalLM.from_config(known, trust_remote_code=False)
+    """The model's modules with the shapes of their weights, on the meta device."""
+    with _refused_in_one_line(policy), torch.device("meta"):
+        config = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
+        return AutoModelForCausalLM.from_config(config, trust_remote_code=False)
 
 
 def with_adapters(policy: PolicyConfig, model: Any) -> Any:
@@ -133,12 +133,12 @@ def with_adapters(policy: PolicyConfig, model: Any) -> Any:
 
 
 def quiet() -> None:
-    """The libraries still use each other's older names, and warn of it at every use."""
+    """Silence warnings of the libraries about each other's older names."""
     warnings.filterwarnings("ignore", message=r"`\w*gradient_checkpointing\w*` is deprecated")
 
 
 def shape(policy: PolicyConfig) -> Any:
-    """The library's config of the shape that `policy` names."""
+    """The library's config for the shape in `policy`."""
     heads = policy.attention_heads
     return AutoConfig.for_model(
         policy.architecture,
@@ -165,11 +165,11 @@ def made_up_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
     """
     phrases = [phrase for group in PHRASES.values() for phrase in group]
     tokenizer = build_tokenizer(phrases, min(vocabulary, COMMON))
-    known = json.loads(tokenizer.backend_tokenizer.to_str())
-    entries = known["model"]["vocab"]
+    backend = json.loads(tokenizer.backend_tokenizer.to_str())
+    entries = backend["model"]["vocab"]
     entries.update({f"\u0120word{n}": n for n in range(len(entries), vocabulary)})
     made = PreTrainedTokenizerFast(
-        tokenizer_object=Tokenizer.from_str(json.dumps(known)), eos_token=END, pad_token=PAD
+        tokenizer_object=Tokenizer.from_str(json.dumps(backend)), eos_token=END, pad_token=PAD
     )
     made.chat_template = CHAT_TEMPLATE
     return made

@@ -1,4 +1,4 @@
-"""What a supporter keeps of a user's words, so as to say it back: topic, facts, feelings.
+"""A reader of the user's words for what a supporter can say back: topics, facts, feelings.
 
 A fact is a whole statement of the user, turned round: `I failed the exam twice.` becomes `you
 failed the exam twice`. It knows no user; it reads any English made of short plain sentences.
@@ -47,58 +47,58 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """Of one message or of many, in the order they were said; all in words for saying back."""
+class Mentions:
+    """The topics, facts and feelings of messages, oldest first, in words for saying back."""
 
     topics: Words
     facts: Words
     feelings: Words
 
 
-NOTHING = Heard((), (), ())
+NOTHING = Mentions((), (), ())
 
 
-def listen(messages: Sequence[str]) -> Heard:
-    """What the user has said so far."""
-    known = NOTHING
+def listen(messages: Sequence[str]) -> Mentions:
+    """The mentions in all messages of a user, oldest first."""
+    mentions = NOTHING
     for message in messages:
-        known = heard_more(known, message)
-    return known
+        mentions = with_message(mentions, message)
+    return mentions
 
 
-def heard_more(known: Heard, message: str) -> Heard:
-    """What is known with one message more."""
+def with_message(mentions: Mentions, message: str) -> Mentions:
+    """`mentions` with those of one more message."""
     topics, facts, feelings = _listen(message)
-    return Heard(known.topics + topics, known.facts + facts, known.feelings + feelings)
+    return Mentions(mentions.topics + topics, mentions.facts + facts, mentions.feelings + feelings)
 
 
 @lru_cache(maxsize=16384)
 def _listen(message: str) -> tuple[Words, Words, Words]:
     """Topics, facts and feelings of one message."""
-    told = [_told(sentence) for sentence in _SENTENCE.findall(message)]
+    by_kind = [_classified(sentence) for sentence in _SENTENCE.findall(message)]
     topics, facts, feelings = (
-        tuple([value for kind, value in told if kind == sought])
+        tuple([value for kind, value in by_kind if kind == sought])
         for sought in ("topic", "fact", "feeling")
     )
     return topics, facts, feelings
 
 
 @lru_cache(maxsize=16384)
-def _told(said: str) -> tuple[str, str]:
-    """What a sentence tells, and of what kind; kept, for users' sentences recur in new messages."""
-    sentence, asked = said.strip().rstrip(".?!"), said.rstrip().endswith("?")
+def _classified(text: str) -> tuple[str, str]:
+    """Kind and content of a sentence; cached, since sentences recur in new messages."""
+    sentence, asked = text.strip().rstrip(".?!"), text.rstrip().endswith("?")
     topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
     if topic:
         return "topic", turn_round(topic.group(1))
     if feeling and feeling.group(1).lower() not in _NO_FEELING:
         return "feeling", feeling.group(1).lower()
-    if not asked and _tells(sentence):
+    if not asked and _is_fact(sentence):
         return "fact", turn_round(sentence)
     return "nothing", ""
 
 
-def _tells(sentence: str) -> bool:
-    """Whether a sentence tells something of the user's, and not of this talk."""
+def _is_fact(sentence: str) -> bool:
+    """Whether a sentence states something about the user, and not about this conversation."""
     words = sentence.lower().replace(",", " ").split()
     return (
         not {"you", "your", "you're"}.intersection(words)

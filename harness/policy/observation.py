@@ -1,7 +1,7 @@
-"""What the tabular policy makes of a user's last words: a small reader of its own.
+"""The tabular policy's reader of a user's last words: mood, cue and change.
 
-It hears words only. It is wrong where they mislead, and it knows no user and no intention: a cue
-is the kind of need that a phrase speaks of, named after the intention it most often comes from.
+It sees words only, and is wrong where they mislead. It knows no user and no intention: a cue is the
+kind of need that a phrase speaks of, named after the intention it most often comes from.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _PATTERNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Cues:
     """Indices into MOODS, CUES and CHANGES."""
 
     mood: int
@@ -68,13 +68,13 @@ class Heard:
 
 
 @lru_cache(maxsize=4096)
-def hear(text: str) -> Heard:
-    """Read a user's last words; of two sentences that say a thing of one kind the later counts."""
+def hear(text: str) -> Cues:
+    """Read a user's last words; of two sentences with a cue of one kind the later counts."""
     mood, cue, change = "unspoken", "none", "neutral"
-    for said in _SENTENCE.findall(text):
-        heard = _sentence(said)
-        mood, cue, change = heard[0] or mood, heard[1] or cue, heard[2] or change
-    return Heard(MOODS.index(mood), CUES.index(cue), CHANGES.index(change))
+    for sentence in _SENTENCE.findall(text):
+        read = _sentence(sentence)
+        mood, cue, change = read[0] or mood, read[1] or cue, read[2] or change
+    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change))
 
 
 @lru_cache(maxsize=4096)

@@ -1,7 +1,7 @@
 """The sentences a supporter may say, by strategy; slots are filled from the user's own words.
 
-{clause} is something the user told, turned round: `your boss shouted at you`; {topic} is what
-they say it is about: `your exam`; {feeling} is a word they used for how they feel.
+{clause} is a fact from the user, turned round: `your boss shouted at you`; {topic} is what they say
+it is about: `your exam`; {feeling} is a word they used for how they feel.
 """
 
 from __future__ import annotations
@@ -120,4 +120,4 @@ POOR: tuple[str, ...] = (
     "That is not such a big thing.",
     "Others have it much harder.",
 )
-"""What a poor supporter says now and then: no strategy, and it belittles."""
+"""Replies of a poor supporter: they follow no strategy, and belittle."""

@@ -1,4 +1,4 @@
-"""A softmax over the eight strategies, given what can be heard: small enough to be understood.
+"""A softmax over the eight strategies, given the user's words: small enough to be understood.
 
 logits(o) = log prior + the sum, over the features of o, of a row of logits. Rows belong to one
 turn of the conversation: what a feature means in the first reply says nothing of the fourth.
@@ -26,7 +26,7 @@ IntArray = NDArray[np.int64]
 
 MAX_TURNS = 20
 NOTHING_YET = len(STRATEGIES)
-"""The policy's own last strategy, at its first reply."""
+"""Stands for the policy's own last strategy at its first reply."""
 FEATURES = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
 _OFFSETS = np.cumsum((0, *FEATURES[:-1]))
 ROWS = sum(FEATURES)
@@ -41,13 +41,13 @@ PRIOR = {
     "inform": 0.18,
     "other": 0.05,
 }
-"""The start: a supporter eager to advise; its entropy is 1.90 nats, of 2.08 for a uniform one."""
+"""The start policy, eager to advise: 1.90 nats of entropy, where a uniform one has 2.08."""
 _LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
 
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What the policy knows when it speaks, for n replies."""
+    """The policy's observations before n replies."""
 
     turn: IntArray
     """Number of the reply, from 0; shape (n,)."""
@@ -74,7 +74,7 @@ class TabularPolicy:
         return cls(np.zeros((MAX_TURNS, ROWS, len(STRATEGIES))))
 
     def log_probabilities(self, seen: Observations, temperature: float) -> FloatArray:
-        """Of every strategy, shape (n, strategies)."""
+        """Log-probabilities of every strategy, shape (n, strategies)."""
         rows = self.table[seen.turn[:, None], seen.rows].sum(axis=1)
         logits = (_LOG_PRIOR + rows) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
@@ -109,7 +109,7 @@ class TabularPolicy:
         return self._by_row(seen, -weights[:, None] * p * (log_p + entropy) / temperature)
 
     def _by_row(self, seen: Observations, by_logit: FloatArray) -> FloatArray:
-        """What falls to each row of the table, of shape (n, strategies) at the logits."""
+        """The gradient by row of the table, from `by_logit` of shape (n, strategies)."""
         gradient = np.zeros_like(self.table)
         np.add.at(gradient, (seen.turn[:, None], seen.rows), by_logit[:, None, :])
         return gradient

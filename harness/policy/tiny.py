@@ -6,8 +6,10 @@ start at random. It saves to, and loads from, an ordinary Hugging Face folder.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -15,12 +17,12 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 import torch
+from safetensors import SafetensorError
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging as library_logging
 
 from harness.config.run import PolicyConfig
-from harness.policy.saving import saving
 from harness.records import atomic
 
 library_logging.disable_progress_bar()
@@ -40,6 +42,8 @@ CHAT_TEMPLATE = (
 MAX_TOKENS = 4096
 ROPE_THETA = 1000.0
 """Conversations have hundreds of tokens, not a hundred thousand."""
+UNWRITTEN = re.compile(r"I/O error|inline_container|\(os error \d+\)")
+"""Parts of torch's, safetensors' and tokenizers' messages about a file they could not write."""
 
 
 def build_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
@@ -105,3 +109,18 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
     )
+
+
+@contextlib.contextmanager
+def saving() -> Iterator[None]:
+    """Raise OSError if a library cannot write, on a full disk say.
+
+    None of them raises it: tokenizers raises a bare Exception.
+    """
+    try:
+        yield
+    except Exception as error:
+        theirs = isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
+        if not theirs or not UNWRITTEN.search(str(error)):
+            raise
+        raise OSError(str(error)) from error

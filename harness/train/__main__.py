@@ -1,7 +1,7 @@
 """The child process of one run: `python -m harness.train RUN_DIR [--events jsonl]`.
 
-Everything that the run needs is in its folder; everything it says goes back there. The process
-ends with the exit code that is also in run.json.
+Everything that the run needs is in its folder, and everything it writes goes there; its exit code
+is also in run.json.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from harness.records import atomic, compatibility, debug_log, metric_rows, run_f
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.train import trackers
 from harness.train.loop import session as sessions
-from harness.train.loop.progress_lines import Emit, jsonl_emitter, talker
+from harness.train.loop.progress_lines import Emit, jsonl_emitter, line_printer
 from harness.train.loop.session import Session
 from harness.trust import permission
 from harness.utils import process, safe_text
@@ -44,7 +44,7 @@ OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memor
 NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
 LESS_MEMORY = "lower trainer.conversations or policy.max_turn_tokens"
 UNCOLLECTED = 20_000
-"""New objects before cycles are looked for among them: a tabular step's conversations have none."""
+"""New objects before the garbage collector runs: a tabular step's conversations have no cycles."""
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def main() -> int:
     if arguments.die_with_parent is not None:
         process.die_with(arguments.die_with_parent)
     run = RunFolder(arguments.run_dir)
-    emit = _both(jsonl_emitter(arguments.events == "jsonl"), talker(sys.stderr, run.path))
+    emit = _both(jsonl_emitter(arguments.events == "jsonl"), line_printer(sys.stderr, run.path))
     try:
         process.keep_private()
         if not run.is_run():
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def attempt(run: RunFolder, emit: Emit) -> int:
-    """One attempt under the folder's lock: run.json says how it ended, and so does the result."""
+    """Make one attempt under the folder's lock; its exit code, which is also in run.json."""
     compatibility.refuse_newer(run)
     config = run_folder.read_own_config(run)
     status = run_folder.read_status(run)
@@ -108,10 +108,10 @@ def attempt(run: RunFolder, emit: Emit) -> int:
 
 
 def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
-    """Where they are not, an attempt at the run says so, and how to have them computed again."""
+    """Whether no row is damaged or changed; if one is, an attempt at the run reports it."""
     with atomic.storage(run.metrics):
-        found = metric_rows.scan(run.metrics)
-    return found.problem is None and soundness.other_rows(run, status, found) is None
+        scan = metric_rows.scan(run.metrics)
+    return scan.problem is None and soundness.other_rows(run, status, scan) is None
 
 
 def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | None, int]:
@@ -119,7 +119,7 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
     try:
         process.admit_stops()
         with (
-            trackers.told(run, config) as tell,
+            trackers.reporting(run, config) as tell,
             sessions.opened(run, config, _both(emit, tell)) as session,
         ):
             session.reach_users()
@@ -132,18 +132,18 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         return "failed", str(error), error.exit_code
     except Exception as error:
         where = debug_log.keep(run.path, error)
-        known = expected(run, error)
-        if known is None:
+        explained = expected(run, error)
+        if explained is None:
             reason = f"{type(error).__name__}: {error}{where}"
             safe_text.say(f"a bug: {reason}")
             return "failed", reason, 1
-        safe_text.say(str(known))
-        return "failed", str(known), known.exit_code
+        safe_text.say(str(explained))
+        return "failed", str(explained), explained.exit_code
     return "done", None, 0
 
 
 def expected(run: RunFolder, error: Exception) -> HarnessError | None:
-    """What a library's exception comes to where machine or folder are at fault; None for a bug."""
+    """A library's exception as ours, if the machine or the folder is at fault; None for a bug."""
     text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         return DeviceError(f"{run.path}: out of memory; {LESS_MEMORY} ({text})")
@@ -161,23 +161,24 @@ def _train(session: Session) -> None:
     if session.config.policy.kind == "tabular":
         from harness.train.loop import tabular
 
-        gc.freeze()  # what was imported stays to the end: nothing to look for in it again and again
+        gc.freeze()  # imported modules stay to the end and need no collection
         gc.set_threshold(UNCOLLECTED)
         tabular.train(session)
     else:
-        from harness.policy import fetch
+        from harness.policy import model_files
         from harness.train.engines import vllm_address
 
+        policy = session.config.policy
         vllm_address.check(session.config)
-        if session.config.policy.kind == "hf":
-            fetch.ensure(session.config.policy)  # before the libraries are told to stay offline
+        if policy.kind == "hf":
+            model_files.ensure(policy)  # before the libraries are set to stay offline
         from harness.train.loop import language
 
         language.train(session)
 
 
 def _stop_before_start(number: int, _frame: FrameType | None) -> None:
-    """Before the session is open there is no step to finish and nothing to save."""
+    """Raise StoppedError: before the session is open there is nothing to finish or save."""
     raise StoppedError(f"stopped by {signal.Signals(number).name} before the first step")
 
 

@@ -1,7 +1,7 @@
-"""Trackers told of a run's rows (trainer.report_to), through accelerate's classes for them.
+"""Experiment trackers (trainer.report_to), through accelerate's classes for them.
 
-A tracker never costs a run: each works in a thread of its own, what it raises is said once and it
-is told no more, and one that hangs is left behind. metrics.jsonl has every row; they may lack some.
+A tracker never stops a run: each works in a thread of its own, its first error is printed and
+disables it, and one that hangs is left behind. metrics.jsonl has every row; they may lack some.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from harness.utils import safe_text
 PROJECT = "harness"
 LAST_WAIT_S = 30.0
 OTHERS_RUN = ("WANDB_RUN_ID", "MLFLOW_RUN_ID")
-"""A whole sweep would land in that one run."""
+"""Variables that would put a whole sweep into one run."""
 OWN_ID: Mapping[str, Callable[[Any], str]] = {
     "wandb": lambda run: str(run.id),
     "mlflow": lambda run: str(run.info.run_id),
     "trackio": lambda run: str(run.name),
     "tensorboard": lambda writer: "tensorboard",
 }
-"""By tracker, what it calls a run: kept in the run's folder, a resume goes on with that one."""
+"""By tracker, its id of a run, kept in the run's folder, with which a resume continues."""
 WANDBS_SETTINGS = ("wandb/settings", ".wandb/settings")
-"""In the current folder, wandb reads them before its variables: an address for its key, a proxy."""
+"""Files in the current folder that override wandb's variables, its address and proxy included."""
 SENDS_NOTHING = ("offline", "dryrun", "disabled")
 Row = tuple[int, dict[str, float]]
 Rows = queue.SimpleQueue[Row | None]
 Listener = tuple[str, threading.Thread, Rows]
-"""A tracker's name, its thread, and what it is yet to be told; None is the end."""
+"""A tracker's name, its thread, and the queue of its rows, which None ends."""
 
 
 @contextlib.contextmanager
-def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """What takes the run's events and, from the first row on, tells the trackers of its rows."""
+def reporting(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
+    """A function that takes the run's events and sends its rows to the trackers."""
     listening: list[Listener] = []
 
     def tell(event: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ def told(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, A
 
 
 def refuse_settings_here(names: Collection[str]) -> None:
-    """Raise ConfigError where the current folder would say to whom wandb shows the user's key."""
+    """Raise ConfigError if the current folder could redirect wandb and the user's key."""
     mode = os.environ.get("WANDB_MODE", "offline")
     here = [name for name in WANDBS_SETTINGS if os.path.lexists(name)]
     if "wandb" in names and here and mode not in SENDS_NOTHING:
@@ -75,7 +75,7 @@ def refuse_settings_here(names: Collection[str]) -> None:
 
 
 def _begin(run: RunFolder, config: RunConfig) -> Iterator[Listener]:
-    """By now the run's own libraries are loaded: two threads that import the same may fail."""
+    """Start the trackers' threads, after the run's own imports: two threads importing may fail."""
     for name in OTHERS_RUN:
         os.environ.pop(name, None)
     os.environ.setdefault("WANDB_MODE", "offline")
@@ -102,7 +102,7 @@ def _end(listening: Sequence[Listener]) -> None:
 
 
 def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
-    """Tell one tracker of the rows it has not had yet: those on disk, then those that come."""
+    """Send one tracker the rows it has not had yet: those on disk, then new ones."""
     kept = run.trackers / f"{name}.json"
     try:
         first = rows.get()
@@ -110,7 +110,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
         had: dict[str, Any] = {"id": None, "step": 0}
         if kept.is_file():
             had = json.loads(kept.read_text())
-        # what it was told last may have died in its buffer: a recomputed row is told again
+        # its last row may have died in its buffer: a recomputed row is sent again
         last = min(had["step"], first[0] - 1)
         tracker = _started(name, run, config, had["id"], last)
         own_id = OWN_ID[name](tracker.tracker)
@@ -122,7 +122,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
     except (Exception, SystemExit) as error:
         text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
         where = debug_log.keep(run.path, error)
-        _warn(name, f"failed and is told no more; the run goes on ({text}){where}")
+        _warn(name, f"failed and is disabled; the run goes on ({text}){where}")
 
 
 def _keep(path: Path, had: Mapping[str, Any]) -> None:
@@ -142,9 +142,9 @@ def _told(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, last: int) -> Any:
-    """The tracker of that name with the run's name, group and config.
+    """The tracker `name`, started with the run's name, group and config.
 
-    On a resume with its run `own_id`, as it was after row `last`.
+    On a resume it continues its run `own_id` after row `last`.
     """
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
@@ -176,7 +176,7 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
 
 
 def group(run: RunFolder, config: RunConfig) -> str:
-    """The words of the axes of the run's sweep but the seed; its level where there are none."""
+    """The run's overrides on its sweep's axes but the seed; its level if there are none."""
     try:
         known = sweep_file.read(run.path.parent)
     except DataError:
@@ -191,7 +191,7 @@ def _project(name: str) -> str:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """By dotted key; null is left out, and a list is its JSON."""
+    """Values by dotted key, without nulls; a list as its JSON."""
     for key, value in values.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{before}{key}.")

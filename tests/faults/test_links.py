@@ -246,11 +246,11 @@ def test_the_state_in_a_checkpoint_is_written_the_same_way(tmp_path: Path) -> No
         assert own(where / curriculum.FILE)
 
 
-def _adaptive() -> curriculum.Course:
+def _adaptive() -> curriculum.CurriculumState:
     from harness.config.curriculum import CurriculumConfig
 
     config = RunConfig(curriculum=CurriculumConfig(name="adaptive", kind="adaptive"))
-    return curriculum.Course(config, (), ())
+    return curriculum.CurriculumState(config, (), ())
 
 
 @pytest.mark.attack(

@@ -18,7 +18,7 @@ import pytest
 from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import preflight
-from harness.policy import fetch
+from harness.policy import model_files
 from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder
@@ -97,13 +97,13 @@ def test_a_user_without_a_home(
 
 def test_what_stands_for_no_home_in_a_model_is_2(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOME")
-    for name in fetch.KEPT_IN:
+    for name in model_files.KEPT_IN:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: 12345)  # of whom pwd knows nothing
     with pytest.raises(ConfigError, match=r"policy\.model: must be a folder .* ~ .*; got '~/m'"):
-        fetch.check(PolicyConfig(kind="hf", model="~/m"))
+        model_files.check(PolicyConfig(kind="hf", model="~/m"))
     with pytest.raises(ConfigError, match=r"HF_HOME: must name a folder for models of the hub"):
-        fetch.check(PolicyConfig(kind="hf", model="owner/name"))
+        model_files.check(PolicyConfig(kind="hf", model="owner/name"))
 
 
 @pytest.mark.attack(

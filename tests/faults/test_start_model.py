@@ -17,7 +17,7 @@ import torch
 from harness.config.run import AlgorithmConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
 from harness.records.run_folder import RunFolder
-from harness.train.warm_start import start_cache, start_model
+from harness.train.warm_start import start_model
 from tests.commands import here
 from tests.faults.limited import UNDER
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
@@ -128,16 +128,16 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
     for name in ("model.safetensors", "tokenizer.json", "card.json"):
         (scratch / name).write_bytes(name.encode() * 20)
         (scratch / name).chmod(0o666)
-    start_cache.seal(scratch)
+    start_model.seal(scratch)
     scratch.rename(entry)
-    assert start_cache.problem(entry) is None, "whatever the umask was"
+    assert start_model.problem(entry) is None, "whatever the umask was"
     damage, rule = ROT[kind]
     damage(entry)
-    found = start_cache.problem(entry)
+    found = start_model.problem(entry)
     record_property("seen", f"{kind}: {found}")
     assert found is not None
     assert rule in found
-    start_cache.set_aside(entry)
+    start_model.set_aside(entry)
     assert not os.path.lexists(entry)
 
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.execution import preflight
-from harness.policy import huggingface, trial
+from harness.policy import huggingface, model_files
 
 SMALL = PolicyConfig(
     name="hf", kind="hf", init="random", hidden_size=32, layers=1, attention_heads=4,
@@ -46,7 +46,7 @@ def change(folder: Path, **values: object) -> None:
 
 
 def test_a_whole_model_passes(folder: Path) -> None:
-    trial.main(of(folder))
+    model_files.try_model(of(folder))
     model = huggingface.load_model(of(folder), folder, "cpu")
     assert model.num_parameters() == huggingface.load_model(SMALL, None, "cpu").num_parameters()
 
@@ -69,7 +69,7 @@ def test_weights_of_another_size_are_refused(folder: Path) -> None:
 def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(folder: Path) -> None:
     huggingface.made_up_tokenizer(900).save_pretrained(folder)
     with pytest.raises(ConfigError, match="as the model has entries, 800, got 900"):
-        trial.main(of(folder))
+        model_files.try_model(of(folder))
 
 
 def test_code_in_a_folder_is_neither_run_nor_asked_about(folder: Path, tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_code_in_a_folder_is_neither_run_nor_asked_about(folder: Path, tmp_path:
     (folder / "evil.py").write_text(EVIL.format(mark=str(mark)))
     change(folder, model_type="evil", auto_map={"AutoConfig": "evil.C"})
     with pytest.raises(ConfigError, match="can load without code of others, got: ") as refused:
-        trial.main(of(folder))
+        model_files.try_model(of(folder))
     assert "\n" not in str(refused.value)
     assert not mark.exists()
 

@@ -23,14 +23,14 @@ def tensor(values: np.ndarray) -> torch.Tensor:
 
 
 def given() -> dict[str, np.ndarray]:
-    draws, count = np.random.default_rng(2), ROWS * LENGTH
-    old = draws.normal(-2, 1, count)
+    rng, count = np.random.default_rng(2), ROWS * LENGTH
+    old = rng.normal(-2, 1, count)
     return {
         "old": old,
-        "logp": old + draws.normal(0, 0.5, count),
-        "start": old + draws.normal(0, 1, count),
-        "entropy": draws.exponential(0.5, count),
-        "advantage": draws.normal(0, 1, count),
+        "logp": old + rng.normal(0, 0.5, count),
+        "start": old + rng.normal(0, 1, count),
+        "entropy": rng.exponential(0.5, count),
+        "advantage": rng.normal(0, 1, count),
     }
 
 

@@ -14,10 +14,9 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.algorithms.advantages import group_relative
 from harness.train.remedies.soft_overlong import SoftOverlong
-from harness.train.rollout.batch import denominator, keys_of
+from harness.train.rollout.batch import denominator, fill, keys_of
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.filling import fill
-from harness.train.rollout.rewards import Earned, penalised
+from harness.train.rollout.rewards import Rewards, penalised
 from tests.train.made import conversation, few_held_out_users, go_on, make_run, short, tabular
 from tests.train.made import user_turn as turn
 
@@ -41,14 +40,14 @@ def test_groups_without_variance_are_held_anew_with_others_until_none_is_left() 
 
     filled = fill(hold, config, 10)
     assert asked == [[0, 1, 2, 3], [5, 7], [11]]
-    assert [c.key.group for c in filled.held[::2]] == [0, 5, 2, 11]
+    assert [c.key.group for c in filled.conversations[::2]] == [0, 5, 2, 11]
     assert filled.source == [(0, 0), (0, 1), (1, 0), (1, 1), (0, 4), (0, 5), (2, 0), (2, 1)]
-    assert filled.put_in.tolist() == [False, False, True, True, False, False, True, True]
-    assert filled.groups == 7
+    assert filled.redrawn.tolist() == [False, False, True, True, False, False, True, True]
+    assert filled.groups_drawn == 7
     asked.clear()
-    assert [c.key.group for c in fill(hold, config, 2).held[::2]] == [0, 5, 2, 7]
+    assert [c.key.group for c in fill(hold, config, 2).conversations[::2]] == [0, 5, 2, 7]
     asked.clear()
-    assert fill(hold, config, 1).groups == 4
+    assert fill(hold, config, 1).groups_drawn == 4
     assert asked == [[0, 1, 2, 3]]
 
 
@@ -80,11 +79,11 @@ def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without()
     tokens = np.array([[80.0, 90, 100], [10, np.nan, np.nan]])
     found = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
     np.testing.assert_allclose(found, [[0, -0.25, -0.5], [0, np.nan, np.nan]])
-    given = Earned(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
+    given = Rewards(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
     lost = penalised(given, found)
-    np.testing.assert_allclose(lost.whole, [0.6 - 0.25, 0.4])
-    np.testing.assert_allclose(lost.turns, found)
-    assert lost.rewards is given.rewards
+    np.testing.assert_allclose(lost.shared, [0.6 - 0.25, 0.4])
+    np.testing.assert_allclose(lost.per_turn, found)
+    assert lost.total is given.total
 
 
 def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:

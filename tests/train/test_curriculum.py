@@ -28,8 +28,8 @@ def config(kind: str, steps: int = 30, conversations: int = 32, **values: Any) -
     return replace(base, difficulty=levels.medium, levels=levels, curriculum=given)
 
 
-def names(course: curriculum.Course, step: int) -> list[str]:
-    return [lesson.level.name for lesson in curriculum.lessons(course, step)]
+def names(course: curriculum.CurriculumState, step: int) -> list[str]:
+    return [task.level.name for task in curriculum.group_tasks(course, step)]
 
 
 def ended_at(*reported: float) -> list[Conversation]:
@@ -44,13 +44,13 @@ def ended_at(*reported: float) -> list[Conversation]:
 def test_without_a_curriculum_all_is_the_runs_own_level() -> None:
     own = config("none")
     course = curriculum.begin(own, None)
-    assert {lesson.level for lesson in map(freeze, curriculum.lessons(course, 7))} == {
+    assert {task.level for task in map(freeze, curriculum.group_tasks(course, 7))} == {
         repr(own.difficulty)
     }
 
 
-def freeze(lesson: curriculum.Lesson) -> Any:
-    return replace(lesson, level=repr(lesson.level))  # type: ignore[arg-type]
+def freeze(task: curriculum.GroupTask) -> Any:
+    return replace(task, level=repr(task.level))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,11 @@ import torch
 from harness.config.run import TrainerConfig
 from harness.errors import StoppedError
 from harness.policy import huggingface
-from harness.train.engines.engine import Ask, PromptedSampler, in_time
-from harness.train.engines.plain_weights import plain_weights
-from harness.train.engines.sampler import Said, Sampler
-from harness.train.loop import engine_gap, memory
-from harness.train.loop.engine_gap import GAP, GapWatch
+from harness.train.engines.engine import PromptedSampler, TurnRequest, in_time, plain_weights
+from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.train.loop import memory, step_checks
 from harness.train.loop.session import opened
+from harness.train.loop.step_checks import GAP, GapWatch
 from harness.train.objective.language_loss import LossBatch, accumulate_gradient, importance
 from tests.train.made import brief, make_run
 from tests.train.test_hugging_face import SMALL
@@ -32,10 +31,10 @@ __all__ = ["model"]  # the fixture
 END, LIMIT = 3, 5
 
 
-def whole(model: Any, asks: list[Ask]) -> Any:
+def whole(model: Any, asks: list[TurnRequest]) -> Any:
     """An engine that reads every prompt from its start: what it is asked is kept in `asks`."""
 
-    def complete(ask: Ask) -> list[Said]:
+    def complete(ask: TurnRequest) -> list[SampledTurn]:
         asks.append(replace(ask, prompts=[list(ids) for ids in ask.prompts]))
         uniforms = torch.from_numpy(np.random.default_rng(ask.seeds).random((len(ask.prompts), 5)))
         sampler = Sampler(model, len(ask.prompts), ask.end, ask.temperature)
@@ -45,17 +44,17 @@ def whole(model: Any, asks: list[Ask]) -> Any:
 
 
 def test_a_prompt_is_all_that_was_said_with_the_end_of_a_turn_that_was_cut(model: Any) -> None:
-    asks: list[Ask] = []
+    asks: list[TurnRequest] = []
     sampler = PromptedSampler(whole(model, asks), 3, END, 1.5)
-    draws = torch.from_numpy(np.random.default_rng(2).random((3, LIMIT)))
-    first = sampler.speak([0, 1, 2], [[5, 6], [7], [8, 9, 10]], draws)
-    second = sampler.speak([0, 2], [[11], [12, 13]], draws[[0, 2]])
+    rng = torch.from_numpy(np.random.default_rng(2).random((3, LIMIT)))
+    first = sampler.speak([0, 1, 2], [[5, 6], [7], [8, 9, 10]], rng)
+    second = sampler.speak([0, 2], [[11], [12, 13]], rng[[0, 2]])
     assert asks[0].prompts == [[5, 6], [7], [8, 9, 10]]
     closed = [t.ids if t.ids[-1] == END else [*t.ids, END] for t in first]
     assert asks[1].prompts == [[5, 6, *closed[0], 11], [8, 9, 10, *closed[2], 12, 13]]
     assert {t.ids[-1] == END for t in [*first, *second]} == {True, False}
     assert (asks[1].limit, asks[1].end, asks[1].temperature) == (LIMIT, END, 1.5)
-    assert asks[0].seeds[0] == asks[1].seeds[0] == int(draws[0, 0] * 2**31)
+    assert asks[0].seeds[0] == asks[1].seeds[0] == int(rng[0, 0] * 2**31)
     assert len(set(asks[0].seeds)) == 3
 
 
@@ -92,12 +91,13 @@ def huggingface_weights(adapted: Any) -> list[tuple[str, torch.Tensor]]:
 def test_a_token_weighs_what_the_trainer_finds_it_likelier_by_and_three_at_most() -> None:
     trainer, engine = torch.tensor([-1.0, -1.0, -1.0]), torch.tensor([-1.0, -1.5, -9.0])
     assert importance(trainer, engine).tolist() == pytest.approx([1, np.exp(0.5), 3])
-    found = engine_gap.metrics(trainer.numpy(), engine.numpy(), corrected=True)
+    found = step_checks.gap_metrics(trainer.numpy(), engine.numpy(), corrected=True)
     assert found[GAP] == pytest.approx(8.5 / 3)
     assert found["sampling/sampling_logp_difference/max"] == 8
     assert found["sampling/importance_sampling_ratio/max"] == 3
     assert (
-        engine_gap.metrics(trainer.numpy(), engine.numpy(), corrected=False).keys() < found.keys()
+        step_checks.gap_metrics(trainer.numpy(), engine.numpy(), corrected=False).keys()
+        < found.keys()
     )
 
 
@@ -108,8 +108,8 @@ def test_the_loss_weighs_each_token_by_its_importance(model: Any) -> None:
     plain = accumulate_gradient(model, given, clip)
     model.zero_grad()
     trainer = [row.logp for row in plain.scored]
-    draws = np.random.default_rng(4)
-    engine = [logp + torch.from_numpy(draws.normal(0, 1, len(logp))) for logp in trainer]
+    rng = np.random.default_rng(4)
+    engine = [logp + torch.from_numpy(rng.normal(0, 1, len(logp))) for logp in trainer]
     by_engine = replace(given, engine_logp=[logp.tolist() for logp in engine])
     found = accumulate_gradient(model, by_engine, clip)
     mine = [p.grad.clone() for p in model.parameters()]
@@ -138,7 +138,7 @@ def gaps(path: Path, capsys: pytest.CaptureFixture[str], found: Sequence[float])
         watch = GapWatch(session)
         try:
             for step, gap_nats in enumerate(found, start=1):
-                watch.judge(step, gap_nats)
+                watch.check(step, gap_nats)
         except StoppedError as error:
             ended = str(error)
     events = [json.loads(line) for line in run.events.read_text().splitlines()]

@@ -9,9 +9,9 @@ import torch
 
 from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
-from harness.train.loop.tabular_update import Batch, update
+from harness.train.loop.tabular import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
-from harness.train.objective.remedy_stack import Marks, Treatment
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
 from harness.train.rollout.tabular_speaker import Acts
@@ -27,10 +27,10 @@ def some_policy() -> TabularPolicy:
     return TabularPolicy(table)
 
 
-def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> Batch:
+def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> ActBatch:
     count = len(acts.act)
-    marks = Marks(np.ones(count), *np.zeros((2, count), bool), (), bonus)
-    return Batch(acts, advantage, marks, 1.0, count)
+    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), (), bonus)
+    return ActBatch(acts, advantage, selection, 1.0, count)
 
 
 def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
@@ -45,9 +45,9 @@ def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
             for sign in (1, -1)
         )
         assert found[place] == pytest.approx((up - down) / 2e-6, abs=1e-7)
-    treatment = Treatment(AlgorithmConfig(learning_rate=5.0), (EntropyBonus(),))
+    stack = RemedyStack(AlgorithmConfig(learning_rate=5.0), (EntropyBonus(),))
     no_advantage = np.zeros(len(acts.act))
-    done = update(policy, plain_batch(acts, no_advantage, bonus=0.5), treatment, 1)
+    done = update(policy, plain_batch(acts, no_advantage, bonus=0.5), stack, 1)
     assert (
         done.policy.entropy_nats(acts.seen, 1.0).mean() > policy.entropy_nats(acts.seen, 1.0).mean()
     )
@@ -60,7 +60,7 @@ def test_a_language_model_gets_the_gradient_of_loss_minus_bonus_times_entropy(
     monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", 30 * 24)  # in pieces
     given, bonus, temperature = batch(), 0.7, 1.6
     how = plainly(given, 0.2, 0.2, temperature)
-    how = replace(how, marks=replace(how.marks, bonus=bonus))
+    how = replace(how, selection=replace(how.selection, bonus=bonus))
     result = accumulate_gradient(model, given, how)
     found = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
@@ -106,11 +106,11 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -> None:
     """Lemma 1 of arXiv 2505.22617: step by step, summed over the states a batch visits."""
     policy, changes, predicted = TabularPolicy.start(), [], []
-    treatment = Treatment(AlgorithmConfig(learning_rate=4.0), ())
+    stack = RemedyStack(AlgorithmConfig(learning_rate=4.0), ())
     for step in range(20):
         _, acts = talk(32, seed=step, policy=policy)
         advantage = np.where(acts.act == 5, 1.0, -0.4)  # ever more of what it does most: suggest
-        after = update(policy, plain_batch(acts, advantage), treatment, 1).policy
+        after = update(policy, plain_batch(acts, advantage), stack, 1).policy
         logits = [
             t.table[acts.seen.turn[:, None], acts.seen.rows].sum(axis=1) for t in (policy, after)
         ]
@@ -136,12 +136,12 @@ def test_under_the_policy_gradient_that_is_the_covariance_with_probability_times
     """
     _, acts = talk(64)
     policy, rate, changes, predicted = some_policy(), 0.01, [], []
-    draws = np.random.default_rng(5)
+    rng = np.random.default_rng(5)
     for n in range(len(acts.act)):
         seen = replace(acts.seen, turn=acts.seen.turn[[n]], rows=acts.seen.rows[[n]])
         every = replace(seen, turn=np.repeat(seen.turn, 8), rows=np.repeat(seen.rows, 8, axis=0))
         log_p = policy.log_probabilities(seen, 1.0)
-        p, advantage = np.exp(log_p), draws.normal(0, 1, (1, 8)) + log_p  # more for the likely
+        p, advantage = np.exp(log_p), rng.normal(0, 1, (1, 8)) + log_p  # more for the likely
         advantage -= (p * advantage).sum()
         gradient = policy.gradient(every, np.arange(8), (p * advantage)[0], 1.0)
         after = TabularPolicy(policy.table + rate * gradient)

@@ -10,8 +10,8 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
-from harness.train.metrics import evaluate, probe
-from harness.train.rollout.conversation import hold
+from harness.train.metrics import evaluate
+from harness.train.rollout.conversation import rollout
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
 
@@ -57,7 +57,7 @@ def test_each_level_is_what_its_users_give_alone() -> None:
     found = evaluate.evaluate(config, OneLine())
     levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
     for name, level in levels.items():
-        alone = hold(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
+        alone = rollout(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
         finals = np.array([c.last.emotion / 100 for c in alone])
         assert found[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
         if not name:
@@ -83,16 +83,16 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     honest = replace(LEVELS.easy, turn_cap=2)
     flipped = replace(honest, reward_flips=1.0)
     found = evaluate.evaluate(tabular(flipped), OneLine())
-    held = hold(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
+    held = rollout(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
     assert found["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
     assert found["eval/reward"] != pytest.approx(np.mean([c.reward for c in held]), abs=0.01)
 
 
 def test_the_probe_is_half_openers_half_mid_conversation() -> None:
-    prefixes = probe.prefixes()
+    prefixes = evaluate.prefixes()
     assert len(prefixes) == 64
     assert [len(p.strategies) for p in prefixes[:32]] == [0] * 32
-    assert all(1 <= len(p.strategies) <= probe.LONGEST for p in prefixes[32:])
+    assert all(1 <= len(p.strategies) <= evaluate.LONGEST for p in prefixes[32:])
     for prefix in prefixes:
         speakers = [speaker for speaker, _ in prefix.turns]
         assert speakers == (["user", "policy"] * len(prefix.strategies)) + ["user"]
@@ -101,7 +101,7 @@ def test_the_probe_is_half_openers_half_mid_conversation() -> None:
 
 
 def test_the_probe_does_not_repeat_itself() -> None:
-    assert len({p.turns for p in probe.prefixes()}) == 64
+    assert len({p.turns for p in evaluate.prefixes()}) == 64
 
 
 def test_a_further_level_moves_no_uniform_of_a_language_model() -> None:

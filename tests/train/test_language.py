@@ -11,16 +11,15 @@ from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.config.run import AlgorithmConfig
 from harness.train.algorithms.losses import clipped
-from harness.train.engines.scoring import chunks, entropies, log_distribution
-from harness.train.engines.token_rows import by_length
+from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
 from harness.train.objective.language_loss import (
-    Learning,
     LossBatch,
+    LossSettings,
     accumulate_gradient,
     own_entropies,
     own_log_probabilities,
 )
-from harness.train.objective.remedy_stack import Marks, Treatment
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.remedies.reference_kl import ReferenceKl
 
 WORDS = 24
@@ -42,22 +41,22 @@ def model() -> Any:
 
 def batch(old: bool = False) -> LossBatch:
     """Eleven conversations of different lengths, some tokens the policy's own."""
-    draws = np.random.default_rng(1)
-    ids = [draws.integers(0, WORDS, n).tolist() for n in draws.integers(5, 40, 11)]
-    own = [[bool(n > 2 and draws.random() < 0.5) for n in range(len(row))] for row in ids]
+    rng = np.random.default_rng(1)
+    ids = [rng.integers(0, WORDS, n).tolist() for n in rng.integers(5, 40, 11)]
+    own = [[bool(n > 2 and rng.random() < 0.5) for n in range(len(row))] for row in ids]
     own = [[*row[:-1], True] for row in own]
-    logps = [torch.from_numpy(draws.normal(-2.5, 1, sum(row))).float() for row in own]
+    logps = [torch.from_numpy(rng.normal(-2.5, 1, sum(row))).float() for row in own]
     return LossBatch(
-        ids, own, [draws.normal(0, 1, sum(row)).tolist() for row in own], logps if old else None
+        ids, own, [rng.normal(0, 1, sum(row)).tolist() for row in own], logps if old else None
     )
 
 
-def plainly(given: LossBatch, low: float, high: float, temperature: float) -> Learning:
+def plainly(given: LossBatch, low: float, high: float, temperature: float) -> LossSettings:
     """GRPO's clipped loss, a mean over tokens."""
     count = sum(map(sum, given.own))
-    plain = Treatment(AlgorithmConfig(clip_low=low, clip_high=high), ())
-    marks = Marks(np.ones(count), *np.zeros((2, count), bool), ())
-    return Learning(plain, marks, temperature, count)
+    plain = RemedyStack(AlgorithmConfig(clip_low=low, clip_high=high), ())
+    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
+    return LossSettings(plain, selection, temperature, count)
 
 
 def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
@@ -160,13 +159,13 @@ def test_conversations_without_a_reward_are_left_out_whatever_is_added_to_the_lo
     sizes = [sum(row) for row in whole.own]
     lost = np.repeat([n not in kept for n in range(len(sizes))], sizes)
     start = np.random.default_rng(5).normal(-2.5, 0.5, len(lost))
-    treated = Treatment(AlgorithmConfig(), (ReferenceKl(0.5),))
+    treated = RemedyStack(AlgorithmConfig(), (ReferenceKl(0.5),))
 
     def gradient(given: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
         none = np.zeros((2, len(start_logp)), bool)
-        marks = Marks(np.ones(len(start_logp)), *none, (start_logp,), 0.3, lost)
+        selection = TokenSelection(np.ones(len(start_logp)), *none, (start_logp,), 0.3, lost)
         model.zero_grad()
-        result = accumulate_gradient(model, given, Learning(treated, marks, 1.3, tokens))
+        result = accumulate_gradient(model, given, LossSettings(treated, selection, 1.3, tokens))
         return result.value, torch.cat([p.grad.flatten() for p in model.parameters()]).clone()
 
     part = LossBatch(*([column[n] for n in kept] for column in (whole.ids, whole.own)),

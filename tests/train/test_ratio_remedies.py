@@ -59,9 +59,9 @@ FORMULAS: dict[type[Ratio], Callable[[Tensor, Tensor], Tensor]] = {
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name())
 def test_value_and_slope_are_those_of_the_formula(shape: Ratio) -> None:
-    draws = np.random.default_rng(1)
-    old, logp = draws.normal(-2, 1, 4000), draws.normal(-2, 1, 4000)
-    advantage = draws.normal(0, 1, 4000)
+    rng = np.random.default_rng(1)
+    old, logp = rng.normal(-2, 1, 4000), rng.normal(-2, 1, 4000)
+    advantage = rng.normal(0, 1, 4000)
     x = torch.tensor(logp, requires_grad=True)
     loss = FORMULAS[type(shape)]((x - torch.tensor(old)).exp(), torch.tensor(advantage))
     (slope,) = torch.autograd.grad(loss.sum(), x)

@@ -14,9 +14,9 @@ from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import converse, draws_of
-from harness.train.rollout.conversation import Start, take_over
-from harness.train.rollout.start_states import FEWEST, AttentiveSpeaker, library
+from harness.train.rollout.batch import rng_of, rollout_groups
+from harness.train.rollout.conversation import StartState, take_over
+from harness.train.rollout.curriculum import FEWEST, AttentiveSpeaker, start_library
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train import made
 from tests.train.test_tabular import rows_of
@@ -29,21 +29,21 @@ def config(steps: int = 12) -> RunConfig:
 
 
 @pytest.fixture(scope="module")
-def course() -> curriculum.Course:
+def course() -> curriculum.CurriculumState:
     return curriculum.begin(config(), None)
 
 
 class Attentive(AttentiveSpeaker):
     """The reference, going on with what it had begun itself."""
 
-    def take_over(self, starts: Sequence[Start]) -> None:
+    def take_over(self, starts: Sequence[StartState]) -> None:
         self._heard = [start.heard for start in starts]
-        self._said = [[e.reply.text for e in start.said] for start in starts]
+        self._said = [[e.reply.text for e in start.exchanges] for start in starts]
 
 
 @pytest.mark.parametrize("replies", [0, 1, 4])
 def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
-    course: curriculum.Course, replies: int
+    course: curriculum.CurriculumState, replies: int
 ) -> None:
     whole = course.starts[:10]
     begun = [start.until(replies) for start in whole]
@@ -51,45 +51,45 @@ def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
     users = make(course.config.simulator, course.config.difficulty)
     held = take_over(users, Attentive(keys), keys, begun)
     for start, conversation in zip(whole, held, strict=True):
-        assert conversation.opening == start.until(replies).now
+        assert conversation.opening == start.until(replies).last_turn
         assert len(conversation.before) == replies
-        assert conversation.before + conversation.exchanges == start.said
+        assert conversation.before + conversation.exchanges == start.exchanges
 
 
 @pytest.mark.slow
-def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.Course) -> None:
-    again = library(config())
+def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.CurriculumState) -> None:
+    again = start_library(config())
     assert again == course.starts
     assert len(again) >= FEWEST
-    finals = [start.now.emotion for start in again]
+    finals = [start.last_turn.emotion for start in again]
     assert finals == sorted(finals, reverse=True)
     assert min(finals) > 60
-    assert library(replace(config(), seed=2)) != again
+    assert start_library(replace(config(), seed=2)) != again
 
 
-def test_starts_slide_back_to_the_beginning(course: curriculum.Course) -> None:
+def test_starts_slide_back_to_the_beginning(course: curriculum.CurriculumState) -> None:
     before = []
     for step in range(1, 13):
-        lessons = curriculum.lessons(course, step)
-        starts = [lesson.start for lesson in lessons]
+        group_tasks = curriculum.group_tasks(course, step)
+        starts = [task.start for task in group_tasks]
         if step >= 9:
             assert starts == [None, None]
             continue
-        lengths = {start.key: len(start.said) for start in course.starts}
+        lengths = {start.key: len(start.exchanges) for start in course.starts}
         for start in starts:
             assert start is not None
             over = 0.75 * (9 - step) / 8
-            assert len(start.said) == int(over * lengths[start.key]) < lengths[start.key]
-        before.append(np.mean([len(start.said) for start in starts if start]))
+            assert len(start.exchanges) == int(over * lengths[start.key]) < lengths[start.key]
+        before.append(np.mean([len(start.exchanges) for start in starts if start]))
     assert before[0] >= 3
     assert before[-1] < 1
 
 
 def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
-    course: curriculum.Course,
+    course: curriculum.CurriculumState,
 ) -> None:
-    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, draws_of(course.config, 1, 1))
-    held = converse(course, speaker, 1)
+    speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 1, 1))
+    held = rollout_groups(course, speaker, 1)
     for group in (held[:8], held[8:]):
         assert len({(c.opening.text, c.opening.emotion, len(c.before)) for c in group}) == 1
         assert len({tuple(e.answer.emotion for e in c.exchanges) for c in group}) > 1
@@ -101,8 +101,8 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
         assert acts.reply[mine].tolist() == list(range(count))
         assert acts.seen.turn[mine].tolist() == [len(conversation.before) + n for n in range(count)]
     own = acts.seen.rows[acts.reply == 0][:, -1]
-    fresh = TabularSpeaker(TabularPolicy.start(), 1.0, draws_of(course.config, 9, 1))
-    converse(course, fresh, 9)
+    fresh = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 9, 1))
+    rollout_groups(course, fresh, 9)
     (nothing_yet,) = set(fresh.acts().seen.rows[fresh.acts().reply == 0][:, -1])
     assert nothing_yet not in own
 
@@ -132,7 +132,7 @@ def test_a_served_user_cannot_be_taken_up_in_the_middle() -> None:
 
 
 def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
-    course: curriculum.Course,
+    course: curriculum.CurriculumState,
 ) -> None:
     from harness.policy import tiny
     from harness.policy.chat import chat_of
@@ -143,8 +143,8 @@ def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
     policy = PolicyConfig(hidden_size=16, layers=1, max_turn_tokens=6)
     model, chat = tiny.build_model(policy, tokenizer, 1), chat_of(tokenizer)
     speaker = LanguageSpeaker(Transformers(model.eval()), chat, policy, np.random.default_rng(0))
-    held = converse(course, speaker, 1)
-    for conversation, transcript in zip(held, speaker.transcripts, strict=True):
+    held = rollout_groups(course, speaker, 1)
+    for conversation, trajectory in zip(held, speaker.trajectories, strict=True):
         assert conversation.start is not None
         turns = [conversation.start.opening, *(e.answer for e in conversation.before)]
         messages = []
@@ -154,7 +154,7 @@ def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
                 reply = conversation.before[n].reply.text
                 messages.append({"role": "assistant", "content": reply})
         whole = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        row = transcript.row
+        row = trajectory.row
         first = next(n for n, turn in enumerate(row.turn) if turn)
         assert tokenizer.decode(row.ids[:first]) == whole
         assert max(row.turn) == len(conversation.exchanges)

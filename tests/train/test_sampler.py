@@ -15,9 +15,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from harness.train.engines.sampler import Said, Sampler
-from harness.train.engines.scoring import log_probabilities, own_logits
-from harness.train.engines.token_rows import TokenRow, padded
+from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.train.engines.scoring import TokenRow, log_probabilities, own_logits, padded
 
 END, LIMIT = 3, 9
 WORDS = 16
@@ -67,14 +66,14 @@ def model(request: pytest.FixtureRequest) -> Any:
 
 def talk(
     model: Any, count: int, turns: int, gone: Sequence[tuple[int, int]] = ()
-) -> tuple[list[TokenRow], list[list[Said]]]:
+) -> tuple[list[TokenRow], list[list[SampledTurn]]]:
     """Conversations with random users; (turn, i) in `gone`: i has ended before that turn."""
     words = np.random.default_rng(5)
     heard = words.integers(4, WORDS, (turns, count, 12))
     lengths = words.integers(1, 13, (turns, count))
     uniforms = torch.from_numpy(words.random((turns, count, LIMIT)))
     sampler = Sampler(model, count, END, 1.0)
-    rows, said = [TokenRow() for _ in range(count)], [list[Said]() for _ in range(count)]
+    rows, said = [TokenRow() for _ in range(count)], [list[SampledTurn]() for _ in range(count)]
     live = list(range(count))
     for turn in range(turns):
         live = [i for i in live if (turn, i) not in gone]

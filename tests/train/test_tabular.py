@@ -18,12 +18,11 @@ from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.__main__ import attempt
 from harness.train.algorithms.losses import clipped
-from harness.train.loop.tabular import probe_entropy_nats
-from harness.train.loop.tabular_update import Batch, Update
-from harness.train.loop.tabular_update import update as treated_update
-from harness.train.objective.remedy_stack import Marks, Treatment
+from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
+from harness.train.loop.tabular import update as treated_update
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.remedies.reference_kl import ReferenceKl
-from harness.train.rollout.conversation import Conversation, hold
+from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train.made import LEVELS, few_held_out_users, make_run, tabular
 
@@ -32,19 +31,19 @@ def talk(
     count: int = 64, seed: int = 0, policy: TabularPolicy | None = None, level: str = "medium"
 ) -> tuple[list[Conversation], Acts]:
     config = tabular(getattr(LEVELS, level))
-    draws = np.random.default_rng(seed)
-    speaker = TabularSpeaker(policy or TabularPolicy.start(), 1.0, draws)
+    rng = np.random.default_rng(seed)
+    speaker = TabularSpeaker(policy or TabularPolicy.start(), 1.0, rng)
     keys = [ConversationKey(seed, 1, n // 8, n % 8) for n in range(count)]
-    return hold(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
+    return rollout(make(config.simulator, config.difficulty), speaker, keys), speaker.acts()
 
 
 def update(
     policy: TabularPolicy, acts: Acts, advantage: np.ndarray, rate: float, T: float, passes: int
-) -> Update:
+) -> UpdateResult:
     """Plain GRPO's, a mean over acts."""
-    plain = Treatment(tabular(algorithm={"learning_rate": rate}).algorithm, ())
-    marks = Marks(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
-    given = Batch(acts, advantage, marks, T, len(advantage))
+    plain = RemedyStack(tabular(algorithm={"learning_rate": rate}).algorithm, ())
+    selection = TokenSelection(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
+    given = ActBatch(acts, advantage, selection, T, len(advantage))
     return treated_update(policy, given, plain, passes)
 
 
@@ -186,18 +185,18 @@ def test_it_learns_on_easy_users(tmp_path: Path) -> None:
 def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> None:
     """As if their conversations had not been held."""
     _, acts = talk()
-    draws = np.random.default_rng(2)
+    rng = np.random.default_rng(2)
     lost = np.isin(acts.conversation, [1, 7, 8, 30])
-    advantage, start = draws.normal(size=len(lost)), draws.normal(-2, 0.3, len(lost))
-    treated = Treatment(tabular(algorithm={"learning_rate": 2.0}).algorithm, (ReferenceKl(0.5),))
+    advantage, start = rng.normal(size=len(lost)), rng.normal(-2, 0.3, len(lost))
+    treated = RemedyStack(tabular(algorithm={"learning_rate": 2.0}).algorithm, (ReferenceKl(0.5),))
 
     def after(kept: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])
         some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
                        reply=acts.reply[kept])  # fmt: skip
         none = np.zeros((2, len(some.act)), bool)
-        marks = Marks(np.ones(len(some.act)), *none, (start[kept],), 0.3, given)
-        batch = Batch(some, advantage[kept], marks, 1.3, int((~lost).sum()))
+        selection = TokenSelection(np.ones(len(some.act)), *none, (start[kept],), 0.3, given)
+        batch = ActBatch(some, advantage[kept], selection, 1.3, int((~lost).sum()))
         return treated_update(TabularPolicy.start(), batch, treated, 2).policy.table
 
     everything = np.ones(len(lost), bool)

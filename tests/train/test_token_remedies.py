@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import AlgorithmConfig
-from harness.train.algorithms.covariance import token_covariances
-from harness.train.algorithms.remedy_roles import Method, StepTokens
-from harness.train.objective.remedy_stack import Treatment, metrics
+from harness.train.algorithms.advantages import token_covariances
+from harness.train.algorithms.remedy_roles import Remedy, StepTokens
+from harness.train.objective.remedy_stack import RemedyStack, metrics
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
@@ -21,18 +21,18 @@ from harness.train.remedies.reference_kl import ReferenceKl
 
 
 def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:
-    draws = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     return StepTokens(
-        logp=-draws.exponential(1.0, count),
-        advantage=draws.normal(0.3, spread, count),
-        entropy_nats=draws.exponential(0.5, count),
-        start_logp=-draws.exponential(1.0, count),
-        draws=np.random.default_rng([seed, 3]),
+        logp=-rng.exponential(1.0, count),
+        advantage=rng.normal(0.3, spread, count),
+        entropy_nats=rng.exponential(0.5, count),
+        start_logp=-rng.exponential(1.0, count),
+        rng=np.random.default_rng([seed, 3]),
     )
 
 
-def treated(*methods: Method) -> Treatment:
-    return Treatment(AlgorithmConfig(), methods)
+def treated(*methods: Remedy) -> RemedyStack:
+    return RemedyStack(AlgorithmConfig(), methods)
 
 
 @given(st.integers(2, 400), st.integers(0, 99), st.floats(0.01, 50), st.floats(0, 1))
@@ -51,7 +51,7 @@ def test_clip_cov_never_picks_outside_its_band(
 def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
     """With the paper's absolute band it would never act on small advantages."""
     one = step(5000)
-    small = replace(one, advantage=one.advantage / 50, draws=np.random.default_rng([0, 3]))
+    small = replace(one, advantage=one.advantage / 50, rng=np.random.default_rng([0, 3]))
     found, found_small = (ClipCov(share=0.01).weigh(s).chosen for s in (one, small))
     assert found.sum() == 50
     np.testing.assert_array_equal(found, found_small)
@@ -67,7 +67,7 @@ def test_clip_cov_at_the_papers_share_takes_one_of_a_small_batch_and_the_same_af
 
 def test_kl_cov_holds_the_tokens_of_highest_covariance() -> None:
     given_step, method = step(2000), KlCov(coefficient=0.5)
-    mark = method.mark(given_step)
+    mark = method.prepare(given_step)
     covariance = token_covariances(given_step.logp, given_step.advantage)
     assert mark.sum() == 4
     assert covariance[mark == 1].min() > covariance[mark == 0].max()
@@ -81,19 +81,19 @@ def test_kl_cov_holds_the_tokens_of_highest_covariance() -> None:
 
 
 def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> None:
-    given_step, treatment = step(2000), treated(KlCov())
-    marks = treatment.mark(given_step)
+    given_step, stack = step(2000), treated(KlCov())
+    selection = stack.select(given_step)
     old, advantage = given_step.logp, given_step.advantage
-    assert not treatment.loss(old, old, advantage, marks).acted.any()
-    later = treatment.loss(old + 0.1, old, advantage, marks)
+    assert not stack.loss(old, old, advantage, selection).acted.any()
+    later = stack.loss(old + 0.1, old, advantage, selection)
     assert later.acted.mean() == pytest.approx(0.002)
-    assert metrics(treatment, marks, [0.0, 0.5], 8) == {
+    assert metrics(stack, selection, [0.0, 0.5], 8) == {
         "groups/drawn": None,
         "remedy/acted": 0.25,
         "remedy/chosen": 0.002,
         "entropy_coef": None,
     }
-    held = marks.terms[0] == 1
+    held = selection.terms[0] == 1
     wanted = -np.exp(0.1) * advantage[held] + 1.0
     np.testing.assert_allclose(later.loss.slope[held], wanted)
 
@@ -104,7 +104,7 @@ def test_reference_kl_is_k3_as_trl_has_it() -> None:
     away = torch.tensor(given_step.start_logp) - x
     k3 = 0.04 * (torch.exp(away) - away - 1)
     (slope,) = torch.autograd.grad(k3.sum(), x)
-    found = method.term(given_step.logp, given_step.logp, method.mark(given_step))
+    found = method.term(given_step.logp, given_step.logp, method.prepare(given_step))
     np.testing.assert_allclose(found.value, k3.detach(), atol=1e-12)
     np.testing.assert_allclose(found.slope, slope, atol=1e-12)
 
@@ -123,23 +123,23 @@ def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_o
 
 
 def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
-    treatment = treated(ClipHigher(), ForkingTokens(), ReferenceKl(coefficient=0.1))
+    stack = treated(ClipHigher(), ForkingTokens(), ReferenceKl(coefficient=0.1))
     given_step = step(300)
-    marks = treatment.mark(given_step)
+    selection = stack.select(given_step)
     logp = given_step.logp + np.random.default_rng(9).normal(0, 0.3, 300)
-    whole = treatment.loss(logp, given_step.logp, given_step.advantage, marks)
+    whole = stack.loss(logp, given_step.logp, given_step.advantage, selection)
     at = slice(40, 90)
-    part = treatment.loss(logp[at], given_step.logp[at], given_step.advantage[at], marks.at(at))
+    part = stack.loss(logp[at], given_step.logp[at], given_step.advantage[at], selection.at(at))
     np.testing.assert_array_equal(part.loss.slope, whole.loss.slope[at])
     shaped = ClipHigher().surrogate(logp, given_step.logp, given_step.advantage).slope
     pulled = 0.1 * (1 - np.exp(given_step.start_logp - logp))
-    np.testing.assert_allclose(whole.loss.slope, marks.weight * shaped + pulled)
+    np.testing.assert_allclose(whole.loss.slope, selection.weight * shaped + pulled)
     assert whole.acted.all()
 
 
 def test_without_a_remedy_nothing_is_acted_upon_and_nothing_logged() -> None:
-    given_step, treatment = step(50), treated()
-    marks = treatment.mark(given_step)
-    loss = treatment.loss(given_step.logp + 0.5, given_step.logp, given_step.advantage, marks)
+    given_step, stack = step(50), treated()
+    selection = stack.select(given_step)
+    loss = stack.loss(given_step.logp + 0.5, given_step.logp, given_step.advantage, selection)
     assert not loss.acted.any()
-    assert set(metrics(treatment, marks, [0.0], 8).values()) == {None}
+    assert set(metrics(stack, selection, [0.0], 8).values()) == {None}

@@ -152,7 +152,7 @@ def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path):
     assert (done.returncode, rows(tmp_path / "one")) == (0, 9)
     said = [line for line in done.stderr.splitlines() if "report_to" in line]
     assert said == [
-        "harness: trainer.report_to: wandb failed and is told no more; the run goes on "
+        "harness: trainer.report_to: wandb failed and is disabled; the run goes on "
         "(ConnectionError: the tracker's server has gone)"
     ]
     assert all(json.loads(line)["event"] for line in done.stdout.splitlines())

@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 
 from harness.errors import StoppedError
-from harness.train.engines.engine import Ask, in_time
+from harness.train.engines.engine import TurnRequest, in_time
 from harness.train.engines.vllm_address import reach
-from harness.train.engines.vllm_server import Completions, told_by_client
+from harness.train.engines.vllm_server import Completions, client_errors_as_stops
 
-ASK = Ask([[5, 6], [7]], [11, 12], 4, 3, 1.5)
+ASK = TurnRequest([[5, 6], [7]], [11, 12], 4, 3, 1.5)
 
 
 @dataclass
@@ -118,12 +118,12 @@ def test_a_server_that_hangs_is_given_up_on() -> None:
 def test_what_the_client_of_the_weights_tells_is_a_lost_server(error: Exception) -> None:
     with (
         pytest.raises(StoppedError, match=r"^trainer\.engine_url: "),
-        told_by_client("http://here"),
+        client_errors_as_stops("http://here"),
     ):
         raise error
 
 
 @pytest.mark.parametrize("error", [TypeError("ours"), AttributeError("ours"), ValueError("ours")])
 def test_a_fault_of_the_program_is_not_put_down_to_the_server(error: Exception) -> None:
-    with pytest.raises(type(error), match=r"^ours$"), told_by_client("http://here"):
+    with pytest.raises(type(error), match=r"^ours$"), client_errors_as_stops("http://here"):
         raise error

@@ -4,15 +4,15 @@ import numpy as np
 import torch
 
 from harness.config.run import AlgorithmConfig
-from harness.train.objective.remedy_stack import Treatment
+from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.remedies.w_reinforce import WReinforce
 from tests.train.test_token_remedies import step
 
 
 def test_value_and_slope_are_those_of_the_weighted_loss() -> None:
-    given, treatment = step(500), Treatment(AlgorithmConfig(), (WReinforce(),))
-    marks = treatment.mark(given)
-    found = treatment.loss(given.logp, given.logp, given.advantage, marks)
+    given, stack = step(500), RemedyStack(AlgorithmConfig(), (WReinforce(),))
+    selection = stack.select(given)
+    found = stack.loss(given.logp, given.logp, given.advantage, selection)
     x, advantage = torch.tensor(given.logp, requires_grad=True), torch.tensor(given.advantage)
     ratio = (x - x.detach()).exp()
     formula = -(torch.where(advantage > 0, 0.1, 1.0) * ratio * advantage)
@@ -20,4 +20,4 @@ def test_value_and_slope_are_those_of_the_weighted_loss() -> None:
     np.testing.assert_allclose(found.loss.value, formula.detach())
     np.testing.assert_allclose(found.loss.slope, slope)
     np.testing.assert_array_equal(found.acted, given.advantage > 0)
-    assert marks.chosen.mean() == (given.advantage > 0).mean()
+    assert selection.chosen.mean() == (given.advantage > 0).mean()

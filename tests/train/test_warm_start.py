@@ -16,14 +16,16 @@ from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
 from harness.simulator.personas import EVERYONE
-from harness.train.warm_start import copying, dialogues, start_model, supervised
-from harness.train.warm_start.vary import retold
+from harness.train.warm_start import start_model, supervised, training_rows
+from harness.train.warm_start.retelling import retold
 
 QUICK = PolicyConfig(
     hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
     warm_start_steps=4, max_turn_tokens=8,
 )  # fmt: skip
-TALK = supervised.Lesson(steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5)
+TALK = supervised.TrainingSchedule(
+    steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5
+)
 
 
 def digest(folder: Path) -> str:
@@ -77,17 +79,17 @@ def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
 def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their levels are code, but for the defaults of config.py."""
     name = start_model.key(QUICK)
-    shorter = tuple(replace(level, turn_cap=level.turn_cap - 1) for level in dialogues.USERS)
-    monkeypatch.setattr(dialogues, "USERS", shorter)
+    shorter = tuple(replace(level, turn_cap=level.turn_cap - 1) for level in training_rows.USERS)
+    monkeypatch.setattr(training_rows, "USERS", shorter)
     assert start_model.key(QUICK) != name
-    assert [len(dialogues.generate(n)) for n in (3, 101)] == [3, 101]
+    assert [len(training_rows.generate(n)) for n in (3, 101)] == [3, 101]
 
 
 @pytest.mark.slow
 def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
-    said = dialogues.generate(64)
+    said = training_rows.generate(64)
     tokenizer = tiny.build_tokenizer((t for d in said for t in d), 600)
-    rows = [dialogues.to_row(d, chat_of(tokenizer)) for d in said]
+    rows = [training_rows.to_row(d, chat_of(tokenizer)) for d in said]
     weights, losses = [], []
     for threads in (1, 2):
         torch.set_num_threads(threads)
@@ -103,9 +105,9 @@ def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
 
 
 def test_dialogues_are_grammatical_and_about_what_the_user_said() -> None:
-    said = dialogues.generate(60)
+    said = training_rows.generate(60)
     assert len(said) == 60
-    assert said == dialogues.generate(60)
+    assert said == training_rows.generate(60)
     for dialogue in said:
         heard, replies = dialogue[0::2], dialogue[1::2]
         assert len(heard) == len(replies) >= 1
@@ -128,12 +130,14 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
 
 
 def test_rows_to_copy_say_again_what_came_before() -> None:
-    rows = copying.rows(200, range(4, 5000), seed=3)
-    assert [row.ids for row in rows] == [row.ids for row in copying.rows(200, range(4, 5000), 3)]
+    rows = training_rows.copy_rows(200, range(4, 5000), seed=3)
+    assert [row.ids for row in rows] == [
+        row.ids for row in training_rows.copy_rows(200, range(4, 5000), 3)
+    ]
     for row in rows:
         pairs = set(pairwise(row.ids[: row.turn.index(1) - 1]))
         own = [n for n, turn in enumerate(row.turn) if turn]
-        assert len(own) >= copying.SPANS * (copying.SPAN[0] - 1)
+        assert len(own) >= training_rows.SPANS * (training_rows.SPAN[0] - 1)
         assert all((row.ids[n - 1], row.ids[n]) in pairs for n in own)
         assert min(row.ids) >= 4
 
@@ -143,10 +147,10 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
     """No row says again what another did, so only the row itself tells what comes next."""
     tokenizer = tiny.build_tokenizer(["a b c"], 600)
     model = tiny.build_model(PolicyConfig(), tokenizer, 1)
-    lesson = supervised.Lesson(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
+    schedule = supervised.TrainingSchedule(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
     losses: list[float] = []
-    rows = copying.rows(200 * 64, range(4, 260), seed=5)
-    supervised.fit(model, rows, lesson, 1, lambda step, loss: losses.append(loss))
+    rows = training_rows.copy_rows(200 * 64, range(4, 260), seed=5)
+    supervised.fit(model, rows, schedule, 1, lambda step, loss: losses.append(loss))
     assert losses[0] == pytest.approx(np.log(260), rel=0.05)
     assert losses[-1] < np.log(12) < losses[50]
 

@@ -12,8 +12,8 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, PendingAnswers, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.train.rollout.conversation import InWaves, Start, hold, take_over
-from harness.train.rollout.mixed_levels import SideBySide
+from harness.train.rollout.batch import SideBySide
+from harness.train.rollout.conversation import InWaves, StartState, rollout, take_over
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.test_language_run import config as language
@@ -64,7 +64,7 @@ class Slow(ScriptedSimulator):
 
 def test_one_speaks_while_the_users_of_the_other_think() -> None:
     log: list[str] = []
-    hold(Slow(LEVEL, log), InWaves([Speaker("A", log), Speaker("B", log)]), KEYS)
+    rollout(Slow(LEVEL, log), InWaves([Speaker("A", log), Speaker("B", log)]), KEYS)
     assert log[:10] == [
         "A has 3", "B has 4",
         "A speaks", "1 thinks", "B speaks", "2 thinks",
@@ -73,9 +73,9 @@ def test_one_speaks_while_the_users_of_the_other_think() -> None:
 
 
 def test_each_speaker_has_the_conversations_it_would_have_alone() -> None:
-    together = hold(Slow(LEVEL, []), InWaves([Speaker("A", []), Speaker("B", [])]), KEYS)
+    together = rollout(Slow(LEVEL, []), InWaves([Speaker("A", []), Speaker("B", [])]), KEYS)
     users = make(SimulatorConfig(), LEVEL)
-    alone = [c for part in (KEYS[:3], KEYS[3:]) for c in hold(users, Speaker("", []), part)]
+    alone = [c for part in (KEYS[:3], KEYS[3:]) for c in rollout(users, Speaker("", []), part)]
     assert together == alone
     assert [c.key for c in together] == KEYS
 
@@ -83,8 +83,8 @@ def test_each_speaker_has_the_conversations_it_would_have_alone() -> None:
 def test_waves_go_on_where_others_left_off() -> None:
     log: list[str] = []
     users = make(SimulatorConfig(), LEVEL)
-    before = hold(users, Speaker("", []), KEYS)
-    starts = [Start(c.key, c.opening, c.exchanges[:1]) for c in before]
+    before = rollout(users, Speaker("", []), KEYS)
+    starts = [StartState(c.key, c.opening, c.exchanges[:1]) for c in before]
     held = take_over(users, InWaves([Speaker("A", log), Speaker("B", log)]), KEYS, starts)
     assert log[:4] == ["A has 3", "A takes over 3", "B has 4", "B takes over 4"]
     assert [c.start for c in held] == starts

@@ -1,1 +1,1 @@
-"""From rewards to advantages, and from log-probabilities to a loss."""
+"""Advantages from rewards, losses from log-probabilities, and the roles of remedies."""

@@ -15,6 +15,9 @@ from harness.train.algorithms.advantages import FloatArray
 
 BoolArray = NDArray[np.bool_]
 
+MOST_IMPORTANCE = 3.0
+"""No token of an engine weighs more, however much likelier the trainer finds it (TRL's default)."""
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLoss:

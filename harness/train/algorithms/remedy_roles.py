@@ -1,8 +1,8 @@
-"""What a remedy may do to a step: roles, which the methods in harness.train.remedies play.
+"""The roles a remedy can play in a step; the remedies themselves are in harness.train.remedies.
 
-Everything that needs the whole batch is chosen once a step, before its first update, from the
-log-probabilities of the weights that spoke. The authors' codes choose anew in every micro-batch
-and update, where the share that is chosen hangs on the batch's split over devices
+Whatever depends on the whole batch is chosen once a step, before its first update, from the
+log-probabilities of the weights that drew the tokens. The authors' codes choose anew in every
+micro-batch and update, where the chosen share depends on how the batch is split over devices
 (PRIME-RL/Entropy-Mechanism-of-RL, issue 20).
 """
 
@@ -33,30 +33,30 @@ class StepTokens:
     """A step's tokens before its first update; arrays have shape (tokens,)."""
 
     logp: FloatArray
-    """Of the weights that spoke, at the sampling temperature."""
+    """Under the weights that drew them, at the sampling temperature."""
     advantage: FloatArray
     entropy_nats: FloatArray | None
-    """None unless a method asks for it."""
+    """None unless a remedy needs it."""
     start_logp: FloatArray | None
-    """Under the start policy; None unless a method asks for it."""
-    draws: np.random.Generator
-    """Of this step alone, so that a resumed run draws the same."""
+    """Under the start policy; None unless a remedy needs it."""
+    rng: np.random.Generator
+    """Keyed by this step alone, so that a resumed run draws the same."""
     touched: BoolArray | None = None
-    """Tokens of conversations that a remedy had held or that lost something by one."""
+    """Tokens of conversations that were redrawn or penalised by a remedy."""
     lost: BoolArray | None = None
-    """Tokens of conversations that have no reward."""
+    """Tokens of conversations without a reward."""
 
 
 def knob(default: Any, low: float, high: float) -> Any:
-    """A number a user may set, with its range."""
+    """A dataclass field for a number that a user may set, from `low` to `high`."""
     return dataclasses.field(default=default, metadata={"range": (low, high)})
 
 
 @dataclass(frozen=True)
-class Method:
+class Remedy:
     """A remedy's numbers; a subclass plays one or more of the roles below.
 
-    Raises ConfigError, with the dotted key, for one of another type or out of its range.
+    Raises ConfigError, with the dotted key, for a value of another type or out of its range.
     """
 
     chooses: ClassVar[bool] = False
@@ -75,17 +75,17 @@ class Method:
 
     @classmethod
     def name(cls) -> str:
-        """That of its file."""
+        """The remedy's name: that of its file."""
         return cls.__module__.rpartition(".")[2]
 
     def idle(self, config: RunConfig) -> str | None:
-        """Why this method can do nothing in such a run, by its key; None where it can act."""
+        """Why the remedy cannot act in a run of `config`, naming a key; None if it can."""
         return None
 
 
-class Ratio(Method, ABC):
-    """Shapes the policy-gradient term. With one update a batch every ratio is 1 and all shapes
-    are one.
+class Ratio(Remedy, ABC):
+    """Shapes the policy-gradient term. With one update a batch every ratio is 1, and all shapes
+    are the same.
     """
 
     @abstractmethod
@@ -103,62 +103,65 @@ class Ratio(Method, ABC):
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Of a step's tokens, shapes (tokens,)."""
+    """Weights of a step's tokens, shapes (tokens,)."""
 
     weight: FloatArray
-    """What the policy-gradient term is multiplied by."""
+    """Factor of the policy-gradient term."""
     chosen: BoolArray
     """The tokens that were picked out."""
 
 
-class Weight(Method, ABC):
+class Weight(Remedy, ABC):
     """Weighs the policy-gradient term of each token."""
 
     chooses: ClassVar[bool] = True
 
     @abstractmethod
     def weigh(self, step: StepTokens) -> Weights:
-        """Chosen once a step."""
+        """The weights of a step, chosen before its first update."""
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What a term adds to each token's loss; shapes (tokens,)."""
+    """A term added to each token's loss; shapes (tokens,)."""
 
     value: FloatArray
     slope: FloatArray
     """d value / d logp."""
 
 
-class Term(Method, ABC):
+class Term(Remedy, ABC):
     """Adds a term to the loss of each token."""
 
     @abstractmethod
-    def mark(self, step: StepTokens) -> FloatArray:
-        """A number for each token that `term` goes by, shape (tokens,); chosen once a step."""
+    def prepare(self, step: StepTokens) -> FloatArray:
+        """The number of each token that `term` goes by, shape (tokens,); chosen once a step."""
 
     @abstractmethod
-    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
-        """What is added."""
+    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+        """The term at the current log-probabilities; `prepared` as returned by `prepare`."""
 
 
-class Filling(Method, ABC):
-    """Has groups held anew that teach nothing."""
+class Filling(Remedy, ABC):
+    """Redraws groups whose rewards are all equal."""
 
     @abstractmethod
     def most_tries(self) -> int:
-        """How often one is held at most."""
+        """Most times that a group is drawn in one step."""
 
 
-class Penalty(Method, ABC):
-    """Takes something from what replies earn, for the advantages alone."""
+class Penalty(Remedy, ABC):
+    """Lowers the rewards of replies, for the advantages alone."""
 
     @abstractmethod
     def penalties(self, tokens: FloatArray, limit: int) -> FloatArray:
-        """What each reply loses, up to 0; `tokens` of each, `limit` the most; shapes are alike."""
+        """The penalty of each reply, 0 or below, shape of `tokens`.
+
+        `tokens`: length of each reply; `limit`: the longest reply allowed.
+        """
 
 
-class Bonus(Method, ABC):
+class Bonus(Remedy, ABC):
     """Subtracts coefficient * H, the mean exact entropy at the batch's tokens, from the loss."""
 
     @abstractmethod
@@ -167,7 +170,7 @@ class Bonus(Method, ABC):
 
     @abstractmethod
     def applied(self, coefficient: float, entropy_nats: float) -> float:
-        """What H of this step is multiplied by, `entropy_nats` being H before its updates."""
+        """The factor of H in this step; `entropy_nats`: H before its updates."""
 
     @abstractmethod
     def next(self, coefficient: float, entropy_nats: float) -> float:

@@ -1,1 +1,1 @@
-"""What draws a language model's turns, and scores what was said."""
+"""Engines that draw a language model's turns, and the scoring of tokens."""

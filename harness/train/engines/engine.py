@@ -1,20 +1,21 @@
-"""What draws a language model's turns: token ids in, token ids out, their log-probabilities kept.
+"""Engines draw a language model's turns: token ids in, token ids and log-probabilities out.
 
-The transformers engine is the model that learns itself. vLLM has weights of its own, which are put
-in once a step, and takes whole conversations: what it has read before it finds in its prefix cache.
+The transformers engine is the learning model itself. vLLM has a copy of the weights, which is
+renewed once a step, and takes whole conversations: its prefix cache spares it what it has read.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
-from harness.train.engines.deadline import Deadline
-from harness.train.engines.sampler import Said, Sampler
+from harness.train.engines.sampler import SampledTurn, Sampler
 
 SEEDS = 2**31
 """A request's seed is below this."""
@@ -25,34 +26,34 @@ class TurnSampler(Protocol):
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
-    ) -> list[Said]:
+    ) -> list[SampledTurn]:
         """One turn in each conversation of `live`, as long as `uniforms` is wide at most."""
         ...
 
 
 class Engine(Protocol):
-    """Used by one thread: waves of conversations take turns, so one of them is drawn while the
-    users of the other think.
+    """Draws turns for one thread: waves of conversations take turns, so that one is drawn while
+    the users of the other answer.
     """
 
     corrected: bool
-    """Whether what it draws is weighted in the loss, since its weights are not the trainer's."""
+    """Whether its tokens get importance weights in the loss, since its weights are a copy."""
 
     def awake(self) -> AbstractContextManager[None]:
-        """Within, it speaks with the learner's weights as they are now."""
+        """A context in which it draws with the learner's current weights."""
         ...
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        """For `count` new conversations, numbered from 0; `end` is the token that ends a turn."""
+        """A sampler for `count` new conversations, numbered from 0; `end`: id that ends a turn."""
         ...
 
     def close(self) -> None:
-        """It speaks no more."""
+        """Free what it uses."""
         ...
 
 
 class Transformers:
-    """The model that learns speaks for itself."""
+    """The learning model as its own engine."""
 
     corrected = False
 
@@ -66,27 +67,27 @@ class Transformers:
         return Sampler(self._model, count, end, temperature, self._note_entropies)
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: the model is the run's own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """One turn of many conversations."""
+class TurnRequest:
+    """A request for one turn in each of many conversations."""
 
     prompts: list[list[int]]
-    """All that was said so far."""
+    """Each conversation so far."""
     seeds: list[int]
     limit: int
-    """Tokens of a turn at most."""
+    """Most tokens of a turn."""
     end: int
     temperature: float
 
 
-Complete = Callable[[Ask], list[Said]]
+Complete = Callable[[TurnRequest], list[SampledTurn]]
 
 
 class PromptedSampler:
-    """A TurnSampler over an engine that takes whole conversations; it remembers them."""
+    """A TurnSampler over an engine that takes whole conversations, which it keeps."""
 
     def __init__(self, complete: Complete, count: int, end: int, temperature: float) -> None:
         self._complete, self._end, self._temperature = complete, end, temperature
@@ -94,26 +95,53 @@ class PromptedSampler:
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
-    ) -> list[Said]:
-        """The first of a conversation's uniforms is its seed: the run's draws decide."""
+    ) -> list[SampledTurn]:
+        """One turn in each conversation of `live`; the first of its uniforms becomes its seed."""
         for i, new in zip(live, heard, strict=True):
             self._ids[i] += new
         prompts, seeds = [self._ids[i] for i in live], (uniforms[:, 0] * SEEDS).long().tolist()
-        ask = Ask(prompts, seeds, uniforms.shape[1], self._end, self._temperature)
-        said = self._complete(ask)
-        for i, turn in zip(live, said, strict=True):
+        request = TurnRequest(prompts, seeds, uniforms.shape[1], self._end, self._temperature)
+        turns = self._complete(request)
+        for i, turn in zip(live, turns, strict=True):
             cut = turn.ids[-1] != self._end
             self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
-        return said
+        return turns
 
 
 @contextmanager
 def in_time(seconds: float, hung: Callable[[str], None]) -> Iterator[None]:
-    """Call `hung`, from another thread and with the reason, if what is done here takes longer."""
+    """Call `hung` with the reason, from a thread of its own, if the block takes longer."""
     why = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
-    deadline = Deadline(seconds, lambda: hung(why))
-    deadline.restart()
+    timer = threading.Timer(seconds, lambda: hung(why))
+    timer.daemon = True
+    timer.start()
     try:
         yield
     finally:
-        deadline.end()
+        timer.cancel()
+
+
+ADAPTED = ".base_layer"
+"""Suffix that peft gives the name of a layer that it wraps."""
+
+
+def plain_model(model: Any) -> Any:
+    """The model below the adapters; `model` itself if it has none."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+@torch.no_grad()
+def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
+    """Every weight by name, one at a time, with the adapters' part added; tied weights once.
+
+    The sum is made beside the weight and in fp32: merging into a bfloat16 weight and taking the
+    adapter out again would not give the same weight back.
+    """
+    inner = plain_model(model)
+    for name, weight in inner.named_parameters():
+        layer, adapted, kind = name.partition(ADAPTED)
+        if adapted:
+            added = inner.get_submodule(layer).get_delta_weight if kind == ".weight" else None
+            yield layer + kind, weight.float() + added("default") if added else weight
+        elif ".lora_" not in name:
+            yield name, weight.detach()

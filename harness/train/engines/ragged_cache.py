@@ -1,4 +1,4 @@
-"""Keys and values of many conversations of different lengths, kept from turn to turn.
+"""A cache of keys and values for conversations of different lengths, kept from turn to turn.
 
 Every conversation has a slot; the live ones are kept in the first slots, so that attention reads
 a view and nothing is copied for those that have finished. A row's positions are its own: there
@@ -19,7 +19,7 @@ GROWTH = 128
 
 
 class Slots:
-    """Which conversation sits where, how long it is, and where the next tokens go."""
+    """The place of each conversation, its length, and where the next tokens go."""
 
     def __init__(self, count: int, device: torch.device) -> None:
         self.conversation = list(range(count))
@@ -28,7 +28,7 @@ class Slots:
         """Tokens in the cache, by slot."""
         self.rows = torch.zeros(0, 1, dtype=torch.long, device=device)
         self.positions = torch.zeros(0, 0, dtype=torch.long, device=device)
-        """Of the tokens being read, shape (live, new tokens)."""
+        """Positions of the tokens being read, shape (live, new tokens)."""
         self.reach = 0
         """Positions that attention must see: the longest live row, with its new tokens."""
 
@@ -42,7 +42,7 @@ class Slots:
         self.length[:live] = start + new
 
     def mask(self) -> Tensor:
-        """True where a new token may look, shape (live, 1, new tokens, reach)."""
+        """True where a new token may attend, shape (live, 1, new tokens, reach)."""
         seen = torch.arange(self.reach, device=self.positions.device)
         return (seen <= self.positions[:, :, None])[:, None]
 
@@ -62,7 +62,7 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: Any, **__: Any
     ) -> tuple[Tensor, Tensor]:
-        """Store the new tokens' states; all that the live rows may look at comes back."""
+        """Store the new tokens' states; returns all states that the live rows may attend to."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         slots = self._slots

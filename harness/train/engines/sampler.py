@@ -1,4 +1,4 @@
-"""Speaking with a causal language model, turn by turn, in many conversations at once.
+"""Sampling from a causal language model, turn by turn, in many conversations at once.
 
 Works with any such model of the transformers library: keys and values stay in its cache from turn
 to turn, and a conversation that has finished its turn leaves the batch. Ids are kept as sampled.
@@ -14,23 +14,22 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
-from harness.train.engines.scoring import entropies, head_logits
-from harness.train.engines.token_rows import padded
+from harness.train.engines.scoring import entropies, head_logits, padded
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One turn of the policy, as sampled; it is cut if its last id is not the end token."""
+class SampledTurn:
+    """One turn of the policy as sampled; it was cut if its last id is not the end token."""
 
     ids: list[int] = field(default_factory=list)
     logp: list[float] = field(default_factory=list)
-    """Of each id, at the sampling temperature."""
+    """Log-probability of each id at the sampling temperature."""
     entropy_nats: list[float] = field(default_factory=list)
-    """Of what each id was drawn from; empty unless it is noted."""
+    """Entropy of the distribution each id was drawn from; empty unless recorded."""
 
 
 class Reader:
-    """A model that reads conversations piece by piece and remembers them."""
+    """A model with a cache, which reads conversations piece by piece."""
 
     def __init__(self, model: Any, count: int) -> None:
         self.device = model.device
@@ -40,11 +39,11 @@ class Reader:
 
     @property
     def order(self) -> list[int]:
-        """The live conversations in the order in which `read` and `step` take and give them."""
+        """The live conversations, in the order of the rows of `read` and `step`."""
         return self._cache.slots.conversation[: self._live]
 
     def attend(self, live: Sequence[int]) -> None:
-        """Go on with these conversations; the others keep their place."""
+        """Continue with the conversations `live`; the others keep their cache."""
         self._cache.lead(live)
         self._live = len(live)
 
@@ -63,7 +62,7 @@ class Reader:
 
     @torch.no_grad()
     def logits(self, states: Tensor) -> Tensor:
-        """fp32 logits of the next token."""
+        """fp32 logits of the next token at `states`."""
         return head_logits(self._head, states)
 
     def _states(self, ids: Tensor) -> Tensor:
@@ -80,7 +79,7 @@ class Reader:
 
 
 class Sampler:
-    """Draws turns from a model; what a conversation draws depends on its own uniforms only."""
+    """Draws turns from a model; what a conversation draws depends on its own uniforms alone."""
 
     def __init__(
         self, model: Any, count: int, end: int, temperature: float, note_entropies: bool = False
@@ -91,12 +90,12 @@ class Sampler:
 
     def speak(
         self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
-    ) -> list[Said]:
+    ) -> list[SampledTurn]:
         """One turn in each conversation of `live`.
 
         `heard`: ids of what the user said; `uniforms`: shape (live, token limit), fp64, in [0, 1).
         """
-        said = {i: Said() for i in live}
+        turns = {i: SampledTurn() for i in live}
         uniform = dict(zip(live, uniforms.to(self._reader.device), strict=True))
         states = self._hear(live, heard)
         for k in range(uniforms.shape[1]):
@@ -104,25 +103,25 @@ class Sampler:
             u = torch.stack([uniform[i][k] for i in order])
             tokens, logp, entropy = self._draw(self._reader.logits(states), u)
             for i, token, value in zip(order, tokens.tolist(), logp.tolist(), strict=True):
-                said[i].ids.append(token)
-                said[i].logp.append(value)
+                turns[i].ids.append(token)
+                turns[i].logp.append(value)
             for i, value in zip(order, entropy, strict=self._note_entropies):
-                said[i].entropy_nats.append(value)
-            going = [i for i in order if said[i].ids[-1] != self._end]
+                turns[i].entropy_nats.append(value)
+            going = [i for i in order if turns[i].ids[-1] != self._end]
             if not going or k + 1 == uniforms.shape[1]:
                 break
             if len(going) < len(order):
                 self._reader.attend(going)
-                last = [said[i].ids[-1] for i in self._reader.order]
+                last = [turns[i].ids[-1] for i in self._reader.order]
                 tokens = torch.tensor(last, device=tokens.device)
             states = self._reader.step(tokens)
         for i in live:
-            cut = said[i].ids[-1] != self._end
-            self._unread[i] = [said[i].ids[-1], self._end] if cut else [self._end]
-        return [said[i] for i in live]
+            cut = turns[i].ids[-1] != self._end
+            self._unread[i] = [turns[i].ids[-1], self._end] if cut else [self._end]
+        return [turns[i] for i in live]
 
     def _hear(self, live: Sequence[int], heard: Sequence[Sequence[int]]) -> Tensor:
-        """Read what was left of the last turn and what the user said; states to speak from."""
+        """Read the rest of the last turn and the user's words; the states to draw from."""
         self._reader.attend(live)
         new = {i: [*self._unread[i], *ids] for i, ids in zip(live, heard, strict=True)}
         pieces = [new[i] for i in self._reader.order]
@@ -131,9 +130,9 @@ class Sampler:
         return states[torch.arange(len(pieces), device=states.device), last]
 
     def _draw(self, logits: Tensor, uniform: Tensor) -> tuple[Tensor, Tensor, list[float]]:
-        """Inverse of the cumulative distribution: one uniform a row, not one a word.
+        """Draw by the inverse of the cumulative distribution, with one uniform a row.
 
-        Tokens, their log-probabilities and, where they are noted, the entropies.
+        Returns tokens, their log-probabilities and, if recorded, the entropies.
         """
         logp = torch.log_softmax(logits / self._temperature, dim=-1)
         entropy = entropies(logp).tolist() if self._note_entropies else []

@@ -1,8 +1,9 @@
-"""What a language model thinks of tokens that were said: log-probabilities and entropies, fp32."""
+"""Conversations as rows of tokens, and their log-probabilities and entropies in fp32."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
 
 
 def chunks(states: Tensor, head: Any) -> Sequence[slice]:
-    """Places of `states` in pieces of at most LOGITS_AT_ONCE logits."""
+    """Slices of `states` with at most LOGITS_AT_ONCE logits each."""
     size = max(1, LOGITS_AT_ONCE // head.weight.shape[0])
     return [slice(n, n + size) for n in range(0, len(states), size)]
 
@@ -53,12 +54,12 @@ def log_distribution(logits: Tensor, temperature: float) -> Tensor:
 
 
 def drawn(log_p: Tensor, tokens: Tensor) -> Tensor:
-    """Log-probability of the tokens that were drawn, shape (tokens,)."""
+    """Entries of the drawn tokens in `log_p`, shape (tokens,)."""
     return log_p.gather(-1, tokens[:, None])[:, 0]
 
 
 def log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
-    """Of the tokens drawn at `temperature`; shape (tokens,)."""
+    """Log-probabilities of tokens drawn at `temperature`, shape (tokens,)."""
     return drawn(log_distribution(logits, temperature), tokens)
 
 
@@ -72,3 +73,34 @@ def entropies(log_p: Tensor) -> Tensor:
     weights = log_p.exp()
     total = weights.sum(dim=-1)
     return total.log() - (weights * log_p).sum(dim=-1) / total
+
+
+@dataclass(slots=True)
+class TokenRow:
+    """A conversation as a model reads it; `turn` is 0 where a token is not the policy's own."""
+
+    ids: list[int] = field(default_factory=list)
+    turn: list[int] = field(default_factory=list)
+    """Number of the policy's reply, from 1, that the token belongs to."""
+
+    @property
+    def prompt_length(self) -> int:
+        """Tokens before the policy's first own one; there must be one."""
+        return next(n for n, turn in enumerate(self.turn) if turn)
+
+    def extend(self, ids: Sequence[int], turn: int = 0) -> None:
+        """Append tokens of the policy's reply `turn`, from 1, or of others where it is 0."""
+        self.ids.extend(ids)
+        self.turn.extend([turn] * len(ids))
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
+    """Rows of different lengths as one tensor of shape (rows, longest), filled on the right."""
+    longest = max(map(len, rows))
+    return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
+
+
+def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
+    """Indices in groups of at most `size`, of similar length, so that there is little padding."""
+    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
+    return [order[n : n + size] for n in range(0, len(order), size)]

@@ -1,7 +1,7 @@
-"""The one file that knows vLLM's names: its engine inside the run's own process, on its GPU.
+"""vLLM inside the run's own process, on its GPU; the only file that imports vllm.
 
-It is spoken to directly and not through TRL's VLLMGeneration, which has neither a seed a request
-nor a choice of precision, and takes a model from a folder that a run with random weights lacks.
+It is called directly and not through TRL's VLLMGeneration, which has neither a seed a request nor
+a choice of precision, and takes a model from a folder, which a run with random weights lacks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ from vllm.distributed.parallel_state import cleanup_dist_env_and_memory
 
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DeviceError
-from harness.train.engines.engine import Ask, PromptedSampler, TurnSampler, in_time
-from harness.train.engines.plain_weights import plain_model, plain_weights
-from harness.train.engines.sampler import Said
+from harness.train.engines.engine import (
+    PromptedSampler,
+    TurnRequest,
+    TurnSampler,
+    in_time,
+    plain_model,
+    plain_weights,
+)
+from harness.train.engines.sampler import SampledTurn
 
 STDOUT, STDERR = 1, 2
 
@@ -35,7 +41,7 @@ class Colocated:
     corrected = True
 
     def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run. Raises ConfigError if vLLM will not have this model."""
+        """`hung` ends the run. Raises ConfigError if vLLM refuses this model."""
         self._model, self._hung = model, hung
         self._deadline_s = config.trainer.engine_deadline_s
         self._sleeps = model.device.type == "cuda"
@@ -52,8 +58,9 @@ class Colocated:
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
-        """Weights come first and room for keys and values after them: what takes the weights over
-        needs room too. Asleep at level 2 neither is kept, since both are made anew.
+        """Load the weights first and reserve the cache after: loading needs memory too.
+
+        Asleep at level 2 it keeps neither, since both are made anew.
         """
         with self._in_time():
             if self._sleeps:
@@ -70,18 +77,18 @@ class Colocated:
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
         return PromptedSampler(self.complete, count, end, temperature)
 
-    def complete(self, ask: Ask) -> list[Said]:
-        """One request of all prompts. Raises DeviceError for what does not fit the cache."""
-        prompts = [{"prompt_token_ids": ids} for ids in ask.prompts]
-        options = [_sampling(ask, seed) for seed in ask.seeds]
+    def complete(self, request: TurnRequest) -> list[SampledTurn]:
+        """Draw a turn for each prompt. Raises DeviceError if one does not fit into the cache."""
+        prompts = [{"prompt_token_ids": ids} for ids in request.prompts]
+        options = [_sampling(request, seed) for seed in request.seeds]
         with self._in_time(), torch.autocast(self._model.device.type, enabled=False):
             try:
-                found = self._llm.generate(prompts, options, use_tqdm=False)
+                outputs = self._llm.generate(prompts, options, use_tqdm=False)
             except ValueError as error:
                 raise DeviceError(
                     f"trainer.gpu_memory_share: a conversation must fit into vLLM's cache, {error}"
                 ) from error
-        return [_said(output.outputs[0]) for output in found]
+        return [_turn(output.outputs[0]) for output in outputs]
 
     def close(self) -> None:
         self._llm.llm_engine.engine_core.shutdown()
@@ -103,7 +110,7 @@ class Colocated:
 
 
 def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
-    """Weights start as dummies: the policy's own are put in before the first word."""
+    """vLLM's options. Weights start as dummies: the policy's come before the first turn."""
     return {
         "load_format": "dummy",
         "skip_tokenizer_init": True,
@@ -118,38 +125,38 @@ def _options(config: RunConfig, sleeps: bool) -> dict[str, Any]:
     }
 
 
-def _sampling(ask: Ask, seed: int) -> SamplingParams:
+def _sampling(request: TurnRequest, seed: int) -> SamplingParams:
     return SamplingParams(
-        temperature=ask.temperature,
-        max_tokens=ask.limit,
+        temperature=request.temperature,
+        max_tokens=request.limit,
         seed=seed,
         logprobs=0,  # of the token drawn alone
-        stop_token_ids=[ask.end],
+        stop_token_ids=[request.end],
         ignore_eos=True,  # others that a model's own config may name
         detokenize=False,
     )
 
 
-def _said(output: Any) -> Said:
+def _turn(output: Any) -> SampledTurn:
     ids = list(output.token_ids)
-    logp = [found[token].logprob for token, found in zip(ids, output.logprobs, strict=True)]
-    return Said(ids, logp)
+    logp = [by_token[token].logprob for token, by_token in zip(ids, output.logprobs, strict=True)]
+    return SampledTurn(ids, logp)
 
 
 def _refused(error: Exception) -> ConfigError | DeviceError:
-    """In one line, of a library that tells its reasons in many."""
-    told = " ".join(str(error).split())[:300]
-    if "memory" in told.lower():
-        return DeviceError(f"trainer.gpu_memory_share: vLLM must find room to start, got: {told}")
+    """vLLM's error in one line."""
+    reason = " ".join(str(error).split())[:300]
+    if "memory" in reason.lower():
+        return DeviceError(f"trainer.gpu_memory_share: vLLM must find room to start, got: {reason}")
     return ConfigError(
-        f"trainer.engine: vLLM must know this model, got: {told}; "
+        f"trainer.engine: vLLM must know this model, got: {reason}; "
         "choose trainer.engine=transformers"
     )
 
 
 @contextlib.contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
-    """Libraries below vLLM greet on stdout, which is for events alone."""
+    """Send stdout to stderr: libraries below vLLM print there, and it is for events alone."""
     kept = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     try:

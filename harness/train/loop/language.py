@@ -1,4 +1,4 @@
-"""Training a language model: conversations, their measurement, and TRL's updates between them."""
+"""Training a language model: rollout, evaluation, TRL's updates, and the row of each step."""
 
 from __future__ import annotations
 
@@ -15,58 +15,64 @@ from harness.errors import DivergedError
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
 from harness.train.engines.engine import Engine
-from harness.train.loop import engine_gap, engine_start
 from harness.train.loop import start as starts
-from harness.train.loop.engine_gap import GapWatch
+from harness.train.loop import step_checks
 from harness.train.loop.language_step import (
-    Spoken,
-    StepAtHand,
+    StepState,
+    TokenBatch,
     divergence,
-    learning,
-    lost_to_length,
+    evaluate_model,
+    length_penalties,
+    loss_settings,
     trace_of,
     update_metrics,
 )
-from harness.train.loop.remedy_watch import RemedyWatch
 from harness.train.loop.session import Session
-from harness.train.loop.trl_adapter import ConversationTrainer, Talk, make_trainer, resume_point
-from harness.train.metrics import card, evaluate, thinking
-from harness.train.metrics.language_eval import look
-from harness.train.metrics.measure import (
-    Metrics,
-    TokenTrace,
-    conversation_metrics,
-    entropy_metrics,
-    turn_records,
+from harness.train.loop.step_checks import GapWatch, RemedyWatch
+from harness.train.loop.trl_adapter import (
+    ConversationTrainer,
+    RolloutBatch,
+    make_trainer,
+    resume_point,
 )
-from harness.train.metrics.planning import Planning
+from harness.train.metrics import card, evaluate
+from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.entropy_splits import Planning, thinking_entropies
+from harness.train.metrics.token_metrics import Metrics, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
-from harness.train.rollout import curriculum, rewards
-from harness.train.rollout.batch import SPEECH, advantages_of, converse, draws_of, stream_of, waves
+from harness.train.rollout import curriculum
+from harness.train.rollout.batch import (
+    ROLLOUT_STREAM,
+    FilledBatch,
+    advantages_of,
+    fill,
+    rng_of,
+    rollout_groups,
+    stream_of,
+    waves,
+)
 from harness.train.rollout.conversation import Conversation, InWaves
-from harness.train.rollout.filling import Filled, fill
-from harness.train.rollout.speaker import LanguageSpeaker, Transcript
+from harness.train.rollout.rewards import compute_rewards, penalised
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
 def train(session: Session) -> None:
     """Run every step that is left."""
     config = session.config
     torch.set_num_threads(config.trainer.threads)
-    device = starts.device_of(config)
-    start = starts.load(config, device)
+    start = starts.load(config, starts.device_of(config))
     session.start_from(start.sum)
     learner = LanguageRun(session, start.learner, start.judge, start.chat)
     scratch = session.run.path / ".scratch"
     learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-    noted = learner.treatment.needs_entropies
-    with engine_start.running(session, start, noted) as learner.engine:
+    with starts.running_engine(session, start, learner.stack.needs_entropies) as learner.engine:
         session.begin(card.of_language(config, start.name))
         learner.trainer.train(resume_from_checkpoint=resume_point(_checkpoint(session)))
 
 
 class LanguageRun:
-    """What happens around TRL's updates; implements the adapter's Learner."""
+    """The run around TRL's updates; implements the adapter's Learner."""
 
     trainer: ConversationTrainer
     engine: Engine
@@ -75,84 +81,87 @@ class LanguageRun:
         """`start`: the frozen start model that judges replies; None to leave that out."""
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
-        self._course = curriculum.begin(session.config, _checkpoint(session))
-        self.treatment = remedy_stack.begin(session.config, _checkpoint(session))
-        self._watch = RemedyWatch(session)
-        self._gap, self._planning = GapWatch(session), Planning(chat)
+        self._curriculum = curriculum.begin(session.config, _checkpoint(session))
+        self.stack = remedy_stack.begin(session.config, _checkpoint(session))
+        self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
+        self._planning = Planning(chat)
 
-    def talk(self, step: int) -> Talk:
-        """Hold the conversations of `step`; evaluate first where it is due."""
+    def rollout(self, step: int) -> RolloutBatch:
+        """Draw the conversations of `step`; evaluate first where that is due."""
         self._model.eval()  # where memory is saved in training, no keys and values would be kept
         with starts.precision(self._config.policy, self._model.device.type), self.engine.awake():
-            return self._talk(step)
+            return self._rollout(step)
 
-    def _talk(self, step: int) -> Talk:
-        config, began = self._config, time.monotonic()
-        looked: Metrics = {}
+    def _rollout(self, step: int) -> RolloutBatch:
+        config, begin = self._config, time.monotonic()
+        metrics: Metrics = {}
         if evaluate.due(step, config):
-            looked = look(self.engine, self._model, self._chat, config, self._start)
-            self._session.judge_evaluation(step, looked)
-        seen = time.monotonic()
-        filled, transcripts = self._converse(step)
-        held, course = filled.held, self._course
-        self._course = curriculum.advanced(course, held)
-        earned = rewards.earned(held, config.reward)
-        lost = lost_to_length(self.treatment, transcripts, config)
-        counted = earned if lost is None else rewards.penalised(earned, lost)
-        advantages = advantages_of(counted, config, step)
-        touched = filled.put_in if lost is None else filled.put_in | (np.nansum(lost, axis=1) < 0)
-        looked |= curriculum.metrics(course, held)
-        known = np.isfinite(earned.rewards)
-        batch = Spoken(transcripts, advantages, touched, filled.groups, known)
-        how = learning(self.treatment, batch, config, step, self._model)
-        self._step = StepAtHand(step, held, batch, earned, how, looked)
-        self._step.talked_at = time.monotonic()
-        self._step.seconds = {"look": seen - began, "talk": self._step.talked_at - seen}
-        rows = [transcript.row for transcript in transcripts]
-        opening = [next(n for n, turn in enumerate(row.turn) if turn) for row in rows]
-        drawn = [transcript.logp for transcript in transcripts]
-        return Talk(
-            rows,
-            opening,
-            earned.rewards.tolist(),
-            advantages.tolist(),
-            how,
-            drawn if self.engine.corrected else None,
+            metrics = evaluate_model(self.engine, self._model, self._chat, config, self._start)
+            self._session.judge_evaluation(step, metrics)
+        eval_end = time.monotonic()
+        filled, trajectories = self._filled_batch(step)
+        conversations = filled.conversations
+        metrics |= curriculum.metrics(self._curriculum, conversations)
+        self._curriculum = curriculum.advanced(self._curriculum, conversations)
+        rewards = compute_rewards(conversations, config.reward)
+        penalties = length_penalties(self.stack, trajectories, config)
+        touched, shaped = filled.redrawn, rewards
+        if penalties is not None:
+            shaped = penalised(rewards, penalties)
+            touched = touched | (np.nansum(penalties, axis=1) < 0)
+        advantages, known = advantages_of(shaped, config, step), np.isfinite(rewards.total)
+        batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
+        settings = loss_settings(self.stack, batch, config, step, self._model)
+        self._step = StepState(step, conversations, batch, rewards, settings, metrics)
+        self._step.rollout_end = time.monotonic()
+        self._step.seconds = {
+            "eval": eval_end - begin,
+            "rollout": self._step.rollout_end - eval_end,
+        }
+        return RolloutBatch(
+            rows=[trajectory.row for trajectory in trajectories],
+            prompt_lengths=[trajectory.row.prompt_length for trajectory in trajectories],
+            rewards=rewards.total.tolist(),
+            advantages=advantages.tolist(),
+            settings=settings,
+            engine_logp=[t.logp for t in trajectories] if self.engine.corrected else None,
         )
 
-    def _converse(self, step: int) -> tuple[Filled, list[Transcript]]:
+    def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
         """The conversations of step `step`, in words and in tokens."""
-        spoken: list[list[Transcript]] = []
+        by_try: list[list[TokenTrajectory]] = []
 
-        def hold(time: int, groups: Sequence[int]) -> list[Conversation]:
-            speakers = self._speakers(step, time)
-            held = converse(self._course, InWaves(speakers), step, groups)
-            spoken.append([t for speaker in speakers for t in speaker.transcripts])
-            return held
+        def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
+            speakers = self._speakers(step, attempt)
+            conversations = rollout_groups(self._curriculum, InWaves(speakers), step, groups)
+            by_try.append([t for speaker in speakers for t in speaker.trajectories])
+            return conversations
 
-        filled = fill(hold, self._config, self.treatment.most_tries)
-        return filled, [spoken[time][number] for time, number in filled.source]
+        filled = fill(rollout_once, self._config, self.stack.most_tries)
+        return filled, [by_try[attempt][number] for attempt, number in filled.source]
 
-    def _speakers(self, step: int, time: int) -> list[LanguageSpeaker]:
-        """One for each wave, with draws of its own, for the n-th time that groups are held."""
+    def _speakers(self, step: int, attempt: int) -> list[LanguageSpeaker]:
+        """One speaker for each wave, with its own random numbers, for the n-th draw of groups."""
         config = self._config
         return [
             LanguageSpeaker(
                 self.engine,
                 self._chat,
                 config.policy,
-                draws_of(config, step, SPEECH, stream_of(config, time, wave)),
+                rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, wave)),
                 self._start,
             )
             for wave in range(waves(config))
         ]
 
     def scored(self, result: LossResult) -> None:
+        """Keep one pass over the batch. Raises DivergedError, with the row written, for no loss."""
         self._step.passes.append(result)
         if not math.isfinite(result.value):
             self._diverged(f"loss {result.value:g}")
 
     def check_gradient(self, norm: float) -> None:
+        """Raise DivergedError, with the row written, for a gradient that is not finite."""
         self._step.grad_norm = norm
         if not math.isfinite(norm):
             self._diverged(f"gradient norm {norm:g}")
@@ -160,64 +169,59 @@ class LanguageRun:
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
         row = self._record()
-        self.treatment = remedy_stack.advanced(self.treatment, row["entropy"] or 0.0)
-        self._watch.look(step, row["remedy/acted"])
+        self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
+        self._remedy_watch.check(step, row["remedy/acted"])
         self._session.finish_step(step, self._save)
-        self._gap.judge(step, row[engine_gap.GAP] or 0.0)
+        self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(self, folder: Path) -> None:
         self.trainer.save(folder)
-        curriculum.save(self._course, folder)
-        remedy_stack.save(self.treatment, folder)
+        curriculum.save(self._curriculum, folder)
+        remedy_stack.save(self.stack, folder)
 
     def _record(self) -> Metrics:
-        """Make the row of the step at hand durable; its values."""
-        at = self._step
-        trace = trace_of(at)
-        drawn = np.concatenate([t.logp for t in at.batch.transcripts])
-        acted = [p.acted_share for p in at.passes]
+        """Make the row of the current step durable; its values."""
+        state = self._step
+        batch, conversations = state.batch, state.conversations
+        trace, rows = trace_of(state), [t.row for t in batch.trajectories]
+        engine_logp = np.concatenate([t.logp for t in batch.trajectories])
+        acted = [p.acted_share for p in state.passes]
+        selection = state.settings.selection
         values: Metrics = {
-            **conversation_metrics(at.held, self._config, at.earned.rewards),
+            **conversation_metrics(conversations, self._config, state.rewards.total),
             **entropy_metrics(trace),
-            **self._thoughts(at, trace),
-            **self._planning.entropies(trace, [t.row for t in at.batch.transcripts]),
-            **at.looked,
-            **update_metrics(at.passes),
-            **remedy_stack.metrics(self.treatment, at.how.marks, acted, at.batch.groups),
-            "grad_norm": at.grad_norm,
-            "kl": divergence(trace, at.batch.transcripts),
-            **engine_gap.metrics(trace.logp, drawn, self.engine.corrected),
-            "text/grammatical": self._grammatical(at.held),
+            **thinking_entropies(trace, rows, self._chat.thought),
+            **self._planning.entropies(trace, rows),
+            **state.metrics,
+            **update_metrics(state.passes),
+            **remedy_stack.metrics(self.stack, selection, acted, batch.groups_drawn),
+            "grad_norm": state.grad_norm,
+            "kl": divergence(trace, batch.trajectories),
+            **step_checks.gap_metrics(trace.logp, engine_logp, self.engine.corrected),
+            "text/grammatical": self._grammatical(conversations),
         }
-        learnt = time.monotonic() - at.talked_at
         self._session.record(
-            at.number,
+            state.step,
             values,
-            lambda: turn_records(at.held, at.batch.advantages, trace),
-            **at.seconds,
-            learn=learnt,
+            lambda: turn_records(conversations, batch.advantages, trace),
+            **state.seconds,
+            update=time.monotonic() - state.rollout_end,
         )
         return values
 
-    def _thoughts(self, at: StepAtHand, trace: TokenTrace) -> Metrics:
-        """H of thinking and of replies; nothing of a policy that does not think."""
-        if self._chat.thought is None:
-            return {}
-        return thinking.entropies(trace, [t.row for t in at.batch.transcripts], self._chat.thought)
-
-    def _grammatical(self, held: Sequence[Conversation]) -> float | None:
-        """Share of replies in the phrase grammar's words; of a model that has learnt it only."""
+    def _grammatical(self, conversations: Sequence[Conversation]) -> float | None:
+        """Share of replies made of the phrase grammar's sentences; None unless policy=tiny."""
         if self._config.policy.kind != "tiny":
             return None
-        return float(np.mean([covers(e.reply.text) for c in held for e in c.exchanges]))
+        return float(np.mean([covers(e.reply.text) for c in conversations for e in c.exchanges]))
 
     def _diverged(self, what: str) -> None:
         self._record()
         advice = "lower the rate"
-        if self._step.number == 1 and len(self._step.passes) == 1:  # no update was made yet
+        if self._step.step == 1 and len(self._step.passes) == 1:  # no update was made yet
             advice = "the weights that the run starts from are at fault, not the rate"
         raise DivergedError(
-            f"{self._session.run.path}: step {self._step.number}: loss and gradient must be "
+            f"{self._session.run.path}: step {self._step.step}: loss and gradient must be "
             f"finite, got {what} at algorithm.learning_rate "
             f"{self._config.algorithm.learning_rate:g}; {advice}"
         )

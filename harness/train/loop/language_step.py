@@ -1,4 +1,8 @@
-"""A language model's step: what is known of it before the updates, what is measured after."""
+"""One step of a language model: its batch in tokens, and what is measured before and after updates.
+
+An evaluation draws from generators of its own, seeded alike each time, and leaves the training's
+alone.
+"""
 
 from __future__ import annotations
 
@@ -9,112 +13,122 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config.run import RunConfig
+from harness.config.run import PolicyConfig, RunConfig
+from harness.policy.chat import Chat
 from harness.train.algorithms.advantages import FloatArray, IntArray
 from harness.train.algorithms.losses import BoolArray
 from harness.train.algorithms.remedy_roles import StepTokens
-from harness.train.metrics.measure import Metrics, TokenTrace
-from harness.train.objective.language_loss import Learning, LossResult, own_entropies
-from harness.train.objective.remedy_stack import Treatment
-from harness.train.rollout.batch import REMEDY, denominator, draws_of
-from harness.train.rollout.conversation import MAX_TURNS, Conversation
-from harness.train.rollout.rewards import Earned
-from harness.train.rollout.speaker import Transcript
+from harness.train.engines.engine import Engine
+from harness.train.metrics import evaluate
+from harness.train.metrics.token_metrics import Metrics, TokenTrace
+from harness.train.objective.language_loss import LossResult, LossSettings, own_entropies
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.rollout.batch import REMEDY_STREAM, denominator, rng_of, waves
+from harness.train.rollout.conversation import MAX_TURNS, Conversation, InWaves
+from harness.train.rollout.rewards import Rewards
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Spoken:
-    """A batch in tokens, and what it is learned from by."""
+class TokenBatch:
+    """A batch of conversations in tokens, with their advantages."""
 
-    transcripts: list[Transcript]
+    trajectories: list[TokenTrajectory]
     advantages: FloatArray
     """Shape (conversations, MAX_TURNS)."""
     touched: BoolArray
-    """The conversations that a remedy had held, or that lost something by one."""
-    groups: int
-    """Held in all to fill the batch."""
-    known: BoolArray
-    """The conversations that have a reward."""
+    """Conversations that were redrawn or penalised by a remedy, shape (conversations,)."""
+    groups_drawn: int
+    """Groups drawn in all to fill the batch."""
+    has_reward: BoolArray
+    """Shape (conversations,)."""
 
 
 @dataclass(slots=True)
-class StepAtHand:
-    """What is known of a step before its updates are made."""
+class StepState:
+    """A step between its rollout and its row."""
 
-    number: int
-    held: list[Conversation]
-    batch: Spoken
-    earned: Earned
-    how: Learning
-    looked: Metrics
-    """What does not depend on the updates."""
+    step: int
+    conversations: list[Conversation]
+    batch: TokenBatch
+    rewards: Rewards
+    settings: LossSettings
+    metrics: Metrics
+    """The columns that do not depend on the updates."""
     passes: list[LossResult] = field(default_factory=list)
+    """One for each update."""
     grad_norm: float | None = None
     seconds: dict[str, float] = field(default_factory=dict)
-    talked_at: float = 0.0
+    """Wall clock of each phase so far."""
+    rollout_end: float = 0.0
+    """time.monotonic() at the end of the rollout."""
 
 
-def trace_of(at: StepAtHand) -> TokenTrace:
+def trace_of(state: StepState) -> TokenTrace:
     """The batch's own tokens, conversation by conversation, under the weights before the update."""
-    scored = at.passes[0].scored
-    conversation, turn = _places(at.batch.transcripts)
+    scored = state.passes[0].scored
+    conversation, turn = _places(state.batch.trajectories)
     return TokenTrace(
         entropy_nats=_joined([row.entropy_nats for row in scored]),
         entropy_t1_nats=_joined([row.entropy_t1_nats for row in scored]),
         logp=_joined([row.logp for row in scored]),
-        advantage=at.batch.advantages[conversation, turn - 1],
+        advantage=state.batch.advantages[conversation, turn - 1],
         conversation=conversation,
         turn=turn,
     )
 
 
-def _places(transcripts: Sequence[Transcript]) -> tuple[IntArray, IntArray]:
+def _places(trajectories: Sequence[TokenTrajectory]) -> tuple[IntArray, IntArray]:
     """The conversation, from 0, and the reply, from 1, of each own token."""
-    turns = [[turn for turn in t.row.turn if turn] for t in transcripts]
+    turns = [[turn for turn in t.row.turn if turn] for t in trajectories]
     conversation = np.repeat(np.arange(len(turns)), [len(row) for row in turns])
     return conversation, np.array([turn for row in turns for turn in row], dtype=np.int64)
 
 
-def learning(
-    treatment: Treatment, batch: Spoken, config: RunConfig, step: int, model: Any
-) -> Learning:
-    """What the remedies choose of the conversations of `step`, before `model` learns from them.
+def loss_settings(
+    stack: RemedyStack, batch: TokenBatch, config: RunConfig, step: int, model: Any
+) -> LossSettings:
+    """The loss of step `step`, with what the remedies choose before `model` is updated.
 
-    By the log-probabilities of the engine that drew the tokens. An engine that notes no entropies
-    costs a pass over the batch where a remedy goes by them.
+    They choose by the log-probabilities of the engine that drew the tokens. If a remedy needs
+    entropies and the engine records none, this costs a forward pass over the batch.
     """
-    transcripts = batch.transcripts
-    conversation, turn = _places(transcripts)
-    drawn = np.array([logp for t in transcripts for logp in t.logp])
-    start = np.array([logp for t in transcripts for logp in t.start_logp])
+    trajectories = batch.trajectories
+    conversation, turn = _places(trajectories)
+    start = np.array([logp for t in trajectories for logp in t.start_logp])
     tokens = StepTokens(
-        logp=drawn,
+        logp=np.array([logp for t in trajectories for logp in t.logp]),
         advantage=batch.advantages[conversation, turn - 1],
-        entropy_nats=_entropies(transcripts, config, model) if treatment.needs_entropies else None,
-        start_logp=start if treatment.needs_start else None,
-        draws=draws_of(config, step, REMEDY),
+        entropy_nats=_entropies(trajectories, config, model) if stack.needs_entropies else None,
+        start_logp=start if stack.needs_start else None,
+        rng=rng_of(config, step, REMEDY_STREAM),
         touched=batch.touched[conversation],
-        lost=None if batch.known.all() else ~batch.known[conversation],
+        lost=None if batch.has_reward.all() else ~batch.has_reward[conversation],
     )
-    total = denominator(config, max(1, int(batch.known[conversation].sum())))
-    return Learning(treatment, treatment.mark(tokens), config.policy.temperature, total)
+    total = denominator(config, max(1, int(batch.has_reward[conversation].sum())))
+    return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
 
 
-def lost_to_length(
-    treatment: Treatment, transcripts: Sequence[Transcript], config: RunConfig
+def length_penalties(
+    stack: RemedyStack, trajectories: Sequence[TokenTrajectory], config: RunConfig
 ) -> FloatArray | None:
-    """What replies lose for their tokens, shape (conversations, MAX_TURNS), nan where none was."""
-    tokens = np.array([np.bincount(t.row.turn, minlength=MAX_TURNS + 1)[1:] for t in transcripts])
-    said = np.where(tokens > 0, tokens, np.nan)
-    return treatment.penalties(said, config.policy.max_turn_tokens)
+    """Penalties for the length of replies, shape (conversations, MAX_TURNS), nan where no reply is.
+
+    None if no remedy penalises length.
+    """
+    counts = np.array([np.bincount(t.row.turn, minlength=MAX_TURNS + 1)[1:] for t in trajectories])
+    return stack.penalties(np.where(counts > 0, counts, np.nan), config.policy.max_turn_tokens)
 
 
-def _entropies(transcripts: Sequence[Transcript], config: RunConfig, model: Any) -> FloatArray:
-    noted = [h for t in transcripts for h in t.entropy_nats]
-    if noted:
-        return np.array(noted)
-    ids = [t.row.ids for t in transcripts]
-    own = [[turn > 0 for turn in t.row.turn] for t in transcripts]
+def _entropies(
+    trajectories: Sequence[TokenTrajectory], config: RunConfig, model: Any
+) -> FloatArray:
+    """The entropy at each own token, as recorded by the engine, else by a forward pass."""
+    recorded = [h for t in trajectories for h in t.entropy_nats]
+    if recorded:
+        return np.array(recorded)
+    ids = [t.row.ids for t in trajectories]
+    own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
     return _joined(own_entropies(model, ids, own, config.policy.temperature))
 
 
@@ -124,6 +138,7 @@ def _joined(parts: Sequence[torch.Tensor]) -> FloatArray:
 
 
 def update_metrics(passes: Sequence[LossResult]) -> Metrics:
+    """Clipping, as the mean over a step's updates."""
     low = float(np.mean([p.low_share for p in passes]))
     high = float(np.mean([p.high_share for p in passes]))
     return {
@@ -133,7 +148,42 @@ def update_metrics(passes: Sequence[LossResult]) -> Metrics:
     }
 
 
-def divergence(trace: TokenTrace, transcripts: Sequence[Transcript]) -> float | None:
-    """Mean log-ratio of the policy against the start policy, on its own tokens."""
-    start = np.concatenate([t.start_logp for t in transcripts])
+def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> float | None:
+    """Mean log-ratio of the policy to the start policy on its own tokens; None without a start."""
+    start = np.concatenate([t.start_logp for t in trajectories])
     return float((trace.logp - start).mean()) if len(start) == len(trace.logp) else None
+
+
+def evaluate_model(
+    engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any
+) -> Metrics:
+    """eval/* and entropy/probe of `model` with its current weights, for which `engine` speaks.
+
+    `start`: the frozen start model that judges replies; None to leave that out.
+    """
+    speakers = [
+        LanguageSpeaker(engine, chat, config.policy, evaluate.ByTurn(wave), start)
+        for wave in range(waves(config))
+    ]
+    return {
+        **evaluate.evaluate(config, InWaves(speakers)),
+        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy),
+    }
+
+
+def probe_entropy_nats(engine: Engine, model: Any, chat: Chat, policy: PolicyConfig) -> float:
+    """Mean exact entropy of a token, in nats, over one reply to each frozen prefix.
+
+    The replies are drawn by fixed uniforms.
+    """
+    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes()]
+    rng = np.random.default_rng(evaluate.PROBE_SEED)
+    uniforms = torch.from_numpy(rng.random((len(prefixes), policy.max_turn_tokens)))
+    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
+    replies = sampler.speak(range(len(prefixes)), prefixes, uniforms)
+    ids = [[*prefix, *reply.ids] for prefix, reply in zip(prefixes, replies, strict=True)]
+    own = [
+        [False] * len(prefix) + [True] * len(reply.ids)
+        for prefix, reply in zip(prefixes, replies, strict=True)
+    ]
+    return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())

@@ -1,4 +1,4 @@
-"""How much of a GPU a Hugging Face policy takes, by part, before anything is loaded.
+"""Estimate of a Hugging Face policy's GPU memory, by part, before anything is loaded.
 
 Activations are what autograd keeps of a Qwen3 block, counted on a CPU at three feed-forward sizes:
 so many bytes a token for each hidden unit and each feed-forward unit. (Korthikanti et al., arXiv
@@ -21,7 +21,7 @@ from harness.train.engines.scoring import LOGITS_AT_ONCE
 from harness.train.objective.language_loss import ROWS_AT_ONCE
 
 USER_TOKENS = 64
-"""What a user's turn and the template around it take, as a rule."""
+"""Typical length of a user's turn with the template around it."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
 ACTIVATION_BYTES = {
@@ -36,7 +36,7 @@ FULL_BYTES = 4
 
 
 def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
-    """By part; `folder` with the model's files, None for random weights of policy's shape."""
+    """Bytes by part; `folder`: the model's files, None for random weights of the policy's shape."""
     policy, trainer = config.policy, config.trainer
     model = huggingface.without_weights(policy, folder)
     shape, count = model.config, sum(p.numel() for p in model.parameters())
@@ -59,7 +59,7 @@ def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
 
 
 def with_engine(parts: Mapping[str, int], config: RunConfig, total_bytes: int) -> dict[str, int]:
-    """The same for the engine of the run: under vLLM only the start model's keys are kept here."""
+    """The parts with the run's engine: under vLLM only the start model's keys are kept here."""
     engine = engine_choice.chosen(config)
     if engine == engine_choice.TRANSFORMERS:
         return dict(parts)
@@ -69,7 +69,7 @@ def with_engine(parts: Mapping[str, int], config: RunConfig, total_bytes: int) -
 
 
 def check(parts: Mapping[str, int], free_bytes: int) -> None:
-    """Raise DeviceError if the parts do not fit into what a GPU has left."""
+    """Raise DeviceError if the parts need more than `free_bytes`."""
     needed = sum(parts.values())
     if needed > free_bytes:
         listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
@@ -80,14 +80,14 @@ def check(parts: Mapping[str, int], free_bytes: int) -> None:
         )
 
 
-def told(parts: Mapping[str, int]) -> str:
-    """One line."""
+def summary(parts: Mapping[str, int]) -> str:
+    """The estimate in one line."""
     listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
     return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
 
 
 def activation_bytes(policy: PolicyConfig, shape: Any) -> float:
-    """Of activations, a token."""
+    """Bytes of activations for each token."""
     a_hidden, a_wide, a_recomputed = ACTIVATION_BYTES[policy.dtype, policy.lora_rank > 0]
     wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
     a_layer = a_hidden * shape.hidden_size + a_wide * wide
@@ -97,14 +97,14 @@ def activation_bytes(policy: PolicyConfig, shape: Any) -> float:
 
 
 def _key_value_width(shape: Any) -> int:
-    """Of one layer's keys; configs leave out what follows from the rest."""
+    """Width of one layer's keys; configs leave out what follows from the rest."""
     heads = shape.num_attention_heads
     size = getattr(shape, "head_dim", None) or shape.hidden_size // heads
     return int(size * (getattr(shape, "num_key_value_heads", None) or heads))
 
 
 def _adapters(model: Any, rank: int) -> int:
-    """Weights of adapters on every linear layer but the head."""
+    """Number of weights in adapters on every linear layer but the head."""
     head = model.get_output_embeddings()
     linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m is not head]
     return sum(rank * (m.in_features + m.out_features) for m in linear)

@@ -1,7 +1,7 @@
-"""What a run says while it trains: events to a program, a line every few seconds to a person.
+"""Progress of a run while it trains: events for a program, a line every few seconds for a person.
 
-A program that reads slowly is waited for at each step, until a deadline or a signal ends the run.
-A person is not waited for, and nobody is while the run begins or ends.
+A program that reads slowly delays each step, until a deadline or a signal ends the run. A terminal
+never does, and neither delays the beginning or the end of the run.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ Emit = Callable[[Mapping[str, Any]], None]
 
 
 def jsonl_emitter(enabled: bool) -> Emit:
-    """Events as lines on stdout, without a step's values; a closed pipe does not stop training.
+    """Write events as JSON lines to stdout, without a step's values, if `enabled`.
 
-    Steps and checkpoints wait until they are taken, the other events for bounded.WAIT_S.
+    A closed pipe does not stop training. Steps and checkpoints wait until they are read, other
+    events for safe_text.WAIT_S.
     """
 
     def emit(event: Mapping[str, Any]) -> None:
@@ -40,34 +41,35 @@ def jsonl_emitter(enabled: bool) -> Emit:
     return emit if enabled else lambda event: None
 
 
-def talker(stream: TextIO, run: Path) -> Emit:
-    """Print step, H and R at most every EVERY_S seconds and at the end of the run, then what is
-    next; a stream that is closed, or that nobody reads just now, does not stop training.
+def line_printer(stream: TextIO, run: Path) -> Emit:
+    """Print step, H and R at most every EVERY_S seconds and at the end, then the next command.
+
+    A stream that is closed, or that nobody reads, does not stop training.
     """
-    last, kept = -EVERY_S, ""
+    last, unsaid = -EVERY_S, ""
 
     def emit(event: Mapping[str, Any]) -> None:
-        nonlocal last, kept
+        nonlocal last, unsaid
         now, due = time.monotonic(), False
         if event["event"] == "step":
-            kept = f"step {event['step']}  {_measured(event['values'])}\n"
+            unsaid = f"step {event['step']}  {_measured(event['values'])}\n"
             due = now - last >= EVERY_S
         elif event["event"] == "end" and event["status"] == "done":
-            kept += f"done; next: `harness fit-entropy-law {run}`\n"
+            unsaid += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            safe_text.tell(stream, kept, 0.0 if event["event"] == "step" else safe_text.WAIT_S)
-            last, kept = now, ""
+            safe_text.tell(stream, unsaid, 0.0 if event["event"] == "step" else safe_text.WAIT_S)
+            last, unsaid = now, ""
 
     return emit
 
 
 def _measured(values: Mapping[str, float | None]) -> str:
     shown = {"H": "entropy", "R": "reward", "eval": "eval/reward"}
-    found = {k: values.get(key) for k, key in shown.items()}
-    return "  ".join(f"{k} {v:.3f}" for k, v in found.items() if v is not None)
+    numbers = {k: values.get(key) for k, key in shown.items()}
+    return "  ".join(f"{k} {v:.3f}" for k, v in numbers.items() if v is not None)
 
 
 def say(text: str, within_s: float = safe_text.WAIT_S) -> None:
-    """To a person, also from within a signal's handler."""
+    """Write to stderr; safe within a signal handler."""
     safe_text.write(STDERR, text.encode(), within_s)

@@ -1,7 +1,7 @@
-"""A served user as a run meets it: reached first, journalled by step, and given up on in the end.
+"""The served users of a run: reached first, journalled by step, and given up on after many losses.
 
-A lost conversation is a row's business (no reward, counted by type); losing many is the run's.
-An evaluation that lost many is no row: its means would be those of the users who are left.
+A lost conversation is a matter of its row (no reward, counted by type); many end the run. An
+evaluation that lost many makes no row: its means would be those of the users who are left.
 """
 
 from __future__ import annotations
@@ -26,42 +26,45 @@ of each level in one evaluation.
 
 
 class ServedUsers:
-    """The line of one run to its endpoint, and the conversations lost on it."""
+    """The connection of one run to its endpoint, and the conversations lost on it."""
 
-    def __init__(self, run: RunFolder, config: RunConfig, told: Callable[[Outage], None]) -> None:
-        """`told` hears when an outage begins and when it is over, in the caller's thread.
+    def __init__(
+        self, run: RunFolder, config: RunConfig, on_outage: Callable[[Outage], None]
+    ) -> None:
+        """`on_outage` is called when an outage begins and when it is over, in the caller's thread.
 
         Raises DataError for a damaged journal.
         """
         self._where, self._url = run.path, config.simulator.base_url
         self._line = client_for(config.simulator)
         self._line.keep_in(run.simulator)
-        self._line.wait_out_outages(probe_request(), told)
+        self._line.wait_out_outages(probe_request(), on_outage)
         self._last_row = 0
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
-        self._held = steps * config.trainer.conversations
+        self._expected = steps * config.trainer.conversations
 
     def reach(self) -> None:
-        """Raises EndpointError if the endpoint does not answer as it must."""
+        """Raise EndpointError if the endpoint does not answer as it must."""
         check_endpoint(self._line)
 
     def at_step(self, step: int, last_row: int) -> None:
-        """From here on it is step `step`; a row up to `last_row` is on disk and binds it."""
+        """Begin step `step`; rows up to `last_row` are on disk, and their journals are binding."""
         self._last_row = last_row
         self._line.at_step(step, binding=step <= last_row)
 
     def cost(self) -> dict[str, Any]:
-        """Calls, retries, latencies and tokens since the last time."""
+        """Calls, retries, latencies and tokens since the last call of this."""
         return self._line.take_usage().to_json()
 
     def count(self, lost: float) -> None:
-        """Remember how many conversations a new row lost; those of a row met again are history."""
+        """Note how many conversations a new row lost; a replayed row does not count again."""
         self._lost.append(int(lost))
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
-        """Raises EndpointError if more than MOST_LOST of the users of a level are lost in `values`,
-        before they become a row; those of a row on disk are history.
+        """Raise EndpointError if `values` lost more than MOST_LOST of the users of a level.
+
+        Called before they become a row; a row that is on disk already is not judged again.
         """
         shares = evaluate.lost_shares(values)
         if step > self._last_row and max(shares.values()) > MOST_LOST:
@@ -76,11 +79,11 @@ class ServedUsers:
             )
 
     def judge(self, step: int) -> None:
-        """Raises EndpointError once more are lost than WINDOW_STEPS steps may lose."""
+        """Raise EndpointError once more are lost than WINDOW_STEPS steps may lose."""
         lost = sum(self._lost)
-        if lost > MOST_LOST * self._held:
+        if lost > MOST_LOST * self._expected:
             raise EndpointError(
-                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {self._held} "
+                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {self._expected} "
                 f"conversations of {WINDOW_STEPS} steps may be lost on {self._url}, {lost} of the "
                 f"last {len(self._lost)} steps were; events.jsonl says how. Once it answers, "
                 f"continue with `harness resume {self._where}`"

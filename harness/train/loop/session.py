@@ -1,8 +1,8 @@
 """One attempt at a run: where it starts, where its rows go, when it saves and when it stops.
 
-The rungs differ in who owns the loop (tabular has its own, TRL has one), so the session is what
-both loops call. Order within a step: row fsynced, then its conversations where they are due, then
-the step event, then a checkpoint if due.
+The rungs differ in who owns the loop (tabular has its own, TRL has one); both call the session.
+Order within a step: row fsynced, then its conversations where they are due, then the step event,
+then a checkpoint if due.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from harness.records.events import EventLog
 from harness.records.holder import Keeper
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.train.engines.deadline import Deadline
-from harness.train.loop import provenance
-from harness.train.loop import resume_notes as found
-from harness.train.loop.early_end import Leaving
+from harness.train.loop import resume_checks
+from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
@@ -38,15 +36,15 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Owns the run folder while the run trains; made by `opened`."""
+    """The run folder while the run trains; made by `opened`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
-        """Find where to start. Raises DataError if rows are damaged or the checkpoint another's."""
+        """Find where to start. Raises DataError for damaged rows or a checkpoint of another run."""
         self.run, self.config = run, config
         run_folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self._made = provenance.of_attempt(run, config, run_folder.read_status(run))
-        self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._made.own)
+        self._provenance = resume_checks.provenance_of(run, config, run_folder.read_status(run))
+        self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._provenance.own)
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)
         self._events = EventLog(run.events)
@@ -56,10 +54,10 @@ class Session:
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
         self._served = _served_users(run, config, self._on_outage)
-        moved, unlike = self._metrics.moved_aside, self._made.notice(self.last_step)
+        moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
-        found.tell(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
-        found.tell_columns(self.note, self._metrics.columns)
+        resume_checks.report(self.note, cleared, problems, moved, unlike, self.checkpoint, later)
+        resume_checks.report_columns(self.note, self._metrics.columns)
         try:
             self._refuse_rows()
         except DataError:
@@ -79,7 +77,7 @@ class Session:
 
     @property
     def start(self) -> int:
-        """The step whose end the run continues from; 0 for a fresh one."""
+        """The last step of the checkpoint; 0 for a fresh run."""
         return self.checkpoint.step if self.checkpoint else 0
 
     @property
@@ -88,39 +86,37 @@ class Session:
         return self._metrics.last_step
 
     def reach_users(self) -> None:
-        """Raises EndpointError if users are served and nobody answers for them; a run that has all
-        its rows asks nobody.
-        """
+        """Raise EndpointError if a run with served users, and rows to make, gets no answer."""
         if self._served is not None and self.last_step < self.config.trainer.steps:
             self._served.reach()
 
     def start_from(self, start_model: str | None) -> None:
-        """Say in run.json which start model was loaded, by its sum.
+        """Write the sum of the loaded start model to run.json.
 
         Raises DataError if the run, or its checkpoint, began with another one.
         """
-        self._made = self._made.with_start_model(start_model, self.checkpoint)
+        self._provenance = self._provenance.with_start_model(start_model, self.checkpoint)
         self._write_status(start_model=start_model)
 
     def begin(self, measurement: Mapping[str, Any]) -> None:
-        """Write the measurement card and say where the run starts."""
+        """Write the measurement card and log where the run starts."""
         status = self._write_status(measurement=measurement, **self._rows())
         if self._served is not None:
             self._served.at_step(self.start + 1, self.last_step)
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-        code = asdict(self._made.own.made_by)
+        code = asdict(self._provenance.own.made_by)
         self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
 
     def note(self, event: str, **values: Any) -> None:
-        """Log to events.jsonl something that another run of the same config need not share."""
+        """Log to events.jsonl what may differ between two runs of one config."""
         self._events.append(event, **values)
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
-        """Raises EndpointError where the evaluation of `step` has lost too many served users."""
+        """Raise EndpointError if the evaluation of `step` lost too many served users."""
         if self._served is not None:
             self._served.judge_evaluation(step, values)
 
@@ -131,10 +127,11 @@ class Session:
         turns: Callable[[], Sequence[TurnRecord]] | None = None,
         **phases_s: float,
     ) -> None:
-        """Make row `step` durable and acknowledge it; write its conversations where they are due.
+        """Make row `step` durable and report it; write its conversations where they are due.
 
-        Raises DivergedError if the row was on disk already and differs, on a CPU, StoppedError if
-        another process has taken the folder.
+        `phases_s`: wall clock of the step's rollout, eval and update. Raises DivergedError if the
+        row was on disk already and differs, on a CPU, StoppedError if another process has taken
+        the folder.
         """
         if self._keeper.renew():
             self.note("lock_renewed", step=step)
@@ -162,7 +159,7 @@ class Session:
         if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
             began = time.monotonic()
             rows = self._metrics.sums(step)
-            checkpoints.publish(self.run.checkpoints, step, fill, self._made.own, rows)
+            checkpoints.publish(self.run.checkpoints, step, fill, self._provenance.own, rows)
             self._write_status(**self._rows())
             self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
             self._emit({"event": "checkpoint", "step": step})
@@ -178,7 +175,7 @@ class Session:
         self._deadline.restart()
 
     def close(self) -> None:
-        """Leave the folder as the next attempt expects it."""
+        """Stop timers, close logs and write run.json, as the next attempt expects them."""
         signal.setitimer(signal.ITIMER_REAL, 0)
         self._deadline.end()
         self._metrics.close()
@@ -190,12 +187,12 @@ class Session:
         self._write_status(**self._rows())
 
     def _rows(self) -> dict[str, Any]:
-        """What run.json says of the rows on disk."""
+        """The keys of run.json about the rows on disk."""
         sums = self._metrics.sums(self.last_step)
         return {"last_step": self.last_step, "rows": asdict(sums) if sums else None}
 
     def _on_outage(self, outage: Outage) -> None:
-        """Say so. No deadline runs meanwhile: that of the step begins anew once it is over."""
+        """Report an outage. The step's deadline is suspended, and begins anew once it is over."""
         url, longest_s = self.config.simulator.base_url, self.config.simulator.outage_s
         if outage.seconds is None:
             self._deadline.end()
@@ -205,33 +202,33 @@ class Session:
             safe_text.say(f"{self.run.path}: {reason}")
             return
         self._write_status(reason=None)
-        found = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
-        self.note("outage", step=self.last_step + 1, **found)
+        facts = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
+        self.note("outage", step=self.last_step + 1, **facts)
         if outage.answered:
             safe_text.say(f"{self.run.path}: {url} answers again, after {outage.seconds:.0f} s")
         if self._in_step:
             self._deadline.restart()
 
     def end_hung(self, why: str) -> None:
-        """For a thread that looks on, where something takes too long: end now, to be resumed."""
+        """End the process at once, to be resumed; called by a watching thread."""
         self.leaving.now(why)
 
     def _append(self, step: int, values: Mapping[str, float | None]) -> bool:
-        """Whether row `step` is new. A GPU repeats itself only nearly; there the new row counts."""
+        """Append row `step`; whether it is new. On a GPU, a differing row replaces the old one."""
         try:
             return self._metrics.append(step, values)
         except DivergedError as error:
             self._superseded += 1
-            told = self._made.of_row(step, error, self.start)
-            self.note("replay_mismatch", step=step, problem=str(told))
+            explained = self._provenance.explain(step, error, self.start)
+            self.note("replay_mismatch", step=step, problem=str(explained))
             if not self.config.trainer.gpus:
-                raise told from error
+                raise explained from error
             self._metrics.supersede(step)
             self._write_status(**self._rows())
             return self._metrics.append(step, values)
 
     def _write_status(self, **values: Any) -> RunStatus:
-        """Set these in run.json. Raises StorageError, also where the folder has been removed."""
+        """Set `values` in run.json. Raises StorageError, also if the folder has been removed."""
         try:
             status = run_folder.read_status(self.run)
         except DataError as error:
@@ -242,18 +239,18 @@ class Session:
 
 
 def _served_users(
-    run: RunFolder, config: RunConfig, told: Callable[[Outage], None]
+    run: RunFolder, config: RunConfig, on_outage: Callable[[Outage], None]
 ) -> ServedUsers | None:
     if config.simulator.kind != "served":
         return None
     from harness.train.loop.served_users import ServedUsers
 
-    return ServedUsers(run, config, told)
+    return ServedUsers(run, config, on_outage)
 
 
 @contextlib.contextmanager
 def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
-    """A session with its signals installed; closed at the end, however it ends."""
+    """A session with its signal handlers installed; closed in the end."""
     with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)
         for number in STOP_SIGNALS:
@@ -262,7 +259,7 @@ def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
         try:
             yield session
         except BaseException:
-            with contextlib.suppress(HarnessError):  # what ended the run says more
+            with contextlib.suppress(HarnessError):  # the error that ended the run says more
                 session.close()
             raise
         session.close()

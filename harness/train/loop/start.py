@@ -1,25 +1,29 @@
-"""What a run of a language model starts from: who learns, and the frozen copy that judges."""
+"""The start of a language model's run: the model that learns, its frozen copy, and the engine."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
+from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DeviceError
-from harness.policy import fetch, huggingface, tiny
+from harness.policy import huggingface, model_files, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
+from harness.train.engines.engine import Engine, Transformers
 from harness.train.loop import memory
-from harness.train.warm_start import start_cache, start_model
+from harness.train.loop.session import Session
+from harness.train.warm_start import start_model
 
 
 @dataclass(frozen=True)
-class Start:
+class StartModels:
     """The models of a run."""
 
     name: str
@@ -27,12 +31,12 @@ class Start:
     chat: Chat
     learner: Any
     judge: Any
-    """The same weights, frozen: what a reply's likelihood is taken under."""
+    """The same weights, frozen: a reply's likelihood is taken under them."""
     sum: str | None = None
-    """sha256 over the files that these were loaded from; None where there are none."""
+    """sha256 over the files that they were loaded from; None if there are none."""
 
 
-def load(config: RunConfig, device: str) -> Start:
+def load(config: RunConfig, device: str) -> StartModels:
     """Load, download or build the policy's models.
 
     Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
@@ -44,7 +48,7 @@ def load(config: RunConfig, device: str) -> Start:
 
 
 def device_of(config: RunConfig) -> str:
-    """Raises DeviceError, before anything is loaded, where torch sees no GPU for a run with one."""
+    """'cpu' or 'cuda'. Raises DeviceError if the run needs a GPU and torch sees none."""
     if not config.trainer.gpus:
         return "cpu"
     if not torch.cuda.is_available():
@@ -54,29 +58,29 @@ def device_of(config: RunConfig) -> str:
 
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """Forward passes within compute in `policy.dtype`."""
+    """A context in which forward passes compute in `policy.dtype`."""
     dtype = getattr(torch, policy.dtype)
     return torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32)
 
 
-def _tiny(policy: PolicyConfig, device: str) -> Start:
+def _tiny(policy: PolicyConfig, device: str) -> StartModels:
     folder = start_model.ensure(policy)
     tokenizer = tiny.load_tokenizer(folder)
     model, judge = tiny.load_model(folder, device), tiny.load_model(folder, device)
-    loaded = start_cache.sum_of(folder)
+    loaded = start_model.sum_of(folder)
     judge.requires_grad_(False)
-    return Start(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
+    return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
 
 
-def _hugging_face(config: RunConfig, device: str) -> Start:
+def _hugging_face(config: RunConfig, device: str) -> StartModels:
     policy = config.policy
-    folder = fetch.ensure(policy)
+    folder = model_files.ensure(policy)
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
         parts = memory.with_engine(memory.estimate_bytes(config, folder), config, total_bytes)
-        print(memory.told(parts), file=sys.stderr)
+        print(memory.summary(parts), file=sys.stderr)
         memory.check(parts, free_bytes)
     judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
     huggingface.check_vocabulary(policy, tokenizer, judge)
@@ -86,11 +90,50 @@ def _hugging_face(config: RunConfig, device: str) -> Start:
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    loaded = manifest.digest(folder, fetch.loaded(folder)) if folder else None
-    return Start(_name(policy), tokenizer, chat, model, judge, loaded)
+    loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
+    return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
 
 
 def _name(policy: PolicyConfig) -> str:
     if policy.init == "random":
         return f"random {policy.architecture} of {policy.layers} layers of {policy.hidden_size}"
     return f"{policy.model}@{policy.revision}" if policy.revision else policy.model
+
+
+PROBE_TOKENS = 2
+
+
+@contextmanager
+def running_engine(session: Session, start: StartModels, note_entropies: bool) -> Iterator[Engine]:
+    """The run's engine, which has loaded the weights and drawn a test turn; closed in the end.
+
+    `note_entropies`: record the entropy at each token; vLLM cannot.
+    Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of reach.
+    """
+    if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
+        yield Transformers(start.learner, note_entropies)
+        return
+    engine = _engine(session, start)
+    try:
+        with engine.awake():
+            _probe(engine, start.chat.end, session.config.policy.temperature)
+        yield engine
+    finally:
+        engine.close()
+
+
+def _engine(session: Session, start: StartModels) -> Engine:
+    """A vLLM engine; vLLM is imported only here."""
+    if engine_choice.chosen(session.config) == engine_choice.COLOCATED:
+        from harness.train.engines.vllm_engine import Colocated
+
+        return Colocated(start.learner, session.config, session.end_hung)
+    from harness.train.engines.vllm_server import Served
+
+    return Served(start.learner, session.config, session.end_hung)
+
+
+def _probe(engine: Engine, end: int, temperature: float) -> None:
+    """Draw a turn: an engine can pass a health check and draw nothing (vllm issue 36451)."""
+    uniforms = torch.full((1, PROBE_TOKENS), 0.5, dtype=torch.float64)
+    engine.sampler(1, end, temperature).speak([0], [[end]], uniforms)

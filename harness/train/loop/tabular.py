@@ -1,8 +1,8 @@
-"""Training the tabular policy: sampled conversations, the same loss as a language model's, numpy.
+"""Training the tabular policy: rollout, the same loss as a language model's, numpy updates.
 
 Nothing is sampled from a generator that lives longer than a step: each batch and each evaluation
-draws from a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the step
-and where the curriculum stands, and a resumed run cannot differ.
+has a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the curriculum
+and the remedies' state, and a resumed run cannot differ.
 """
 
 from __future__ import annotations
@@ -23,33 +23,65 @@ from harness.records import atomic
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.algorithms.losses import BoolArray
 from harness.train.algorithms.remedy_roles import StepTokens
-from harness.train.loop.remedy_watch import RemedyWatch
 from harness.train.loop.session import Session
-from harness.train.loop.tabular_update import Batch, Update, log_p_of_acts, update
-from harness.train.metrics import card, evaluate, probe
-from harness.train.metrics.measure import (
-    Metrics,
-    TokenTrace,
-    conversation_metrics,
-    entropy_metrics,
-    turn_records,
-)
-from harness.train.objective import remedy_stack as treatment
-from harness.train.objective.remedy_stack import Treatment
-from harness.train.rollout import curriculum, rewards
+from harness.train.loop.step_checks import RemedyWatch
+from harness.train.metrics import card, evaluate
+from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
+from harness.train.objective import remedy_stack
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
-    REMEDY,
-    SPEECH,
+    REMEDY_STREAM,
+    ROLLOUT_STREAM,
+    FilledBatch,
     advantages_of,
-    converse,
     denominator,
-    draws_of,
+    fill,
+    rng_of,
+    rollout_groups,
     stream_of,
 )
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.curriculum import Course
-from harness.train.rollout.filling import Filled, fill
+from harness.train.rollout.curriculum import CurriculumState
+from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
+
+
+@dataclass(frozen=True, slots=True)
+class TrainState:
+    """A run between two steps: what its checkpoints hold."""
+
+    policy: TabularPolicy
+    curriculum: CurriculumState
+    stack: RemedyStack
+
+
+@dataclass(frozen=True, slots=True)
+class ActBatch:
+    """Acts to learn from; arrays have shape (acts,)."""
+
+    acts: Acts
+    advantage: FloatArray
+    selection: TokenSelection
+    temperature: float
+    denominator: float
+    """Divisor of the summed loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult:
+    """The policy after the updates on one batch, and their measures."""
+
+    policy: TabularPolicy
+    gradient_norm: float
+    """Norm of the last update's gradient."""
+    low_share: float
+    """Share of tokens clipped from below, mean over the updates."""
+    high_share: float
+    """The same from above."""
+    acted: tuple[float, ...]
+    """Share of tokens that a remedy acted on, in each update."""
 
 
 def train(session: Session) -> None:
@@ -57,113 +89,69 @@ def train(session: Session) -> None:
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
     policy = _load(saved) if saved else TabularPolicy.start()
-    at = Standing(policy, curriculum.begin(config, saved), treatment.begin(config, saved))
+    state = TrainState(policy, curriculum.begin(config, saved), remedy_stack.begin(config, saved))
     watch = RemedyWatch(session)
     session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
-        at = _step(session, at, step, watch)
-        session.finish_step(step, partial(_save, at))
+        state = _step(session, state, step, watch)
+        session.finish_step(step, partial(_save, state))
 
 
-def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:
-    """Mean exact entropy on the frozen prefixes."""
-    prefixes = probe.prefixes()
-    own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
-    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
-    return float(policy.entropy_nats(seen, temperature).mean())
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """What a run goes on from, and what its checkpoints hold."""
-
-    policy: TabularPolicy
-    course: Course
-    treatment: Treatment
-
-
-def _step(session: Session, at: Standing, step: int, watch: RemedyWatch) -> Standing:
-    """Talk, measure, learn; the row is durable when this returns."""
+def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) -> TrainState:
+    """Rollout, evaluation, updates; the row is durable when this returns."""
     config, temperature = session.config, session.config.policy.temperature
-    began = time.monotonic()
-    filled, acts = _batch(at, step)
-    held, talked = filled.held, time.monotonic()
-    earned = rewards.earned(held, config.reward)
-    advantages = advantages_of(earned, config, step)
-    trace = _trace(at.policy, acts, advantages, temperature)
-    looked = _yardsticks(at.policy, config) if evaluate.due(step, config) else {}
-    session.judge_evaluation(step, looked)
-    measured = time.monotonic()
-    start = log_p_of_acts(TabularPolicy.start(), acts, temperature)
-    touched = filled.put_in[acts.conversation]
-    lost = ~np.isfinite(earned.rewards)[acts.conversation]
-    batch = _to_learn_from(at, acts, trace, start, step, touched, lost)
-    done = update(at.policy, batch, at.treatment, config.trainer.updates_per_batch)
-    treated = treatment.metrics(at.treatment, batch.marks, done.acted, filled.groups)
+    begin = time.monotonic()
+    filled, acts = _rollout(state, step)
+    conversations, rollout_end = filled.conversations, time.monotonic()
+    rewards = compute_rewards(conversations, config.reward)
+    advantages = advantages_of(rewards, config, step)
+    trace = _trace(state.policy, acts, advantages, temperature)
+    evaluated = _evaluate(state.policy, config) if evaluate.due(step, config) else {}
+    session.judge_evaluation(step, evaluated)
+    eval_end = time.monotonic()
+    start_logp = log_p_of_acts(TabularPolicy.start(), acts, temperature)
+    touched = filled.redrawn[acts.conversation]
+    lost = ~np.isfinite(rewards.total)[acts.conversation]
+    batch = _act_batch(state, acts, trace, start_logp, step, touched, lost)
+    result = update(state.policy, batch, state.stack, config.trainer.updates_per_batch)
+    remedy = remedy_stack.metrics(state.stack, batch.selection, result.acted, filled.groups_drawn)
     values = {
-        **conversation_metrics(held, config, earned.rewards),
+        **conversation_metrics(conversations, config, rewards.total),
         **entropy_metrics(trace),
-        **curriculum.metrics(at.course, held),
-        **looked,
-        **_update_metrics(done),
-        **treated,
-        "kl": float((trace.logp - start).mean()),
+        **curriculum.metrics(state.curriculum, conversations),
+        **evaluated,
+        **_update_metrics(result),
+        **remedy,
+        "kl": float((trace.logp - start_logp).mean()),
     }
     session.record(
         step,
         values,
-        lambda: turn_records(held, advantages, trace),
-        talk=talked - began,
-        look=measured - talked,
-        learn=time.monotonic() - measured,
+        lambda: turn_records(conversations, advantages, trace),
+        rollout=rollout_end - begin,
+        eval=eval_end - rollout_end,
+        update=time.monotonic() - eval_end,
     )
-    _check_finite(done, session, step)
-    watch.look(step, treated["remedy/acted"])
-    entropy_nats = float(trace.entropy_nats.mean())
-    next_treatment = treatment.advanced(at.treatment, entropy_nats)
-    return Standing(done.policy, curriculum.advanced(at.course, held), next_treatment)
+    _check_finite(result, session, step)
+    watch.check(step, remedy["remedy/acted"])
+    next_curriculum = curriculum.advanced(state.curriculum, conversations)
+    next_stack = remedy_stack.advanced(state.stack, float(trace.entropy_nats.mean()))
+    return TrainState(result.policy, next_curriculum, next_stack)
 
 
-def _to_learn_from(
-    at: Standing,
-    acts: Acts,
-    trace: TokenTrace,
-    start_logp: FloatArray,
-    step: int,
-    touched: BoolArray,
-    lost: BoolArray,
-) -> Batch:
-    """The batch with what the remedies choose of it; `lost`: of conversations without a reward."""
-    config = at.course.config
-    draws = draws_of(config, step, REMEDY)
-    known = trace.logp, trace.advantage, trace.entropy_nats, start_logp
-    marks = at.treatment.mark(StepTokens(*known, draws, touched, lost if lost.any() else None))
-    total = denominator(config, max(1, int((~lost).sum())))
-    return Batch(acts, trace.advantage, marks, config.policy.temperature, total)
-
-
-def _check_finite(done: Update, session: Session, step: int) -> None:
-    if not np.isfinite(done.policy.table).all():
-        raise DivergedError(
-            f"{session.run.path}: step {step}: logits must be finite after an update, got "
-            f"gradient norm {done.gradient_norm:g} at algorithm.learning_rate "
-            f"{session.config.algorithm.learning_rate:g}; lower the rate"
-        )
-
-
-def _batch(at: Standing, step: int) -> tuple[Filled, Acts]:
+def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:
     """The conversations of step `step`, and what the policy did in them."""
-    config, course, spoken = at.course.config, at.course, list[Acts]()
+    config, by_try = state.curriculum.config, list[Acts]()
 
-    def hold(time: int, groups: Sequence[int]) -> list[Conversation]:
-        draws = draws_of(config, step, SPEECH, stream_of(config, time, 0))
-        speaker = TabularSpeaker(at.policy, config.policy.temperature, draws)
-        held = converse(course, speaker, step, groups)
-        spoken.append(speaker.acts())
-        return held
+    def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
+        rng = rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, 0))
+        speaker = TabularSpeaker(state.policy, config.policy.temperature, rng)
+        conversations = rollout_groups(state.curriculum, speaker, step, groups)
+        by_try.append(speaker.acts())
+        return conversations
 
-    filled = fill(hold, config, at.treatment.most_tries)
-    return filled, gathered(spoken, filled.source)
+    filled = fill(rollout_once, config, state.stack.most_tries)
+    return filled, gathered(by_try, filled.source)
 
 
 def _trace(
@@ -179,7 +167,8 @@ def _trace(
     )
 
 
-def _yardsticks(policy: TabularPolicy, config: RunConfig) -> Metrics:
+def _evaluate(policy: TabularPolicy, config: RunConfig) -> Metrics:
+    """eval/* and entropy/probe of the policy."""
     temperature = config.policy.temperature
     speaker = TabularSpeaker(policy, temperature, np.random.default_rng(evaluate.SEED))
     return {
@@ -188,20 +177,96 @@ def _yardsticks(policy: TabularPolicy, config: RunConfig) -> Metrics:
     }
 
 
-def _update_metrics(done: Update) -> Metrics:
+def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:
+    """Mean exact entropy of an act, in nats, on the frozen prefixes."""
+    prefixes = evaluate.prefixes()
+    own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
+    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
+    return float(policy.entropy_nats(seen, temperature).mean())
+
+
+def _act_batch(
+    state: TrainState,
+    acts: Acts,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+    step: int,
+    touched: BoolArray,
+    lost: BoolArray,
+) -> ActBatch:
+    """The batch with what the remedies choose; `lost`: acts of conversations without a reward."""
+    config = state.curriculum.config
+    tokens = StepTokens(
+        logp=trace.logp,
+        advantage=trace.advantage,
+        entropy_nats=trace.entropy_nats,
+        start_logp=start_logp,
+        rng=rng_of(config, step, REMEDY_STREAM),
+        touched=touched,
+        lost=lost if lost.any() else None,
+    )
+    total = denominator(config, max(1, int((~lost).sum())))
+    selection = state.stack.select(tokens)
+    return ActBatch(acts, trace.advantage, selection, config.policy.temperature, total)
+
+
+def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: int) -> UpdateResult:
+    """Take `passes` gradient steps on the loss of the whole batch.
+
+    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
+    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
+    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
+    controls by different factors.
+    """
+    acts, temperature = batch.acts, batch.temperature
+    old_logp = log_p_of_acts(policy, acts, temperature)
+    shares, norm, counted = [], 0.0, batch.selection.counted
+    for _ in range(passes):
+        logp = log_p_of_acts(policy, acts, temperature)
+        loss = stack.loss(logp, old_logp, batch.advantage, batch.selection)
+        slope = counted * loss.loss.slope / batch.denominator
+        gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
+        if batch.selection.bonus:
+            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
+            gradient -= batch.selection.bonus / batch.denominator * by_entropy
+        norm = float(np.sqrt((gradient**2).sum()))
+        policy = TabularPolicy(policy.table - stack.algorithm.learning_rate * gradient)
+        masks = (loss.loss.low, loss.loss.high, loss.acted)
+        shares.append([float(mask.mean()) for mask in masks])
+    low, high, _ = np.mean(shares, axis=0).tolist()
+    return UpdateResult(policy, norm, low, high, tuple(acted for _, _, acted in shares))
+
+
+def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
+    """Log-probability of each act that was chosen, shape (acts,)."""
+    log_p = policy.log_probabilities(acts.seen, temperature)
+    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
+    return chosen
+
+
+def _update_metrics(result: UpdateResult) -> Metrics:
     return {
-        "grad_norm": done.gradient_norm,
-        "clip_ratio/low_mean": done.low_share,
-        "clip_ratio/high_mean": done.high_share,
-        "clip_ratio/region_mean": done.low_share + done.high_share,
+        "grad_norm": result.gradient_norm,
+        "clip_ratio/low_mean": result.low_share,
+        "clip_ratio/high_mean": result.high_share,
+        "clip_ratio/region_mean": result.low_share + result.high_share,
     }
 
 
-def _save(at: Standing, folder: Path) -> None:
-    curriculum.save(at.course, folder)
-    treatment.save(at.treatment, folder)
-    table = io.BytesIO()
-    np.save(table, at.policy.table, allow_pickle=False)
+def _check_finite(result: UpdateResult, session: Session, step: int) -> None:
+    if not np.isfinite(result.policy.table).all():
+        raise DivergedError(
+            f"{session.run.path}: step {step}: logits must be finite after an update, got "
+            f"gradient norm {result.gradient_norm:g} at algorithm.learning_rate "
+            f"{session.config.algorithm.learning_rate:g}; lower the rate"
+        )
+
+
+def _save(state: TrainState, folder: Path) -> None:
+    curriculum.save(state.curriculum, folder)
+    remedy_stack.save(state.stack, folder)
+    table, values = io.BytesIO(), state.policy.table
+    np.save(table, values, allow_pickle=False)
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
 
 

@@ -1,10 +1,10 @@
-"""The one file that knows TRL's names: our conversations and our loss inside its GRPOTrainer.
+"""Our conversations and our loss inside TRL's GRPOTrainer; the only loop file that imports TRL.
 
-TRL owns the loop, the optimiser, clipping and checkpoints. What is ours comes in at four places:
+TRL owns the loop, the optimiser, clipping and checkpoints. Our code enters at four places:
 `rollout_func` (conversations, with `env_mask` over the policy's own tokens), the advantages, the
 loss, and the gradient check before the optimiser's step.
 
-Known traps of TRL 1.16 that this file steps round: a private `_step` counter and buffered inputs
+Traps of TRL 1.16 that this file avoids: a private `_step` counter and buffered inputs
 that are not in its checkpoints (ours fall on whole batches only); a sampler that forgets its epoch
 on resume (one row of data a group, read once); `env_mask` shorter than the completion is filled up
 with ones in silence (lengths are checked); a fused head that scores every position and holds a
@@ -33,14 +33,14 @@ from trl import GRPOConfig, GRPOTrainer
 
 from harness.config.run import RunConfig
 from harness.policy import huggingface
-from harness.policy.saving import saving
+from harness.policy.tiny import saving
 from harness.records import atomic
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.scoring import TokenRow
 from harness.train.loop.start import precision
 from harness.train.objective.language_loss import (
-    Learning,
     LossBatch,
     LossResult,
+    LossSettings,
     accumulate_gradient,
     own_log_probabilities,
 )
@@ -52,29 +52,29 @@ CHECKPOINT = "trainer"
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
-    """The conversations of one step."""
+class RolloutBatch:
+    """The conversations of one step; lists run over conversations."""
 
     rows: list[TokenRow]
-    opening: list[int]
-    """Tokens of each row that come before the policy's first."""
+    prompt_lengths: list[int]
+    """Tokens of each row before the policy's first."""
     rewards: list[float]
     advantages: list[list[float]]
-    """Of each conversation, for its replies in order."""
-    how: Learning
+    """One for each reply."""
+    settings: LossSettings
     engine_logp: list[list[float]] | None = None
-    """Of each conversation's own tokens, by the engine that drew them, if it is not the model."""
+    """Log-probabilities of the own tokens by the engine that drew them; None if it is the model."""
 
 
 class Learner(Protocol):
-    """What the training does around TRL's updates."""
+    """The part of a run around TRL's updates."""
 
-    def talk(self, step: int) -> Talk:
-        """Hold the conversations of `step`, with the weights as they are."""
+    def rollout(self, step: int) -> RolloutBatch:
+        """Draw the conversations of `step` with the current weights."""
         ...
 
     def scored(self, result: LossResult) -> None:
-        """Take note of one pass over the batch; the conversations are in the order of `talk`."""
+        """Keep the result of one pass; its conversations are in the order of `rollout`."""
         ...
 
     def check_gradient(self, norm: float) -> None:
@@ -82,7 +82,7 @@ class Learner(Protocol):
         ...
 
     def finish(self, step: int) -> None:
-        """The updates of `step` are made. May raise StoppedError."""
+        """Called when the updates of `step` are done. May raise StoppedError."""
         ...
 
 
@@ -106,10 +106,10 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """No card: a checkpoint is a part of a run folder, which says what it is."""
 
-    def talk(self) -> dict[str, Any]:
-        """The conversations of the step at hand, in the shape `rollout_func` returns."""
-        self._talk = self._learner.talk(self._rows[0]["step"])
-        parts = zip(self._talk.rows, self._talk.opening, strict=True)
+    def rollout(self) -> dict[str, Any]:
+        """The conversations of the current step, in the form that `rollout_func` returns."""
+        self._batch = self._learner.rollout(self._rows[0]["step"])
+        parts = zip(self._batch.rows, self._batch.prompt_lengths, strict=True)
         split = [(row.ids[:n], row.ids[n:], [int(t > 0) for t in row.turn[n:]]) for row, n in parts]
         for prompt, completion, mask in split:
             if not (prompt and completion and len(mask) == len(completion) and any(mask)):
@@ -121,24 +121,24 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             "completion_ids": completions,
             "logprobs": None,
             "env_mask": masks,
-            "conversation_reward": self._talk.rewards,
+            "conversation_reward": self._batch.rewards,
         }
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._rows = inputs
         batch: dict[str, Any] = super()._generate_and_score_completions(inputs)
         device = batch["advantages"].device
-        batch["advantages"] = torch.tensor(self._talk.advantages, dtype=torch.float32).to(device)
-        batch["number"] = torch.arange(len(self._talk.rows), device=device)
+        batch["advantages"] = torch.tensor(self._batch.advantages, dtype=torch.float32).to(device)
+        batch["number"] = torch.arange(len(self._batch.rows), device=device)
         self._metrics["train"].clear()
         return batch
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Tensor:
         """The gradient is accumulated here; what TRL gets to call backward on has none."""
-        model.train(model.is_gradient_checkpointing)  # left by `talk`; else nothing is recomputed
-        batch, how = _loss_batch(inputs, self._talk), self._talk.how
+        model.train(model.is_gradient_checkpointing)  # after `rollout`'s eval()
+        batch = _loss_batch(inputs, self._batch)
         with precision(self._config.policy, model.device.type):
-            result = accumulate_gradient(model, batch, how)
+            result = accumulate_gradient(model, batch, self._batch.settings)
         self._learner.scored(result)
         return torch.tensor(result.value, device=model.device, requires_grad=True)
 
@@ -149,12 +149,14 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         ids = [
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
-        own = [[turn > 0 for turn in row.turn] for row in self._talk.rows]
+        own = [[turn > 0 for turn in row.turn] for row in self._batch.rows]
         with precision(self._config.policy, model.device.type):
-            found = own_log_probabilities(model, ids, own, self._config.policy.temperature)
+            logps = own_log_probabilities(model, ids, own, self._config.policy.temperature)
         kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
-        for number, (row, logp) in enumerate(zip(self._talk.rows, found, strict=True)):
-            places = [n for n, turn in enumerate(row.turn[self._talk.opening[number] :]) if turn]
+        for number, (row, logp) in enumerate(zip(self._batch.rows, logps, strict=True)):
+            places = [
+                n for n, turn in enumerate(row.turn[self._batch.prompt_lengths[number] :]) if turn
+            ]
             kept[number, places] = logp
         return kept, None, None
 
@@ -206,12 +208,12 @@ def dataset(config: RunConfig) -> Dataset:
 
 
 def resume_point(checkpoint: Path | None) -> str | None:
-    """What `train(resume_from_checkpoint=...)` takes."""
+    """The argument of `train(resume_from_checkpoint=...)`; None for a fresh run."""
     return None if checkpoint is None else str(checkpoint / CHECKPOINT)
 
 
 def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
-    """Every option that could matter, whatever the library's defaults become."""
+    """TRL's config, with every option set that could matter, whatever its defaults become."""
     algorithm, trainer = config.algorithm, config.trainer
     return GRPOConfig(
         output_dir=str(scratch),
@@ -270,27 +272,27 @@ def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
 
 
 def _rollout(prompts: Sequence[Any], trainer: ConversationTrainer) -> dict[str, Any]:
-    return trainer.talk()
+    return trainer.rollout()
 
 
 def _reward(conversation_reward: list[float], **_: Any) -> list[float]:
     return conversation_reward
 
 
-def _loss_batch(inputs: Mapping[str, Any], talk: Talk) -> LossBatch:
-    """TRL's padded halves put together again, in the order of the conversations of `talk`."""
+def _loss_batch(inputs: Mapping[str, Any], rollout: RolloutBatch) -> LossBatch:
+    """TRL's padded halves joined again, in the order of the conversations of `rollout`."""
     order = inputs["number"].argsort().tolist()
-    own_turns = [[turn for turn in row.turn if turn] for row in talk.rows]
+    own_turns = [[turn for turn in row.turn if turn] for row in rollout.rows]
     ids, own, old = [], [], []
     logps = inputs.get("old_per_token_logps")
     for i in order:
         prompt = inputs["prompt_ids"][i][inputs["prompt_mask"][i].bool()].tolist()
-        said = inputs["completion_mask"][i].bool()
-        mine = inputs["tool_mask"][i][said].bool()
-        ids.append(prompt + inputs["completion_ids"][i][said].tolist())
+        completion = inputs["completion_mask"][i].bool()
+        mine = inputs["tool_mask"][i][completion].bool()
+        ids.append(prompt + inputs["completion_ids"][i][completion].tolist())
         own.append([False] * len(prompt) + mine.tolist())
         if logps is not None:
-            old.append(logps[i][said][mine])
+            old.append(logps[i][completion][mine])
     advantage = inputs["advantages"][torch.tensor(order)].tolist()
     spread = [[row[t - 1] for t in turns] for row, turns in zip(advantage, own_turns, strict=True)]
-    return LossBatch(ids, own, spread, old if logps is not None else None, talk.engine_logp)
+    return LossBatch(ids, own, spread, old if logps is not None else None, rollout.engine_logp)

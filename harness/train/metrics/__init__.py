@@ -1,1 +1,1 @@
-"""What is measured of a step: entropies, strategies, evaluations."""
+"""Measures of a step: entropies, conversations, evaluations."""

@@ -1,4 +1,7 @@
-"""Over what, how and when H and R are measured: run.json's card; unlike ones are not pooled."""
+"""The measurement card of run.json: over what, how and when H and R are measured.
+
+Runs with different cards are not pooled.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,31 @@ from typing import Any
 
 from harness.config import engine_choice
 from harness.config.run import RunConfig
-from harness.train.metrics import evaluate, probe
+from harness.train.metrics import evaluate
 from harness.train.rollout import rewards
 
 
 def of_tabular(config: RunConfig) -> dict[str, Any]:
-    """H is that of the choice among strategies."""
-    seen = f"{probe.OPENERS} openers, {probe.MID_CONVERSATION} mid-conversation"
-    return _card(config, "acts", "eight strategies", "mean over acts", seen)
+    """The card of a tabular run: H of the choice among strategies."""
+    probed = f"{evaluate.OPENERS} openers, {evaluate.MID_CONVERSATION} mid-conversation"
+    return _card(config, "acts", "eight strategies", "mean over acts", probed)
 
 
 def of_language(config: RunConfig, start: str) -> dict[str, Any]:
-    """H is that of the next token; `start` names the weights that training begins with."""
+    """The card of a language model's run: H of the next token; `start` names its first weights."""
     tokens = "the policy's own tokens, with the end token it draws"
-    seen = (
-        f"one reply to each of {probe.OPENERS} openers and "
-        f"{probe.MID_CONVERSATION} prefixes in mid-conversation"
+    probed = (
+        f"one reply to each of {evaluate.OPENERS} openers and "
+        f"{evaluate.MID_CONVERSATION} prefixes in mid-conversation"
     )
-    card = _card(config, tokens, "full vocabulary", "mean over tokens", seen)
+    card = _card(config, tokens, "full vocabulary", "mean over tokens", probed)
     return {**card, "engine": engine_choice.chosen(config), "start": start}
 
 
-def _card(config: RunConfig, tokens: str, support: str, average: str, seen: str) -> dict[str, Any]:
-    """What the rungs share: an exact entropy before the update, the same held-out users."""
+def _card(
+    config: RunConfig, tokens: str, support: str, average: str, probed: str
+) -> dict[str, Any]:
+    """The part that the rungs share: an exact entropy, measured before the update."""
     return {
         "entropy": {
             "tokens": tokens,
@@ -46,5 +51,5 @@ def _card(config: RunConfig, tokens: str, support: str, average: str, seen: str)
             "temperature": config.policy.temperature,
             "weights": "before update",
         },
-        "probe": seen,
+        "probe": probed,
     }

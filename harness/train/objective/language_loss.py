@@ -1,8 +1,8 @@
-"""The loss of a batch on a language model, and what its tokens were like before the update.
+"""The loss of a batch on a language model, and the measures of its tokens before the update.
 
-Only the policy's own positions go through the head, in small batches of conversations of like
-length. The formulas are numpy's, in remedy_stack.py: what goes backward here is the slope that
-they give each token.
+Only the policy's own positions go through the head, in small batches of conversations of similar
+length. The formulas are numpy's, in remedy_stack.py; backward starts here from the slope that they
+give each token.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import torch
 from torch import Tensor
 
 from harness.train.algorithms.advantages import FloatArray, IntArray
+from harness.train.algorithms.losses import MOST_IMPORTANCE
 from harness.train.engines.scoring import (
+    by_length,
     chunks,
     drawn,
     entropies,
@@ -24,14 +26,12 @@ from harness.train.engines.scoring import (
     log_distribution,
     log_probabilities,
     own_states,
+    padded,
 )
-from harness.train.engines.token_rows import by_length, padded
-from harness.train.objective.remedy_stack import Marks, Treated, Treatment
+from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""
-MOST_IMPORTANCE = 3.0
-"""No token of an engine weighs more, however much likelier the trainer finds it (TRL's default)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class LossBatch:
     own: list[list[bool]]
     """True at the policy's own tokens."""
     advantage: list[list[float]]
-    """Of each own token."""
+    """One for each own token."""
     old_logp: list[Tensor] | None
-    """Of the own tokens when they were said; None where the weights are still the same."""
+    """Log-probabilities of the own tokens when they were drawn; None if the weights have not
+    changed since."""
     engine_logp: list[list[float]] | None = None
-    """Of the own tokens by the engine that drew them; None where that was the model itself."""
+    """The same by the engine that drew them; None if that was the model itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ class Scored:
     entropy_nats: Tensor
     """At the sampling temperature."""
     entropy_t1_nats: Tensor
+    """At temperature 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,138 +70,150 @@ class LossResult:
     low_share: float
     """Share of tokens with a negative advantage whose ratio fell below 1 - clip_low."""
     high_share: float
+    """Share of tokens with a positive advantage whose ratio rose above 1 + clip_high."""
     acted_share: float = 0.0
-    """Share of tokens that a remedy acted upon."""
+    """Share of tokens that a remedy acted on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Learning:
-    """How a batch is learned from."""
+class LossSettings:
+    """Everything beside the batch that determines its loss."""
 
-    treatment: Treatment
-    marks: Marks
-    """Of the own tokens, conversation by conversation."""
+    stack: RemedyStack
+    selection: TokenSelection
+    """Over the own tokens, conversation by conversation."""
     temperature: float
-    """At which they were drawn."""
+    """The sampling temperature."""
     denominator: float
-    """What the summed loss is divided by."""
+    """Divisor of the summed loss."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
-    """Some own tokens of a batch, all of shape (tokens,)."""
+class _Part:
+    """The own tokens of some conversations, all of shape (tokens,)."""
 
     tokens: Tensor
     advantage: FloatArray
-    marks: Marks
-    old: Tensor | None
-    engine: Tensor | None
+    selection: TokenSelection
+    old_logp: Tensor | None
+    engine_logp: Tensor | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Learned:
-    """What came of some own tokens, shapes (tokens,), and sums over them."""
+class _PartResult:
+    """Measures of a part's tokens, shapes (tokens,), and sums over them."""
 
     columns: tuple[Tensor, Tensor, Tensor]
-    """logp, H, H at T = 1."""
+    """Log-probability, entropy, entropy at temperature 1."""
     value: float
-    """Their share of the loss."""
+    """The part's share of the loss."""
     low_high_acted: IntArray
-    """How many were clipped from below and above, and how many a remedy acted upon."""
+    """Tokens clipped from below, from above, and acted on by a remedy."""
 
 
-def accumulate_gradient(model: Any, batch: LossBatch, how: Learning) -> LossResult:
-    """Loss over all own tokens of the batch; adds its gradient.
+def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
+    """Add the gradient of the loss over all own tokens of `batch` to the parameters' `grad`.
 
-    Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are held at once,
-    and through the head piece by piece, so that few logits are.
+    Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are in memory at
+    once, and through the head in pieces, so that few logits are.
     """
     scored: list[Scored | None] = [None] * len(batch.ids)
     value, counts = 0.0, np.zeros(3, dtype=np.int64)
-    places = np.split(np.arange(len(how.marks.weight)), np.cumsum([sum(row) for row in batch.own]))
-    for part in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
-        ids = padded([batch.ids[i] for i in part], fill=0).to(model.device)
-        own = padded([batch.own[i] for i in part], fill=0).bool().to(model.device)
-        marks = how.marks.at(np.concatenate([places[i] for i in part]))
-        learned = _learn(
-            model, own_states(model, ids, own), _piece(batch, part, ids, own, marks), how
-        )
-        value, counts = value + learned.value, counts + learned.low_high_acted
-        sizes = [len(places[i]) for i in part]
-        for i, *row in zip(part, *_by_size(learned.columns, sizes), strict=True):
+    count = len(settings.selection.weight)
+    places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
+    for members in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
+        ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
+        own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
+        selection = settings.selection.at(np.concatenate([places[i] for i in members]))
+        part = _part(batch, members, ids[:, 1:][own[:, 1:]], selection)
+        result = _backward_part(model, own_states(model, ids, own), part, settings)
+        value, counts = value + result.value, counts + result.low_high_acted
+        sizes = [len(places[i]) for i in members]
+        for i, *row in zip(members, *_by_size(result.columns, sizes), strict=True):
             scored[i] = Scored(*row)
     rows = [row for row in scored if row is not None]
-    return LossResult(value, rows, *(counts / len(how.marks.weight)).tolist())
+    return LossResult(value, rows, *(counts / count).tolist())
 
 
-def _piece(batch: LossBatch, part: Sequence[int], ids: Tensor, own: Tensor, marks: Marks) -> _Piece:
-    tokens = ids[:, 1:][own[:, 1:]]
-    advantage = np.array([a for i in part for a in batch.advantage[i]])
-    old = None if batch.old_logp is None else torch.cat([batch.old_logp[i] for i in part])
-    drawn_by = batch.engine_logp
-    engine = None if drawn_by is None else [logp for i in part for logp in drawn_by[i]]
-    old = None if old is None else old.to(ids.device)
-    noted = None if engine is None else torch.tensor(engine, device=ids.device)
-    return _Piece(tokens, advantage, marks, old, noted)
+def _part(
+    batch: LossBatch, members: Sequence[int], tokens: Tensor, selection: TokenSelection
+) -> _Part:
+    """The own `tokens` of the conversations `members`, on the tokens' device."""
+    advantage = np.array([a for i in members for a in batch.advantage[i]])
+    old_logp = engine_logp = None
+    if batch.old_logp is not None:
+        old_logp = torch.cat([batch.old_logp[i] for i in members]).to(tokens.device)
+    if batch.engine_logp is not None:
+        flat = [logp for i in members for logp in batch.engine_logp[i]]
+        engine_logp = torch.tensor(flat, device=tokens.device)
+    return _Part(tokens, advantage, selection, old_logp, engine_logp)
 
 
-def _learn(model: Any, states: Tensor, said: _Piece, how: Learning) -> _Learned:
+def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettings) -> _PartResult:
+    """Backward from the loss of a part's tokens, drawn at `states`, to the parameters."""
     head = model.get_output_embeddings()
-    held = states.detach().requires_grad_()
-    found: list[tuple[Tensor, Tensor, Tensor]] = []
+    leaf = states.detach().requires_grad_()
+    columns: list[tuple[Tensor, Tensor, Tensor]] = []
     value, counts = 0.0, np.zeros(3, dtype=np.int64)
-    for at in chunks(held, head):
-        logits = head_logits(head, held[at])
-        log_p = log_distribution(logits, how.temperature)
-        logp = drawn(log_p, said.tokens[at])
-        treated, weight = _treated(logp.detach(), said, at, how)
-        hot = entropies(log_p.detach())
-        counted, bonuses = (said.marks.at(at).counted * by for by in (weight, how.marks.bonus))
-        slope = counted * treated.loss.slope / how.denominator
-        _backward(log_p, logp, hot, slope, bonuses / how.denominator)
-        losses = counted * treated.loss.value - bonuses * _numbers(hot)
-        value += float(losses.sum()) / how.denominator
-        counts += [m.sum() for m in (treated.loss.low, treated.loss.high, treated.acted)]
-        warm = how.temperature != 1
-        cold = entropies(log_distribution(logits.detach(), 1.0)) if warm else hot
-        found.append((logp.detach(), hot, cold))
-    torch.autograd.backward(states, held.grad)
-    logps, hots, colds = zip(*found, strict=True)
-    return _Learned((torch.cat(logps), torch.cat(hots), torch.cat(colds)), value, counts)
+    for at in chunks(leaf, head):
+        logits = head_logits(head, leaf[at])
+        log_p = log_distribution(logits, settings.temperature)
+        logp = drawn(log_p, part.tokens[at])
+        entropy = entropies(log_p.detach())
+        loss, weight = _loss(logp.detach(), part, at, settings)
+        counted = part.selection.at(at).counted
+        bonuses = counted * settings.selection.bonus
+        counted = counted * weight
+        slope = counted * loss.loss.slope / settings.denominator
+        _backward_logits(log_p, logp, entropy, slope, bonuses / settings.denominator)
+        losses = counted * loss.loss.value - bonuses * _to_numpy(entropy)
+        value += float(losses.sum()) / settings.denominator
+        counts += [mask.sum() for mask in (loss.loss.low, loss.loss.high, loss.acted)]
+        entropy_t1 = entropy
+        if settings.temperature != 1:
+            entropy_t1 = entropies(log_distribution(logits.detach(), 1.0))
+        columns.append((logp.detach(), entropy, entropy_t1))
+    torch.autograd.backward(states, leaf.grad)
+    logps, entropy_parts, entropy_t1_parts = zip(*columns, strict=True)
+    joined = torch.cat(logps), torch.cat(entropy_parts), torch.cat(entropy_t1_parts)
+    return _PartResult(joined, value, counts)
 
 
-def _treated(logp: Tensor, said: _Piece, at: slice, how: Learning) -> tuple[Treated, FloatArray]:
-    """The loss of the tokens `at`, and what each weighs for having been drawn by an engine."""
-    old = logp if said.old is None else said.old[at]
+def _loss(
+    logp: Tensor, part: _Part, at: slice, settings: LossSettings
+) -> tuple[RemedyLoss, FloatArray]:
+    """The loss of the tokens `at`, and the importance weight of each, 1 without an engine."""
+    old_logp = logp if part.old_logp is None else part.old_logp[at]
     weight = np.ones(len(logp))
-    if said.engine is not None:
-        weight = _numbers(importance(old, said.engine[at]))
-    marks, advantage = said.marks.at(at), said.advantage[at]
-    return how.treatment.loss(_numbers(logp), _numbers(old), advantage, marks), weight
+    if part.engine_logp is not None:
+        weight = _to_numpy(importance(old_logp, part.engine_logp[at]))
+    selection, advantage = part.selection.at(at), part.advantage[at]
+    loss = settings.stack.loss(_to_numpy(logp), _to_numpy(old_logp), advantage, selection)
+    return loss, weight
 
 
-def _backward(
+def _backward_logits(
     log_p: Tensor, logp: Tensor, entropy: Tensor, slope: FloatArray, bonuses: FloatArray
 ) -> None:
-    """d loss / d logp of the tokens drawn, and of H where there is a bonus for it, to the states.
+    """Backward from d loss / d logp of the drawn tokens, and from H where it has a bonus.
 
     Through a log-softmax, -p (log p + H) at log p is the gradient of H.
     """
-    ends, slopes = [logp], [torch.from_numpy(slope).to(logp)]
+    outputs, slopes = [logp], [torch.from_numpy(slope).to(logp)]
     if bonuses.any():
-        sure, a_token = log_p.detach(), torch.from_numpy(bonuses).to(logp)[:, None]
-        ends.append(log_p)
-        slopes.append(sure.exp() * (sure + entropy[:, None]) * a_token)
-    torch.autograd.backward(ends, slopes)
+        fixed, per_token = log_p.detach(), torch.from_numpy(bonuses).to(logp)[:, None]
+        outputs.append(log_p)
+        slopes.append(fixed.exp() * (fixed + entropy[:, None]) * per_token)
+    torch.autograd.backward(outputs, slopes)
 
 
-def _numbers(values: Tensor) -> FloatArray:
+def _to_numpy(values: Tensor) -> FloatArray:
     numbers: FloatArray = values.double().cpu().numpy()
     return numbers
 
 
 def importance(trainer: Tensor, engine: Tensor) -> Tensor:
-    """Truncated weights of tokens that another distribution drew, shape (tokens,).
+    """Truncated importance weights of tokens that another distribution drew, shape (tokens,).
 
     min(exp(trainer - engine), cap) of log-probabilities (Ionides, Truncated importance sampling,
     2008), token by token: over a whole conversation the product would drop the long ones.
@@ -211,7 +225,7 @@ def importance(trainer: Tensor, engine: Tensor) -> Tensor:
 def own_log_probabilities(
     model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
 ) -> list[Tensor]:
-    """Of each conversation's own tokens under the weights as they are."""
+    """Log-probabilities of each conversation's own tokens under the current weights."""
     return _by_row(model, ids, own, lambda z, tokens: log_probabilities(z, tokens, temperature))
 
 
@@ -219,7 +233,7 @@ def own_log_probabilities(
 def own_entropies(
     model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
 ) -> list[Tensor]:
-    """At each of a conversation's own tokens, in nats."""
+    """Entropies at each conversation's own tokens, in nats."""
     return _by_row(model, ids, own, lambda z, tokens: entropies(log_distribution(z, temperature)))
 
 
@@ -229,8 +243,8 @@ def _by_row(
     own: Sequence[Sequence[bool]],
     measure: Callable[[Tensor, Tensor], Tensor],
 ) -> list[Tensor]:
-    """`measure(logits, tokens)` of each row's own tokens."""
-    found: dict[int, Tensor] = {}
+    """`measure(logits, tokens)` of each row's own tokens, row by row."""
+    by_row: dict[int, Tensor] = {}
     for part in by_length([len(row) for row in ids], ROWS_AT_ONCE):
         x = padded([ids[i] for i in part], fill=0).to(model.device)
         mask = padded([own[i] for i in part], fill=0).bool().to(model.device)
@@ -239,10 +253,10 @@ def _by_row(
         values = torch.cat(
             [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
         )
-        found.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
-    return [found[i] for i in range(len(ids))]
+        by_row.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
+    return [by_row[i] for i in range(len(ids))]
 
 
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:
-    """Each column cut into the tokens of each conversation."""
+    """Each column, cut into the tokens of each conversation."""
     return [torch.split(column, sizes) for column in columns]

@@ -29,4 +29,4 @@ class CeGppo(Ratio):
         return kept_in_value_only(logp, old_logp, advantage, low, high, self.dual_clip)
 
 
-METHOD = CeGppo
+REMEDY = CeGppo

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.errors import ConfigError
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.covariance import token_covariances
+from harness.train.algorithms.advantages import FloatArray, token_covariances
 from harness.train.algorithms.losses import TokenLoss, clipped
 from harness.train.algorithms.remedy_roles import Ratio, StepTokens, Weight, Weights, knob
 
@@ -51,8 +50,8 @@ class ClipCov(Weight, Ratio):
             covariance = token_covariances(step.logp, step.advantage) / spread
             band = np.flatnonzero((covariance >= self.low) & (covariance <= self.high))
             count = max(1, int(self.share * len(chosen)))
-            chosen[step.draws.permutation(band)[:count]] = True
+            chosen[step.rng.permutation(band)[:count]] = True
         return Weights(1.0 - chosen, chosen)
 
 
-METHOD = ClipCov
+REMEDY = ClipCov

@@ -22,4 +22,4 @@ class ClipHigher(Ratio):
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
 
-METHOD = ClipHigher
+REMEDY = ClipHigher

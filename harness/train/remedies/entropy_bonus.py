@@ -26,4 +26,4 @@ class EntropyBonus(Bonus):
         return coefficient
 
 
-METHOD = EntropyBonus
+REMEDY = EntropyBonus

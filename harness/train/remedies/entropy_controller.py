@@ -33,4 +33,4 @@ class EntropyController(Bonus):
         return min(self.most, max(0.0, coefficient + (self.delta if up else -self.delta)))
 
 
-METHOD = EntropyController
+REMEDY = EntropyController

@@ -10,7 +10,7 @@ share in each micro-batch, here it is of the step. It can always act.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from harness.train.algorithms.covariance import top
+from harness.train.algorithms.advantages import top
 from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, knob
 
 
@@ -28,4 +28,4 @@ class ForkingTokens(Weight):
         return Weights(kept if self.normalise_by_all else kept / kept.mean(), kept == 0)
 
 
-METHOD = ForkingTokens
+REMEDY = ForkingTokens

@@ -28,4 +28,4 @@ class Gppo(Ratio):
         return kept_in_value_only(logp, old_logp, advantage, low, high, self.dual_clip)
 
 
-METHOD = Gppo
+REMEDY = Gppo

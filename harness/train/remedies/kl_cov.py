@@ -1,4 +1,4 @@
-"""KL-Cov: the tokens of highest covariance are held near the weights that spoke.
+"""KL-Cov: a term keeps the tokens of highest covariance near the weights that drew them.
 
 -r A for all tokens, without a clip, plus coefficient * |log p - log p_old| at the max(1, floor(
 share * N)) tokens with the largest Cov_i = (log p_i - mean)(A_i - mean) (arXiv 2505.22617,
@@ -12,15 +12,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.covariance import token_covariances, top
+from harness.train.algorithms.advantages import FloatArray, token_covariances, top
 from harness.train.algorithms.losses import TokenLoss, unclipped
 from harness.train.algorithms.remedy_roles import Added, Ratio, StepTokens, Term, knob
 
 
 @dataclass(frozen=True)
 class KlCov(Term, Ratio):
-    """Which share is held, and how firmly."""
+    """The share of tokens, and the weight of the term."""
 
     chooses: ClassVar[bool] = True
     share: float = knob(2e-3, 0, 1)
@@ -29,12 +28,12 @@ class KlCov(Term, Ratio):
     def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
         return unclipped(logp, old_logp, advantage)
 
-    def mark(self, step: StepTokens) -> FloatArray:
+    def prepare(self, step: StepTokens) -> FloatArray:
         return top(token_covariances(step.logp, step.advantage), self.share)
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
-        held, moved = self.coefficient * mark, logp - old_logp
-        return Added(held * np.abs(moved), held * np.sign(moved))
+    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+        weight, moved = self.coefficient * prepared, logp - old_logp
+        return Added(weight * np.abs(moved), weight * np.sign(moved))
 
 
-METHOD = KlCov
+REMEDY = KlCov

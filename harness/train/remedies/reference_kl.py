@@ -1,4 +1,4 @@
-"""Reference KL: the policy is held near the start policy, at every token.
+"""Reference KL: a term keeps the policy near the start policy, at every token.
 
 coefficient * (exp(d) - d - 1), d = log p_start - log p (GRPO, arXiv 2402.03300, equation 4; its
 coefficient 0.04). In value this estimates KL(policy || start); the mean of its slope 1 - exp(d) is
@@ -17,19 +17,19 @@ from harness.train.algorithms.remedy_roles import Added, StepTokens, Term, knob
 
 @dataclass(frozen=True)
 class ReferenceKl(Term):
-    """How firmly it is held."""
+    """The weight of the term."""
 
     needs_start: ClassVar[bool] = True
     coefficient: float = knob(0.04, 0, 1e6)
 
-    def mark(self, step: StepTokens) -> FloatArray:
+    def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None
         return step.start_logp
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, mark: FloatArray) -> Added:
-        away = mark - logp
+    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+        away = prepared - logp
         value = self.coefficient * (np.exp(away) - away - 1)
         return Added(value, self.coefficient * (1 - np.exp(away)))
 
 
-METHOD = ReferenceKl
+REMEDY = ReferenceKl

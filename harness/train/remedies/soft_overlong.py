@@ -38,4 +38,4 @@ class SoftOverlong(Penalty):
         return self.weight * over
 
 
-METHOD = SoftOverlong
+REMEDY = SoftOverlong

@@ -15,7 +15,7 @@ from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, k
 
 @dataclass(frozen=True)
 class WReinforce(Weight):
-    """What is left of the gradient of tokens with a positive advantage; 0 is negatives only."""
+    """The weight of tokens with a positive advantage; 0 leaves negative ones only."""
 
     positive: float = knob(0.1, 0, 1)
 
@@ -24,4 +24,4 @@ class WReinforce(Weight):
         return Weights(np.where(better, self.positive, 1.0), better)
 
 
-METHOD = WReinforce
+REMEDY = WReinforce

@@ -1,35 +1,46 @@
-"""Which conversations a step holds, and what they earn: the same for every rung of policy."""
+"""A step's batch of conversations: who is in it, its rollout, its filling and its advantages.
+
+The same for every rung of policy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make
-from harness.simulator.protocol import ConversationKey, UserSimulator
+from harness.simulator.protocol import (
+    ConversationKey,
+    PendingAnswers,
+    SupporterReply,
+    UserSimulator,
+    UserTurn,
+    ask,
+)
 from harness.simulator.served.cast import user_of
 from harness.train.algorithms.advantages import (
     FloatArray,
     group_relative,
     group_relative_by_turn,
+    group_stds,
     permuted_within_groups,
 )
+from harness.train.algorithms.losses import BoolArray
 from harness.train.rollout.conversation import (
     MAX_TURNS,
     Conversation,
     InWaves,
     Successor,
-    hold,
+    rollout,
     take_over,
 )
-from harness.train.rollout.curriculum import Course, lessons
-from harness.train.rollout.mixed_levels import SideBySide
-from harness.train.rollout.rewards import Earned
+from harness.train.rollout.curriculum import CurriculumState, group_tasks
+from harness.train.rollout.rewards import Rewards, compute_rewards
 
-SPEECH, PERMUTATION, REMEDY = 1, 2, 3
+ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
 
 
@@ -41,32 +52,50 @@ def groups_of(config: RunConfig) -> range:
 def keys_of(
     config: RunConfig, step: int, groups: Sequence[int] | None = None
 ) -> list[ConversationKey]:
-    """The conversations of step `step`, group by group."""
+    """Keys of the conversations of step `step`, group by group; `groups`: all if None."""
     numbers, samples = groups or groups_of(config), range(config.algorithm.group_size)
     return [ConversationKey(config.seed, step, g, sample) for g in numbers for sample in samples]
 
 
-def converse(
-    course: Course,
+def waves(config: RunConfig) -> int:
+    """Number of speakers that share a batch: 2 with served users, who take their time, else 1."""
+    return min(2, config.trainer.conversations) if config.simulator.kind == "served" else 1
+
+
+def stream_of(config: RunConfig, attempt: int, wave: int) -> int:
+    """The number of a wave's random stream when groups are drawn for the n-th time, n from 0."""
+    return attempt * waves(config) + wave
+
+
+def rng_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.random.Generator:
+    """A generator that depends on seed, step, purpose and wave alone."""
+    return np.random.default_rng([config.seed, step, stream, *([wave] if wave else [])])
+
+
+def rollout_groups(
+    state: CurriculumState,
     speaker: Successor | InWaves[Successor],
     step: int,
     groups: Sequence[int] | None = None,
 ) -> list[Conversation]:
-    """The conversations of step `step`, each group at the level that its lesson has.
+    """Draw the conversations of step `step`, each group at the level the curriculum gives it.
 
     `groups`: all of the batch's, or others in their places: g + n * (groups of a batch) for g.
     """
-    config, keys = course.config, keys_of(course.config, step, groups)
-    given = lessons(course, step)
-    mine = [given[key.group % len(given)] for key in keys]
-    starts = [lesson.start for lesson in mine if lesson.start is not None]
-    users = _users(config, [lesson.level for lesson in mine])
-    held = take_over(users, speaker, keys, starts) if starts else hold(users, speaker, keys)
-    return [_named(c, lesson.level, config) for c, lesson in zip(held, mine, strict=True)]
+    config, keys = state.config, keys_of(state.config, step, groups)
+    by_group = group_tasks(state, step)
+    tasks = [by_group[key.group % len(by_group)] for key in keys]
+    starts = [task.start for task in tasks if task.start is not None]
+    users = _users(config, [task.level for task in tasks])
+    if starts:
+        conversations = take_over(users, speaker, keys, starts)
+    else:
+        conversations = rollout(users, speaker, keys)
+    return [_labelled(c, task.level, config) for c, task in zip(conversations, tasks, strict=True)]
 
 
 def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulator:
-    """The users of each conversation's level."""
+    """A simulator whose n-th conversation is at the n-th level."""
     distinct = list({repr(level): level for level in levels}.values())
     simulators = [make(config.simulator, level) for level in distinct]
     if len(distinct) == 1:
@@ -74,32 +103,84 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
     return SideBySide(simulators, [distinct.index(level) for level in levels])
 
 
-def _named(held: Conversation, level: DifficultyConfig, config: RunConfig) -> Conversation:
-    """With what is known of its user for the record."""
-    user = user_of(held.start.key if held.start else held.key, level, config.simulator)
-    return replace(held, level=level.name, temperament=user.temperament)
+def _labelled(
+    conversation: Conversation, level: DifficultyConfig, config: RunConfig
+) -> Conversation:
+    """The conversation with its level and its user's temperament, for the record."""
+    start = conversation.start
+    user = user_of(start.key if start else conversation.key, level, config.simulator)
+    return replace(conversation, level=level.name, temperament=user.temperament)
 
 
-def stream_of(config: RunConfig, time: int, wave: int) -> int:
-    """What tells the draws of a wave from those of others, groups being held for the n-th time."""
-    return time * waves(config) + wave
+RolloutOnce = Callable[[int, Sequence[int]], list[Conversation]]
+"""Draws the groups of these numbers, for the n-th time within a step, n from 0."""
 
 
-def waves(config: RunConfig) -> int:
-    """How many speakers share a batch: users who take their time are talked with in turn."""
-    return min(2, config.trainer.conversations) if config.simulator.kind == "served" else 1
+@dataclass(frozen=True, slots=True)
+class FilledBatch:
+    """A batch after its filling, and where its conversations come from."""
+
+    conversations: list[Conversation]
+    source: list[tuple[int, int]]
+    """For each conversation, the draw that it is from and its number in that draw."""
+    groups_drawn: int
+    """Groups drawn in all."""
+
+    @property
+    def redrawn(self) -> BoolArray:
+        """The conversations that replace others, shape (conversations,)."""
+        return np.array([attempt > 0 for attempt, _ in self.source])
 
 
-def draws_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.random.Generator:
-    """A generator that depends on seed, step, purpose and wave alone."""
-    return np.random.default_rng([config.seed, step, stream, *([wave] if wave else [])])
+def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> FilledBatch:
+    """Draw a step's groups; redraw those with equal rewards (arXiv 2503.14476, section 3.2).
+
+    A group is drawn up to `most_tries` times in all, at the n-th draw as group
+    g + n * (groups of a batch). A group without variance in the last draw stays, with advantage 0.
+    """
+    size = config.algorithm.group_size
+    count = config.trainer.conversations // size
+    conversations = rollout_once(0, range(count))
+    source, drawn = [(0, n) for n in range(len(conversations))], count
+    for attempt in range(1, most_tries):
+        stds = group_stds(compute_rewards(conversations, config.reward).total, size)
+        equal = [group for group in range(count) if not stds[group] > 0]
+        if not equal:
+            break
+        new = rollout_once(attempt, [attempt * count + group for group in equal])
+        drawn += len(equal)
+        for n, group in enumerate(equal):
+            for sample in range(size):
+                conversations[group * size + sample] = new[n * size + sample]
+                source[group * size + sample] = (attempt, n * size + sample)
+    return FilledBatch(conversations, source, drawn)
+
+
+def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:
+    """Group-relative advantages of each reply, shape (conversations, MAX_TURNS).
+
+    A conversation's shared reward counts for all its replies. Shared and per-turn rewards are
+    normalised before they are mixed, as rewards of different spread should be (arXiv 2601.05242),
+    so that a mix of 0 is `terminal` and a mix of 1 is `turns`. For a null control whole
+    conversations change places within their group.
+    """
+    algorithm = config.algorithm
+    size, floor, over = algorithm.group_size, algorithm.std_floor, algorithm.std_over
+    shared = group_relative(rewards.shared, size, floor, over)
+    advantages = np.repeat(shared[:, None], MAX_TURNS, axis=1)
+    if rewards.per_turn is not None:
+        by_turn = group_relative_by_turn(rewards.per_turn, size, floor, over)
+        advantages = (1 - rewards.mix) * advantages + rewards.mix * by_turn
+    if not algorithm.null_control:
+        return advantages
+    rng = rng_of(config, step, PERMUTATION_STREAM)
+    return permuted_within_groups(advantages, np.isfinite(rewards.total), size, rng)
 
 
 def denominator(config: RunConfig, tokens: int) -> float:
-    """What the summed loss of a batch of so many tokens is divided by; those of conversations that
-    failed are not among them.
+    """The divisor of the summed loss of a batch with `tokens` tokens that carry a gradient.
 
-    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have held: a
+    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have: a
     constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).
     """
     if config.algorithm.denominator == "tokens":
@@ -108,22 +189,47 @@ def denominator(config: RunConfig, tokens: int) -> float:
     return config.trainer.conversations * config.difficulty.turn_cap * turn
 
 
-def advantages_of(earned: Earned, config: RunConfig, step: int) -> FloatArray:
-    """Group-relative advantages, shape (conversations, MAX_TURNS), one for each reply.
+class SideBySide:
+    """Several simulators as one, so that conversations at different levels share a batch.
 
-    What a conversation earned as a whole holds for all its replies. Both kinds are normalised
-    before they are mixed, as rewards of unlike spread should be (arXiv 2601.05242), so that a mix
-    of 0 is `terminal` and a mix of 1 is `turns`. For a null control whole conversations change
-    places within their group.
+    Conversation i belongs to simulator `owners[i]`; each turn's state remembers whose it is.
     """
-    algorithm = config.algorithm
-    size, floor, over = algorithm.group_size, algorithm.std_floor, algorithm.std_over
-    shared = group_relative(earned.whole, size, floor, over)
-    advantages = np.repeat(shared[:, None], MAX_TURNS, axis=1)
-    if earned.turns is not None:
-        alone = group_relative_by_turn(earned.turns, size, floor, over)
-        advantages = (1 - earned.mix) * advantages + earned.mix * alone
-    if not algorithm.null_control:
-        return advantages
-    known, draws = np.isfinite(earned.rewards), draws_of(config, step, PERMUTATION)
-    return permuted_within_groups(advantages, known, size, draws)
+
+    def __init__(self, simulators: Sequence[UserSimulator], owners: Sequence[int]) -> None:
+        self._simulators, self._owners = simulators, owners
+
+    def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
+        """One opening for each of `owners`."""
+        turns: list[UserTurn | None] = [None] * len(keys)
+        for number, simulator in enumerate(self._simulators):
+            mine = [i for i, owner in enumerate(self._owners) if owner == number]
+            for i, turn in zip(mine, simulator.open([keys[i] for i in mine]), strict=True):
+                turns[i] = _owned(number, turn)
+        return [turn for turn in turns if turn is not None]
+
+    def answer(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> list[UserTurn]:
+        """Each reply answered by the simulator that its conversation belongs to."""
+        return self.ask(turns, replies)()
+
+    def ask(self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]) -> PendingAnswers:
+        """The same as a function to be waited on: the users of all simulators answer at once."""
+        pending: list[tuple[list[int], PendingAnswers]] = []
+        for number, simulator in enumerate(self._simulators):
+            mine = [i for i, turn in enumerate(turns) if turn.state[0] == number]
+            plain = [turns[i].with_state(turns[i].state[1]) for i in mine]
+            pending.append((mine, ask(simulator, plain, [replies[i] for i in mine])))
+
+        def wait() -> list[UserTurn]:
+            answers: list[UserTurn] = list(turns)
+            for number, (mine, answered) in enumerate(pending):
+                for i, turn in zip(mine, answered(), strict=True):
+                    answers[i] = _owned(number, turn)
+            return answers
+
+        return wait
+
+
+def _owned(number: int, turn: UserTurn) -> UserTurn:
+    return turn.with_state((number, turn.state))

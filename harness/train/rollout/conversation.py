@@ -1,9 +1,9 @@
 """Conversations between a policy and a simulated user, for every rung of policy.
 
-A `Speaker` turns the users' words into replies; `hold` runs all conversations of a batch turn by
-turn and drops those that have ended. Several speakers in waves share a batch: while the users of
-one think, another speaks. The rung keeps its own traces (acts, token ids, caches) and
-never sees emotion, intention or anything else a person could not hear.
+A `Speaker` turns the users' words into replies; `rollout` runs all conversations of a batch turn
+by turn and drops those that have ended. Several speakers can share a batch in waves: while the
+users of one think, another speaks. A rung keeps its own traces (acts, token ids, caches) and never
+sees emotion, intention or anything else a person could not hear.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """What went before a policy takes a conversation over."""
+class StartState:
+    """A conversation up to the point where a policy takes it over."""
 
     key: ConversationKey
-    """Of the conversation that it was; the user is that one's."""
+    """Key of the conversation that it was, whose user it has."""
     opening: UserTurn
-    said: tuple[Exchange, ...]
+    exchanges: tuple[Exchange, ...]
 
     @property
-    def now(self) -> UserTurn:
-        """What the user said last."""
-        return self.said[-1].answer if self.said else self.opening
+    def last_turn(self) -> UserTurn:
+        """The user's last turn."""
+        return self.exchanges[-1].answer if self.exchanges else self.opening
 
     @property
     def heard(self) -> list[str]:
-        """What the user said before that."""
-        return [turn.text for turn in (self.opening, *(e.answer for e in self.said))][:-1]
+        """The user's words before their last turn."""
+        return [turn.text for turn in (self.opening, *(e.answer for e in self.exchanges))][:-1]
 
-    def until(self, replies: int) -> Start:
-        """The same, no further than after so many replies."""
-        return replace(self, said=self.said[:replies])
+    def until(self, replies: int) -> StartState:
+        """The same, cut after so many replies."""
+        return replace(self, exchanges=self.exchanges[:replies])
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +64,24 @@ class Conversation:
 
     key: ConversationKey
     opening: UserTurn
-    """What the policy first replies to."""
+    """The turn that the policy first replies to."""
     exchanges: tuple[Exchange, ...]
     temperament: str | None = None
-    """Of the user, for the record; the policy is told neither this nor the level."""
+    """The user's, for the record; the policy sees neither this nor the level."""
     level: str | None = None
     """Name of the difficulty."""
-    start: Start | None = None
-    """What another had said before the policy took over."""
+    start: StartState | None = None
+    """The state that the policy took over; None if it had the whole conversation."""
 
     @property
     def last(self) -> UserTurn:
+        """The user's last turn."""
         return self.exchanges[-1].answer
 
     @property
     def before(self) -> tuple[Exchange, ...]:
         """The exchanges before the policy took over."""
-        return self.start.said if self.start else ()
+        return self.start.exchanges if self.start else ()
 
     @property
     def reward(self) -> float:
@@ -96,15 +97,15 @@ class Speaker(Protocol):
         ...
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
-        """Reply in the conversations numbered `live`; `heard` is what their users just said."""
+        """Reply in the conversations numbered `live`; `heard`: their users' last words."""
         ...
 
 
 class Successor(Speaker, Protocol):
-    """A policy that can go on where another left off."""
+    """A policy that can continue a conversation of another."""
 
-    def take_over(self, starts: Sequence[Start]) -> None:
-        """After `begin`: what was said in each conversation so far."""
+    def take_over(self, starts: Sequence[StartState]) -> None:
+        """Take in the conversations so far, one for each of `begin`'s."""
         ...
 
 
@@ -113,58 +114,59 @@ S = TypeVar("S", bound=Speaker, covariant=True)
 
 @dataclass(frozen=True, slots=True)
 class InWaves(Generic[S]):
-    """Speakers who share a batch, each with so many conversations in a row; fixed by number, so
-    that what is said does not depend on how long a user thinks.
+    """Speakers that share a batch, each with a range of its conversations.
+
+    The ranges are fixed by number, so that replies do not depend on how long a user takes.
     """
 
     speakers: Sequence[S]
 
     def shares(self, count: int) -> list[range]:
-        """Which of `count` conversations each has."""
+        """Each speaker's range of `count` conversations."""
         waves = len(self.speakers)
         return [range(count * n // waves, count * (n + 1) // waves) for n in range(waves)]
 
 
-def hold(
+def rollout(
     simulator: UserSimulator,
     speaker: Speaker | InWaves[Speaker],
     keys: Sequence[ConversationKey],
 ) -> list[Conversation]:
-    """Hold one conversation per key to its end."""
-    waves = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
+    """Run one conversation per key to its end."""
+    speakers = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
     openings = simulator.open(keys)
-    held = []
-    for one, mine in zip(waves.speakers, waves.shares(len(keys)), strict=True):
+    waves = []
+    for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
         one.begin(len(mine))
-        held.append(_Wave(one, [openings[i] for i in mine]))
-    return _talk(simulator, held, keys, openings)
+        waves.append(_Wave(one, [openings[i] for i in mine]))
+    return _run(simulator, waves, keys, openings)
 
 
 def take_over(
     simulator: UserSimulator,
     speaker: Successor | InWaves[Successor],
     keys: Sequence[ConversationKey],
-    starts: Sequence[Start],
+    starts: Sequence[StartState],
 ) -> list[Conversation]:
-    """Go on from `starts` to the end, one conversation per key; what follows is drawn anew."""
-    waves = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
-    openings = [_rekeyed(start.now, key) for start, key in zip(starts, keys, strict=True)]
-    going = []
-    for one, mine in zip(waves.speakers, waves.shares(len(keys)), strict=True):
+    """Continue from `starts` to the end, one conversation per key; what follows is drawn anew."""
+    speakers = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
+    openings = [_rekeyed(start.last_turn, key) for start, key in zip(starts, keys, strict=True)]
+    waves = []
+    for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
         one.begin(len(mine))
         one.take_over([starts[i] for i in mine])
-        going.append(_Wave(one, [openings[i] for i in mine]))
-    held = _talk(simulator, going, keys, openings)
-    return [replace(c, start=start) for c, start in zip(held, starts, strict=True)]
+        waves.append(_Wave(one, [openings[i] for i in mine]))
+    conversations = _run(simulator, waves, keys, openings)
+    return [replace(c, start=start) for c, start in zip(conversations, starts, strict=True)]
 
 
 def _rekeyed(turn: UserTurn, key: ConversationKey) -> UserTurn:
-    """The moment of `turn` in conversation `key`: of a state, the key is what draws go by."""
+    """`turn` in conversation `key`: the random numbers of a state are keyed by its conversation."""
     return turn.with_state(replace(turn.state, key=key))
 
 
 class _Wave:
-    """The conversations of one speaker, spoken in together."""
+    """The conversations of one speaker, all at the same turn."""
 
     def __init__(self, speaker: Speaker, openings: Sequence[UserTurn]) -> None:
         self._speaker, self._current = speaker, list(openings)
@@ -172,33 +174,34 @@ class _Wave:
         self.live = list(range(len(openings)))
 
     def speak(self, simulator: UserSimulator) -> tuple[list[SupporterReply], PendingAnswers]:
-        """What is said in each live conversation, and the answers to come."""
-        now = [self._current[i] for i in self.live]
-        replies = self._speaker.speak(self.live, [turn.text for turn in now])
-        return replies, ask(simulator, now, replies)
+        """A reply in each live conversation, and a function that waits for the answers."""
+        current = [self._current[i] for i in self.live]
+        replies = self._speaker.speak(self.live, [turn.text for turn in current])
+        return replies, ask(simulator, current, replies)
 
     def hear(self, replies: Sequence[SupporterReply], answers: Sequence[UserTurn]) -> None:
+        """Record the exchanges; a conversation whose user has ended it is live no more."""
         for i, reply, answer in zip(self.live, replies, answers, strict=True):
             self.exchanges[i].append(Exchange(reply, answer))
             self._current[i] = answer
         self.live = [i for i in self.live if self._current[i].ended is None]
 
 
-def _talk(
+def _run(
     simulator: UserSimulator,
     waves: Sequence[_Wave],
     keys: Sequence[ConversationKey],
     openings: Sequence[UserTurn],
 ) -> list[Conversation]:
-    """One wave after the other speaks, and is heard again in that order."""
-    thinking = deque((wave, *wave.speak(simulator)) for wave in waves if wave.live)
-    while thinking:
-        wave, replies, answers = thinking.popleft()
+    """Let the waves speak in turn to the end; their answers are taken in the same order."""
+    waiting = deque((wave, *wave.speak(simulator)) for wave in waves if wave.live)
+    while waiting:
+        wave, replies, answers = waiting.popleft()
         wave.hear(replies, answers())
         if wave.live:
-            thinking.append((wave, *wave.speak(simulator)))
-    exchanges = [said for wave in waves for said in wave.exchanges]
+            waiting.append((wave, *wave.speak(simulator)))
+    by_conversation = [exchanges for wave in waves for exchanges in wave.exchanges]
     return [
-        Conversation(key, opening, tuple(said))
-        for key, opening, said in zip(keys, openings, exchanges, strict=True)
+        Conversation(key, opening, tuple(exchanges))
+        for key, opening, exchanges in zip(keys, openings, by_conversation, strict=True)
     ]

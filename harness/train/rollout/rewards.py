@@ -1,6 +1,6 @@
-"""What conversations earn: by their end, by their course, turn by turn, or both at once.
+"""Rewards of conversations: for their end, their course, each turn, or both.
 
-Evaluations do not come here: they go by the users' own emotion, whatever is rewarded.
+Evaluations do not use them: they go by the users' own emotion, whatever is rewarded.
 """
 
 from __future__ import annotations
@@ -20,44 +20,46 @@ SOLVING = frozenset(("suggest", "inform"))
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
-    """A batch's rewards; nan where a conversation has none, and in turns that were not held."""
+class Rewards:
+    """A batch's rewards; nan where a conversation has none, and for turns that did not happen."""
 
-    rewards: FloatArray
-    """Of each conversation in the mode in use, shape (conversations,)."""
-    whole: FloatArray
-    """What all replies of a conversation share, shape (conversations,)."""
-    turns: FloatArray | None
-    """What each reply earned alone, shape (conversations, MAX_TURNS); None where none does."""
+    total: FloatArray
+    """Each conversation's reward in the mode in use, shape (conversations,)."""
+    shared: FloatArray
+    """The part that all replies of a conversation share, shape (conversations,)."""
+    per_turn: FloatArray | None
+    """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
     mix: float
-    """Weight of `turns` against `whole`."""
+    """Weight of `per_turn` against `shared`."""
 
 
-def earned(conversations: Sequence[Conversation], reward: RewardConfig) -> Earned:
-    """The rewards of `reward.mode`; with `mixed`, `rewards` is the blend of both sums."""
+def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
+    """The rewards of `reward.mode`; with `mixed`, `total` is the blend of both sums."""
     ends = np.array([c.reward for c in conversations])
     gains = ends - np.array([c.opening.reported_emotion / 100 for c in conversations])
     bias = reward.solution_bias
     solved = _solution_shares(conversations) if bias else ends
-    whole = _blend(gains if reward.mode == "delta" else ends, solved, bias)
+    shared = _blend(gains if reward.mode == "delta" else ends, solved, bias)
     if reward.mode in ("terminal", "delta"):
-        return Earned(whole, whole, None, 0.0)
+        return Rewards(shared, shared, None, 0.0)
     changes = turn_changes(conversations)
-    turns = _blend(changes, _solution_turns(conversations) if bias else changes, bias)
+    per_turn = _blend(changes, _solution_turns(conversations) if bias else changes, bias)
     mix = 1.0 if reward.mix is None else reward.mix
-    return Earned(_blend(whole, _blend(gains, solved, bias), mix), whole, turns, mix)
+    return Rewards(_blend(shared, _blend(gains, solved, bias), mix), shared, per_turn, mix)
 
 
-def penalised(given: Earned, penalties: FloatArray) -> Earned:
-    """What advantages go by where replies lose something, `penalties` of shape (conversations,
-    MAX_TURNS), nan where none was said; `rewards` stays what was earned.
+def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
+    """The rewards that advantages go by when replies are penalised; `total` is left as it is.
+
+    `penalties`: shape (conversations, MAX_TURNS), nan where there was no reply.
     """
-    turns = None if given.turns is None else given.turns + penalties
-    return replace(given, whole=given.whole + np.nanmean(penalties, axis=1), turns=turns)
+    per_turn = None if rewards.per_turn is None else rewards.per_turn + penalties
+    shared = rewards.shared + np.nanmean(penalties, axis=1)
+    return replace(rewards, shared=shared, per_turn=per_turn)
 
 
 def card(reward: RewardConfig) -> dict[str, Any]:
-    """What the measurement card says of the reward: runs of unlike rewards are not pooled."""
+    """The reward in the measurement card: runs of different rewards are not pooled."""
     return {
         "mode": reward.mode,
         "mix": reward.mix,
@@ -87,6 +89,7 @@ def solves(exchange: Exchange) -> bool:
 
 
 def _solution_shares(conversations: Sequence[Conversation]) -> FloatArray:
+    """Share of each conversation's replies that suggest or inform, shape (conversations,)."""
     shares: FloatArray = np.nansum(_solution_turns(conversations), axis=1)
     return shares
 

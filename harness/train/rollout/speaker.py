@@ -1,4 +1,4 @@
-"""A language model in conversation: text in, replies out, and the ids of all that was said."""
+"""A language model in conversation: text in, replies out, with the ids of every turn."""
 
 from __future__ import annotations
 
@@ -14,59 +14,58 @@ from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Engine
-from harness.train.engines.sampler import Reader, Said
-from harness.train.engines.scoring import log_probabilities
-from harness.train.engines.token_rows import TokenRow
-from harness.train.rollout.conversation import Start
+from harness.train.engines.sampler import Reader, SampledTurn
+from harness.train.engines.scoring import TokenRow, log_probabilities
+from harness.train.rollout.conversation import StartState
 
 
 @dataclass(slots=True)
-class Transcript:
+class TokenTrajectory:
     """One conversation in tokens; the lists run over the policy's own tokens."""
 
     row: TokenRow = field(default_factory=TokenRow)
     logp: list[float] = field(default_factory=list)
-    """At the sampling temperature, of the weights that spoke."""
+    """Under the weights that drew them, at the sampling temperature."""
     entropy_nats: list[float] = field(default_factory=list)
-    """Of what each was drawn from; empty unless the engine notes it."""
+    """Exact entropy at each token; empty unless the engine records it."""
     start_logp: list[float] = field(default_factory=list)
-    """The same under the start policy; empty without one."""
+    """`logp` under the start policy; empty without one."""
 
 
 class Uniforms(Protocol):
-    """A generator, or what stands for one."""
+    """A numpy generator, or an object with its method `random`."""
 
     def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
-        """Numbers from 0 to 1, in the order of the rows."""
+        """Uniform numbers in [0, 1), filled row by row."""
         ...
 
 
 class LanguageSpeaker:
-    """A policy in conversation with a batch of users; draws come from `draws` alone."""
+    """A policy in conversation with a batch of users; it draws from `rng` alone."""
 
     def __init__(
         self,
         engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
-        draws: Uniforms,
+        rng: Uniforms,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""
         self._engine, self._chat, self._policy = engine, chat, policy
-        self._draws, self._start = draws, start
+        self._rng, self._start = rng, start
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
         temperature = self._policy.temperature
-        self.transcripts = [Transcript() for _ in range(count)]
+        self.trajectories = [TokenTrajectory() for _ in range(count)]
         self._count, self._turn = count, 0
         self._sampler = self._engine.sampler(count, self._chat.end, temperature)
-        self._starts: Sequence[Start] = ()
+        self._starts: Sequence[StartState] = ()
         self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
-    def take_over(self, starts: Sequence[Start]) -> None:
-        """Go on after what others have said; it is read, and never counted as the policy's own."""
+    def take_over(self, starts: Sequence[StartState]) -> None:
+        """Continue conversations of another; they are read, and never count as the policy's own."""
         self._starts = starts
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
@@ -76,20 +75,20 @@ class LanguageSpeaker:
         if self._starts and not self._turn:
             ids = [self._chat.prefix(_turns(self._starts[i])) for i in live]
         self._turn += 1
-        uniforms = self._draws.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        said = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
-        nlls: Sequence[float | None] = [None] * len(said)
+        uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
+        turns = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
+        nlls: Sequence[float | None] = [None] * len(turns)
         if self._judge is not None:
-            nlls = self._judged(self._judge, live, ids, said)
+            nlls = self._judged(self._judge, live, ids, turns)
         replies = []
-        for i, new, turn, nll in zip(live, ids, said, nlls, strict=True):
+        for i, new, turn, nll in zip(live, ids, turns, nlls, strict=True):
             cut = turn.ids[-1] != self._chat.end
-            transcript = self.transcripts[i]
-            transcript.row.extend(new)
-            transcript.row.extend(turn.ids, self._turn)
-            transcript.row.extend([self._chat.end] if cut else [])
-            transcript.logp.extend(turn.logp)
-            transcript.entropy_nats.extend(turn.entropy_nats)
+            trajectory = self.trajectories[i]
+            trajectory.row.extend(new)
+            trajectory.row.extend(turn.ids, self._turn)
+            trajectory.row.extend([self._chat.end] if cut else [])
+            trajectory.logp.extend(turn.logp)
+            trajectory.entropy_nats.extend(turn.entropy_nats)
             replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll))
         return replies
 
@@ -98,35 +97,35 @@ class LanguageSpeaker:
         judge: StartJudge,
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
-        said: Sequence[Said],
+        turns: Sequence[SampledTurn],
     ) -> list[float]:
         """Mean negative log-likelihood a token of each reply, at temperature 1."""
-        verdicts = judge.judge(live, heard, [turn.ids for turn in said], self._chat.end)
-        for i, verdict in zip(live, verdicts, strict=True):
-            self.transcripts[i].start_logp.extend(verdict.logp)
-        return [verdict.nll for verdict in verdicts]
+        scores = judge.judge(live, heard, [turn.ids for turn in turns], self._chat.end)
+        for i, score in zip(live, scores, strict=True):
+            self.trajectories[i].start_logp.extend(score.logp)
+        return [score.nll for score in scores]
 
 
-def _turns(start: Start) -> list[tuple[str, str]]:
+def _turns(start: StartState) -> list[tuple[str, str]]:
     """(speaker, text) up to where the policy speaks, user first and last."""
     turns = [("user", start.opening.text)]
-    for exchange in start.said:
+    for exchange in start.exchanges:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
     return turns
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the start policy thinks of one reply."""
+class ReplyScore:
+    """The likelihood of one reply under the start policy."""
 
     nll: float
     """Mean negative log-likelihood a token at temperature 1."""
     logp: list[float]
-    """Of each token, at the sampling temperature."""
+    """Log-probability of each token at the sampling temperature."""
 
 
 class StartJudge:
-    """The frozen start policy, listening in."""
+    """The frozen start policy, which reads along and scores each reply."""
 
     def __init__(self, model: Any, count: int, temperature: float) -> None:
         self._reader, self._temperature = Reader(model, count), temperature
@@ -137,29 +136,33 @@ class StartJudge:
         self,
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
-        said: Sequence[Sequence[int]],
+        replies: Sequence[Sequence[int]],
         end: int,
-    ) -> list[Verdict]:
-        """Read what was heard and said in each conversation of `live`; judge what was said."""
+    ) -> list[ReplyScore]:
+        """Read the user's words and the reply in each conversation of `live`; score the reply."""
         self._reader.attend(live)
         place = {conversation: n for n, conversation in enumerate(live)}
         order = [place[i] for i in self._reader.order]
-        pieces = [[*self._unread[live[n]], *heard[n], *said[n][:-1]] for n in order]
+        pieces = [[*self._unread[live[n]], *heard[n], *replies[n][:-1]] for n in order]
         states = self._reader.read(pieces)
-        rows = [row for row, n in enumerate(order) for _ in said[n]]
+        rows = [row for row, n in enumerate(order) for _ in replies[n]]
         ends = [len(piece) for piece in pieces]
         columns = [
-            ends[row] - len(said[n]) + k for row, n in enumerate(order) for k in range(len(said[n]))
+            ends[row] - len(replies[n]) + k
+            for row, n in enumerate(order)
+            for k in range(len(replies[n]))
         ]
         logits = self._reader.logits(states[rows, columns])
-        tokens = torch.tensor([token for n in order for token in said[n]], device=logits.device)
+        tokens = torch.tensor([token for n in order for token in replies[n]], device=logits.device)
         plain = log_probabilities(logits, tokens, 1.0)
         at_temperature = log_probabilities(logits, tokens, self._temperature)
-        sizes = [len(said[n]) for n in order]
-        verdicts: dict[int, Verdict] = {}
+        sizes = [len(replies[n]) for n in order]
+        scores: dict[int, ReplyScore] = {}
         for n, own, own_t in zip(
             order, torch.split(plain, sizes), torch.split(at_temperature, sizes), strict=True
         ):
-            self._unread[live[n]] = [said[n][-1]] if said[n][-1] == end else [said[n][-1], end]
-            verdicts[n] = Verdict(-float(own.mean()), own_t.tolist())
-        return [verdicts[n] for n in range(len(live))]
+            self._unread[live[n]] = (
+                [replies[n][-1]] if replies[n][-1] == end else [replies[n][-1], end]
+            )
+            scores[n] = ReplyScore(-float(own.mean()), own_t.tolist())
+        return [scores[n] for n in range(len(live))]

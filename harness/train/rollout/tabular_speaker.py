@@ -10,11 +10,11 @@ import numpy as np
 
 from harness.config.run import STRATEGIES
 from harness.policy.grammar import say
-from harness.policy.listening import NOTHING, heard_more, listen
+from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.tabular import MAX_TURNS, NOTHING_YET, Observations, TabularPolicy, observe
 from harness.simulator.protocol import SupporterReply
 from harness.train.algorithms.advantages import IntArray
-from harness.train.rollout.conversation import Start
+from harness.train.rollout.conversation import StartState
 
 WORDING_DRAWS = 8
 """Uniform draws that one reply may use for its wording, beside one for its strategy."""
@@ -22,7 +22,7 @@ WORDING_DRAWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Acts:
-    """What the policy did in a batch of conversations, one entry a reply."""
+    """The policy's acts in a batch of conversations; arrays have one entry a reply."""
 
     seen: Observations
     act: IntArray
@@ -35,22 +35,20 @@ class Acts:
 class TabularSpeaker:
     """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
 
-    def __init__(
-        self, policy: TabularPolicy, temperature: float, draws: np.random.Generator
-    ) -> None:
-        self._policy, self._temperature, self._draws = policy, temperature, draws
+    def __init__(self, policy: TabularPolicy, temperature: float, rng: np.random.Generator) -> None:
+        self._policy, self._temperature, self._rng = policy, temperature, rng
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
-        self._uniform = self._draws.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
+        self._uniform = self._rng.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
         self._known = [NOTHING] * count
         self._own = np.full(count, NOTHING_YET)
         self._before = np.zeros(count, dtype=np.int64)
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
-    def take_over(self, starts: Sequence[Start]) -> None:
-        """Go on after what others have said, as if the policy had."""
-        self._before = np.array([len(start.said) for start in starts])
+    def take_over(self, starts: Sequence[StartState]) -> None:
+        """Continue conversations of another, as if the policy had held them."""
+        self._before = np.array([len(start.exchanges) for start in starts])
         self._known = [listen(start.heard) for start in starts]
         self._own = np.array([_last_strategy(start) for start in starts])
 
@@ -64,14 +62,14 @@ class TabularSpeaker:
         self._own[mine] = act
         self._log.append((seen, act, mine))
         replies = []
-        draws = self._uniform[mine, turn, 1:].tolist()
-        for i, words, a, own in zip(live, heard, act.tolist(), draws, strict=True):
-            self._known[i] = heard_more(self._known[i], words)
+        rng = self._uniform[mine, turn, 1:].tolist()
+        for i, words, a, own in zip(live, heard, act.tolist(), rng, strict=True):
+            self._known[i] = with_message(self._known[i], words)
             replies.append(SupporterReply(say(STRATEGIES[a], self._known[i], iter(own).__next__)))
         return replies
 
     def acts(self) -> Acts:
-        """Everything said since `begin`."""
+        """All acts since `begin`."""
         seen, act, conversation = zip(*self._log, strict=True)
         turns = np.concatenate([s.turn for s in seen])
         rows = np.concatenate([s.rows for s in seen])
@@ -81,13 +79,13 @@ class TabularSpeaker:
         )
 
 
-def gathered(spoken: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
-    """The acts of a batch; conversation n is number `source[n][1]` of `spoken[source[n][0]]`."""
-    if len(spoken) == 1:
-        return spoken[0]
+def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
+    """The acts of a batch; conversation n is number `source[n][1]` of `by_try[source[n][0]]`."""
+    if len(by_try) == 1:
+        return by_try[0]
     place = {at: n for n, at in enumerate(source)}
     parts = []
-    for time, acts in enumerate(spoken):
+    for time, acts in enumerate(by_try):
         new = np.array([place.get((time, old), -1) for old in acts.conversation.tolist()])
         kept = new >= 0
         seen = Observations(acts.seen.turn[kept], acts.seen.rows[kept])
@@ -103,9 +101,9 @@ def _joined(parts: Sequence[Any], name: str) -> IntArray:
     return joined
 
 
-def _last_strategy(start: Start) -> int:
-    """What the last reply before was taken for; `other` where it was taken for nothing."""
-    if not start.said:
+def _last_strategy(start: StartState) -> int:
+    """The strategy recognised in the last reply before; `other` if none was."""
+    if not start.exchanges:
         return NOTHING_YET
-    recognised = start.said[-1].answer.strategies
+    recognised = start.exchanges[-1].answer.strategies
     return STRATEGIES.index(recognised[-1] if recognised else "other")

@@ -1,4 +1,4 @@
-"""What a start model is like, told before anything is learnt from rewards."""
+"""Measurements of a start model, before anything is learned from rewards."""
 
 from __future__ import annotations
 
@@ -17,34 +17,34 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.train.engines.engine import Transformers
 from harness.train.objective.language_loss import own_entropies
-from harness.train.rollout.conversation import Conversation, Exchange, hold
-from harness.train.rollout.speaker import LanguageSpeaker, Transcript
-from harness.train.warm_start.dialogues import SEED, USERS
+from harness.train.rollout.conversation import Conversation, Exchange, rollout
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.warm_start.training_rows import SEED, USERS
 
 CONVERSATIONS = 32
 """With each kind of user."""
 
 
 def measure(model: Any, chat: Chat, policy: PolicyConfig) -> dict[str, Any]:
-    """H at temperature 1, mix of strategies, and shares of replies that are this or that."""
+    """H at temperature 1, the mix of strategies, and shares of replies with certain properties."""
     policy = replace(policy, temperature=1.0)
-    held, spoken = _talk(model, chat, policy, TRAIN)
-    strangers, _ = _talk(model, chat, policy, HELD_OUT)
-    ids = [t.row.ids for t in spoken]
-    own = [[turn > 0 for turn in t.row.turn] for t in spoken]
+    conversations, trajectories = _rollout(model, chat, policy, TRAIN)
+    strangers, _ = _rollout(model, chat, policy, HELD_OUT)
+    ids = [t.row.ids for t in trajectories]
+    own = [[turn > 0 for turn in t.row.turn] for t in trajectories]
     entropy = torch.cat(own_entropies(model, ids, own, policy.temperature))
     return {
         "entropy_nats": float(entropy.double().mean()),
         "parameters": sum(p.numel() for p in model.parameters()),
-        **_strategies(held),
-        **_replies(held),
-        "slots_heard": {"train": _slots_heard(held), "held_out": _slots_heard(strangers)},
-        **_likelihood(spoken),
+        **_strategies(conversations),
+        **_replies(conversations),
+        "slots_heard": {"train": _slots_heard(conversations), "held_out": _slots_heard(strangers)},
+        **_likelihood(trajectories),
     }
 
 
 def summary(card: dict[str, Any]) -> str:
-    """One line."""
+    """The card in one line."""
     mix = "  ".join(f"{name} {share:.2f}" for name, share in card["strategies"].items())
     return (
         f"H {card['entropy_nats']:.3f} nats a token, {card['recognised']:.0%} of replies "
@@ -52,8 +52,8 @@ def summary(card: dict[str, Any]) -> str:
     )
 
 
-def _strategies(held: Sequence[Conversation]) -> dict[str, Any]:
-    counts = Counter(s for c in held for e in c.exchanges for s in e.answer.strategies)
+def _strategies(conversations: Sequence[Conversation]) -> dict[str, Any]:
+    counts = Counter(s for c in conversations for e in c.exchanges for s in e.answer.strategies)
     total = max(1, counts.total())
     shares = np.array([counts[s] / total for s in STRATEGIES])
     known = shares[shares > 0]
@@ -63,42 +63,42 @@ def _strategies(held: Sequence[Conversation]) -> dict[str, Any]:
     }
 
 
-def _talk(
+def _rollout(
     model: Any, chat: Chat, policy: PolicyConfig, split: str
-) -> tuple[list[Conversation], list[Transcript]]:
-    """Conversations with users of all kinds."""
-    held: list[Conversation] = []
-    spoken: list[Transcript] = []
+) -> tuple[list[Conversation], list[TokenTrajectory]]:
+    """Conversations with users of all kinds, in words and in tokens."""
+    conversations: list[Conversation] = []
+    trajectories: list[TokenTrajectory] = []
     for number, users in enumerate(USERS):
         keys = [ConversationKey(SEED, 1_000_000, n, 0, split) for n in range(CONVERSATIONS)]
-        draws = np.random.default_rng([SEED, number])
-        speaker = LanguageSpeaker(Transformers(model), chat, policy, draws)
-        held += hold(make(SimulatorConfig(), users), speaker, keys)
-        spoken += speaker.transcripts
-    return held, spoken
+        rng = np.random.default_rng([SEED, number])
+        speaker = LanguageSpeaker(Transformers(model), chat, policy, rng)
+        conversations += rollout(make(SimulatorConfig(), users), speaker, keys)
+        trajectories += speaker.trajectories
+    return conversations, trajectories
 
 
-def _heard(held: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
+def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
     """Each reply with all that its user had said before it."""
     return [
         (e, [c.opening.text, *(before.answer.text for before in c.exchanges[:n])])
-        for c in held
+        for c in conversations
         for n, e in enumerate(c.exchanges)
     ]
 
 
-def _slots_heard(held: Sequence[Conversation]) -> dict[str, float | None]:
+def _slots_heard(conversations: Sequence[Conversation]) -> dict[str, float | None]:
     """Share of slots that hold something this user said, by slot; null where none was filled."""
     right: dict[str, list[bool]] = {name: [] for name in ("topic", "clause", "feeling")}
-    for exchange, heard in _heard(held):
+    for exchange, heard in _heard(conversations):
         for name, fits in slots(exchange.reply.text, heard):
             right[name].append(fits)
     return {name: float(np.mean(found)) if found else None for name, found in right.items()}
 
 
-def _replies(held: Sequence[Conversation]) -> dict[str, float]:
+def _replies(conversations: Sequence[Conversation]) -> dict[str, float]:
     """Shares of replies; `faithful`: grammatical, and its slots hold what the user said."""
-    replies = _heard(held)
+    replies = _heard(conversations)
     return {
         "recognised": float(np.mean([bool(e.answer.strategies) for e, _ in replies])),
         "grammatical": float(np.mean([covers(e.reply.text) for e, _ in replies])),
@@ -108,16 +108,16 @@ def _replies(held: Sequence[Conversation]) -> dict[str, float]:
     }
 
 
-def _likelihood(spoken: Sequence[Transcript]) -> dict[str, Any]:
-    """Mean negative log-likelihood a token, by reply."""
+def _likelihood(trajectories: Sequence[TokenTrajectory]) -> dict[str, Any]:
+    """Mean length of replies, and quantiles of their mean negative log-likelihood a token."""
     means = []
-    for transcript in spoken:
-        turns = np.array([turn for turn in transcript.row.turn if turn])
-        logp = np.array(transcript.logp)
+    for trajectory in trajectories:
+        turns = np.array([turn for turn in trajectory.row.turn if turn])
+        logp = np.array(trajectory.logp)
         means += [-logp[turns == turn].mean() for turn in np.unique(turns)]
     share = (0.5, 0.9, 0.99)
     return {
-        "tokens_a_reply": sum(len(t.logp) for t in spoken) / len(means),
+        "tokens_a_reply": sum(len(t.logp) for t in trajectories) / len(means),
         "reply_nll_quantiles": dict(
             zip(map(str, share), np.quantile(means, share).tolist(), strict=True)
         ),

@@ -1,7 +1,7 @@
 """Supervised training of the tiny policy: Muon on the matrices, AdamW on the rest.
 
-Muon (arXiv 2502.16982) is what brings the warm start into minutes: at the same number of steps
-AdamW is far from fluent. Each batch is two halves, each computed by one thread and summed in a
+Muon (arXiv 2502.16982) makes the warm start a matter of minutes: after as many steps AdamW is far
+from fluent. Each batch is two halves, each computed by one thread and summed in a
 fixed order: the weights do not depend on how many cores there are.
 """
 
@@ -16,11 +16,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.engines.scoring import log_probabilities, own_logits
-from harness.train.engines.token_rows import TokenRow, by_length, padded
+from harness.train.engines.scoring import TokenRow, by_length, log_probabilities, own_logits, padded
 
 SORTED_AT_ONCE = 8
-"""Batches that are filled from one sorted stretch of the stream."""
+"""Batches filled from one sorted stretch of the stream."""
 WARM_UP, LAST = 15, 0.02
 """Steps of rising rate; share of the rate that is left in the end where it falls."""
 MAX_GRAD_NORM = 1.0
@@ -31,39 +30,41 @@ Report = Callable[[int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
-    """How rows are learnt."""
+class TrainingSchedule:
+    """Steps, rates and weights of a supervised training."""
 
     steps: int
     rate: float
     batch: int
     """Rows of one step."""
     constant_until: float
-    """Share of the steps after which the rate falls."""
+    """Share of the steps after which the rate falls linearly."""
     other_weight: float
-    """Of tokens that are not the policy's own, in the loss."""
+    """Weight in the loss of tokens that are not the policy's own."""
 
 
-def fit(model: Any, rows: Sequence[TokenRow], lesson: Lesson, seed: int, report: Report) -> float:
-    """Train `model` in place on `rows`, read over and over.
+def fit(
+    model: Any, rows: Sequence[TokenRow], schedule: TrainingSchedule, seed: int, report: Report
+) -> float:
+    """Train `model` in place on `rows`, repeated as often as needed.
 
     Returns the mean loss of the policy's own tokens over the last steps, in nats.
     """
-    optimisers = _optimisers(model, lesson.rate)
+    optimisers = _optimisers(model, schedule.rate)
     parameters = list(model.parameters())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     losses: list[float] = []
     with ThreadPoolExecutor(2) as pool:
-        batches = _batches(rows, lesson.batch, seed)
-        for step, batch in zip(range(1, lesson.steps + 1), batches, strict=False):
+        batches = _batches(rows, schedule.batch, seed)
+        for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
-            parts = list(pool.map(lambda h: _gradient(model, parameters, h, lesson), halves))
+            parts = list(pool.map(lambda h: _gradient(model, parameters, h, schedule), halves))
             tokens = sum(part[1] for part in parts)
             for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
                 parameter.grad = (grads[0] + grads[1]) / tokens
             torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
-            _step(optimisers, lesson.rate * _share_of_rate(step, lesson))
+            _step(optimisers, schedule.rate * _share_of_rate(step, schedule))
             losses.append(sum(part[0] for part in parts) / tokens)
             report(step, losses[-1])
     torch.set_num_threads(threads)
@@ -71,14 +72,14 @@ def fit(model: Any, rows: Sequence[TokenRow], lesson: Lesson, seed: int, report:
 
 
 def _gradient(
-    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], lesson: Lesson
+    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], schedule: TrainingSchedule
 ) -> tuple[float, int, tuple[Tensor, ...]]:
     """Summed loss of own tokens, their number, and the gradient of the weighted sum."""
     ids = padded([row.ids for row in rows], fill=0)
     real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
     own = (padded([row.turn for row in rows], fill=0) > 0)[:, 1:][real[:, 1:]]
     losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
-    weighted = (losses * torch.where(own, 1.0, lesson.other_weight)).sum()
+    weighted = (losses * torch.where(own, 1.0, schedule.other_weight)).sum()
     return (
         float(losses.detach()[own].sum()),
         int(own.sum()),
@@ -87,14 +88,14 @@ def _gradient(
 
 
 def _batches(rows: Sequence[TokenRow], size: int, seed: int) -> Iterator[list[TokenRow]]:
-    """Endless; rows of like length together, so that little is padded."""
-    draws = np.random.default_rng(seed)
+    """Endless batches of rows of similar length, so that there is little padding."""
+    rng = np.random.default_rng(seed)
     while True:
-        order = draws.permutation(len(rows)).tolist()
+        order = rng.permutation(len(rows)).tolist()
         for n in range(0, len(order), size * SORTED_AT_ONCE):
             stretch = [rows[i] for i in order[n : n + size * SORTED_AT_ONCE]]
             groups = by_length([len(row.ids) for row in stretch], size)
-            for k in draws.permutation(len(groups)).tolist():
+            for k in rng.permutation(len(groups)).tolist():
                 if len(groups[k]) == size:
                     yield [stretch[i] for i in groups[k]]
 
@@ -111,9 +112,9 @@ def _optimisers(model: Any, rate: float) -> list[torch.optim.Optimizer]:
     ]
 
 
-def _share_of_rate(step: int, lesson: Lesson) -> float:
-    done = (step - 1) / lesson.steps
-    falling = 1.0 if done < lesson.constant_until else (1 - done) / (1 - lesson.constant_until)
+def _share_of_rate(step: int, schedule: TrainingSchedule) -> float:
+    done = (step - 1) / schedule.steps
+    falling = 1.0 if done < schedule.constant_until else (1 - done) / (1 - schedule.constant_until)
     return min(1.0, step / WARM_UP) * max(LAST, falling)
 
 

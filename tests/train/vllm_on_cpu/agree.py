@@ -14,8 +14,8 @@ import torch
 from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
 from harness.train.engines.engine import TurnSampler
-from harness.train.engines.sampler import Said, Sampler
-from harness.train.engines.token_rows import TokenRow
+from harness.train.engines.sampler import SampledTurn, Sampler
+from harness.train.engines.scoring import TokenRow
 from harness.train.engines.vllm_engine import Colocated
 from harness.train.objective.language_loss import own_log_probabilities
 
@@ -30,11 +30,11 @@ CONFIG = RunConfig(
 )
 
 
-def talk(sampler: TurnSampler, heard: Any) -> tuple[list[list[Said]], list[TokenRow]]:
-    draws = np.random.default_rng(7)
+def talk(sampler: TurnSampler, heard: Any) -> tuple[list[list[SampledTurn]], list[TokenRow]]:
+    rng = np.random.default_rng(7)
     rows, said = [TokenRow() for _ in range(COUNT)], []
     for turn in range(TURNS):
-        uniforms = torch.from_numpy(draws.random((COUNT, LIMIT)))
+        uniforms = torch.from_numpy(rng.random((COUNT, LIMIT)))
         new = [heard[turn, i].tolist() for i in range(COUNT)]
         said.append(sampler.speak(range(COUNT), new, uniforms))
         for row, words, reply in zip(rows, new, said[-1], strict=True):
@@ -44,11 +44,11 @@ def talk(sampler: TurnSampler, heard: Any) -> tuple[list[list[Said]], list[Token
     return said, rows
 
 
-def tokens(said: list[list[Said]]) -> list[list[int]]:
+def tokens(said: list[list[SampledTurn]]) -> list[list[int]]:
     return [reply.ids for turn in said for reply in turn]
 
 
-def largest_gap(model: Any, said: list[list[Said]], rows: list[TokenRow]) -> float:
+def largest_gap(model: Any, said: list[list[SampledTurn]], rows: list[TokenRow]) -> float:
     own = [[turn > 0 for turn in row.turn] for row in rows]
     wanted = torch.cat(own_log_probabilities(model, [row.ids for row in rows], own, WARM))
     found = [logp for i in range(COUNT) for turn in said for logp in turn[i].logp]

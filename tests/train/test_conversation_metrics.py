@@ -10,7 +10,7 @@ import pytest
 
 from harness.config.run import TEMPERAMENTS
 from harness.simulator.protocol import SupporterReply
-from harness.train.metrics.strategies import strategy_metrics
+from harness.train.metrics.conversation_metrics import strategy_metrics
 from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, tabular, user_turn
 from tests.train.test_tabular import rows_of

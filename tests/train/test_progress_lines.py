@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from harness.train.loop.progress_lines import talker
+from harness.train.loop.progress_lines import line_printer
 
 
 def test_the_last_step_and_what_is_next_are_told_whatever_the_pace() -> None:
     stream = io.StringIO()
-    tell = talker(stream, Path("runs/a"))
+    tell = line_printer(stream, Path("runs/a"))
     for step in (1, 2, 3):
         values = {"entropy": 1.5, "reward": 0.1 * step, "eval/reward": None}
         tell({"event": "step", "step": step, "values": values})
@@ -24,5 +24,5 @@ def test_the_last_step_and_what_is_next_are_told_whatever_the_pace() -> None:
 
 def test_a_run_that_was_stopped_says_so_itself() -> None:
     stream = io.StringIO()
-    talker(stream, Path("runs/a"))({"event": "end", "status": "stopped", "exit_code": 75})
+    line_printer(stream, Path("runs/a"))({"event": "end", "status": "stopped", "exit_code": 75})
     assert stream.getvalue() == ""

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.records.metrics import MEASURED
 from harness.simulator.protocol import SupporterReply
-from harness.train.metrics.measure import (
+from harness.train.metrics.conversation_metrics import conversation_metrics, distinct_pairs
+from harness.train.metrics.token_metrics import (
     TokenTrace,
-    conversation_metrics,
-    distinct_pairs,
     entropy_metrics,
     ratio_mean,
     top_share,
@@ -131,14 +130,14 @@ def test_error_of_equal_clusters_is_that_of_their_means() -> None:
 
 def test_the_error_covers_when_lengths_and_values_go_together() -> None:
     """2,000 batches of 32 conversations: the mean lies within 1.96 errors about 95% of the time."""
-    draws, hits = np.random.default_rng(1), 0
+    rng, hits = np.random.default_rng(1), 0
     truth = (
         5.0 / 3
     )  # lengths 1 or 5, entropy equal to the length / 3 ... by sizes: (1 + 25) / 6 / 3
     truth = (1 * 1 + 5 * 5) / 6 / 3
     for _ in range(2000):
-        lengths = draws.choice([1, 5], 32)
-        level = lengths / 3 + draws.normal(0, 0.3, 32)
+        lengths = rng.choice([1, 5], 32)
+        level = lengths / 3 + rng.normal(0, 0.3, 32)
         mean, error = ratio_mean(np.repeat(level, lengths), np.repeat(np.arange(32), lengths))
         assert mean is not None
         assert error is not None

@@ -6,7 +6,7 @@ from safetensors.torch import save_file
 
 from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
-from harness.policy import fetch
+from harness.policy import model_files
 
 
 def hf(**given) -> PolicyConfig:
@@ -25,13 +25,13 @@ def folder(tmp_path):
 
 
 def test_a_folder_is_its_own_place_and_random_weights_have_none(folder):
-    assert fetch.ensure(hf(model=str(folder))) == folder
-    assert fetch.ensure(hf(init="random")) is None
+    assert model_files.ensure(hf(model=str(folder))) == folder
+    assert model_files.ensure(hf(init="random")) is None
 
 
 def test_a_folder_may_begin_at_home(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder.parent))
-    assert fetch.ensure(hf(model=f"~/{folder.name}")) == folder
+    assert model_files.ensure(hf(model=f"~/{folder.name}")) == folder
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_folder_may_begin_at_home(folder, monkeypatch):
 def test_half_a_model_is_refused(folder, missing, sentence):
     (folder / missing).unlink()
     with pytest.raises(ConfigError) as refused:
-        fetch.check(hf(model=str(folder)))
+        model_files.check(hf(model=str(folder)))
     assert str(refused.value) == f"policy.model: {folder} {sentence}"
 
 
@@ -62,7 +62,7 @@ def test_half_a_model_is_refused(folder, missing, sentence):
 def test_a_file_that_is_none_of_a_model_is_named(folder, name, content, sentence):
     (folder / name).write_bytes(content)
     with pytest.raises(ConfigError) as refused:
-        fetch.check(hf(model=str(folder)))
+        model_files.check(hf(model=str(folder)))
     assert str(refused.value).startswith(f"policy.model: {folder / name}")
     assert str(refused.value).endswith(sentence)
 
@@ -70,25 +70,25 @@ def test_a_file_that_is_none_of_a_model_is_named(folder, name, content, sentence
 def test_weights_that_were_cut_short_are_named(folder):
     path = folder / "model.safetensors"
     whole = path.read_bytes()
-    fetch.check(hf(model=str(folder)))
+    model_files.check(hf(model=str(folder)))
     path.write_bytes(whole[:-9])
     said = "must be a whole safetensors file, got: .* file not fully covered"
     with pytest.raises(ConfigError, match=said):
-        fetch.check(hf(model=str(folder)))
+        model_files.check(hf(model=str(folder)))
 
 
 def test_what_names_no_model_is_refused():
     with pytest.raises(ConfigError, match="an id on the hub or a folder, got nothing"):
-        fetch.check(hf())
+        model_files.check(hf())
     with pytest.raises(ConfigError, match="or OWNER/NAME on the hub, got 'qwen'"):
-        fetch.check(hf(model="qwen"))
+        model_files.check(hf(model="qwen"))
 
 
 def test_a_model_that_cannot_be_reached_is_one_sentence(monkeypatch, tmp_path):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ConfigError) as refused:
-        fetch.ensure(hf(model="nobody/nothing", revision="abc"))
+        model_files.ensure(hf(model="nobody/nothing", revision="abc"))
     said = str(refused.value)
     assert "that can be reached, got 'nobody/nothing' at revision abc: " in said
     assert "\n" not in said

@@ -1,4 +1,4 @@
-"""From a batch of conversations to its metrics row and to the lines of its parquet file.
+"""Measures of a batch's tokens: entropies for its metrics row, turns for its parquet file.
 
 Keys are those of harness.records.metrics.MEASURED. What could not be measured is None.
 """
@@ -7,21 +7,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config.run import RunConfig
 from harness.records.conversations import TurnRecord
-from harness.train.algorithms.advantages import FloatArray, IntArray, group_stds
-from harness.train.algorithms.covariance import covariance
-from harness.train.metrics.lost import failures
-from harness.train.metrics.strategies import strategy_metrics
+from harness.train.algorithms.advantages import FloatArray, IntArray, covariance
 from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
 
 Metrics = dict[str, float | None]
@@ -34,11 +28,11 @@ class TokenTrace:
     """The policy's own tokens (acts for tabular) of one batch; all arrays have shape (tokens,)."""
 
     entropy_nats: FloatArray
-    """Of the distribution it was drawn from: sampling temperature, weights before the update."""
+    """Exact entropy at each token: sampling temperature, weights before the update."""
     entropy_t1_nats: FloatArray
     """The same at temperature 1."""
     logp: FloatArray
-    """Of the token drawn, at the sampling temperature."""
+    """Log-probability of the drawn token at the sampling temperature."""
     advantage: FloatArray
     conversation: IntArray
     """Number of the conversation in its batch, from 0."""
@@ -46,30 +40,11 @@ class TokenTrace:
     """Number of the reply in its conversation, from 1."""
 
 
-def conversation_metrics(
-    conversations: Sequence[Conversation], config: RunConfig, rewards: FloatArray
-) -> Metrics:
-    """What was said and how it went. `rewards`: shape (conversations,), nan where one failed."""
-    said = [e for c in conversations for e in c.exchanges]
-    return {
-        **_reward_metrics(rewards, config),
-        **_emotion_metrics(conversations),
-        **strategy_metrics(conversations),
-        "turns/mean": len(said) / len(conversations),
-        "completions/clipped_ratio": _mean([e.reply.cut for e in said]),
-        "text/flagged": _mean([e.answer.flagged for e in said]),
-        "text/start_nll": _mean([e.reply.start_nll for e in said if e.reply.start_nll is not None]),
-        "distinct_2": distinct_pairs([e.reply.text for e in said]),
-        "sim/failed": float(np.isnan(rewards).sum()),
-        **failures(conversations),
-    }
-
-
 def entropy_metrics(trace: TokenTrace) -> Metrics:
     """H of the batch, its standard error, and how it is spread over conversations and turns."""
     mean, error = ratio_mean(trace.entropy_nats, trace.conversation)
     per_turn = {
-        f"entropy/turn_{n}": _mean(trace.entropy_nats[trace.turn == n])
+        f"entropy/turn_{n}": mean_or_none(trace.entropy_nats[trace.turn == n])
         for n in range(1, MAX_TURNS + 1)
     }
     lengths = _present(trace.conversation)
@@ -78,12 +53,12 @@ def entropy_metrics(trace: TokenTrace) -> Metrics:
     return {
         "entropy": mean,
         "entropy_se": error,
-        "entropy/t1": _mean(trace.entropy_t1_nats),
-        "entropy/mean_of_means": _mean(sums / lengths),
+        "entropy/t1": mean_or_none(trace.entropy_t1_nats),
+        "entropy/mean_of_means": mean_or_none(sums / lengths),
         **per_turn,
         "entropy/top20_share": top_share(trace.entropy_nats),
         "cov/mean": covariance(trace.logp, trace.advantage),
-        "completions/mean_length": _mean(lengths),
+        "completions/mean_length": mean_or_none(lengths),
         "completions/max_length": float(lengths.max()) if len(lengths) else None,
     }
 
@@ -116,13 +91,6 @@ def top_share(entropy_nats: FloatArray) -> float | None:
     return float(np.sort(entropy_nats)[-count:].sum() / total)
 
 
-def distinct_pairs(texts: Sequence[str]) -> float | None:
-    """Distinct pairs of neighbouring words / all such pairs, within each text."""
-    split = [text.lower().split() for text in texts]
-    pairs = Counter(pair for words in split for pair in pairwise(words))
-    return len(pairs) / pairs.total() if pairs else None
-
-
 def turn_records(
     conversations: Sequence[Conversation], advantages: FloatArray, trace: TokenTrace
 ) -> list[TurnRecord]:
@@ -139,36 +107,6 @@ def turn_records(
         ]
         records += _earlier(conversation)
         records += _records(conversation, advantages[i].tolist(), means)
-    return records
-
-
-def _earlier(conversation: Conversation) -> list[TurnRecord]:
-    """What was said before the policy took over; it taught nothing."""
-    said = conversation.before
-    heard = [conversation.start.opening, *(e.answer for e in said)] if conversation.start else []
-    records: list[TurnRecord] = []
-    for turn, (user, exchange) in enumerate(zip(heard, said, strict=False), start=-len(said)):
-        records.append(_user_record(conversation, turn, user.text, None, user.emotion, None, None))
-        reply = _policy_record(conversation, turn + 1, exchange, None, 0.0)
-        records.append(replace(reply, speaker="reference", advantage=None))
-    return records
-
-
-def _records(
-    conversation: Conversation, advantages: Sequence[float], entropies: Sequence[float | None]
-) -> list[TurnRecord]:
-    opening, before = conversation.opening, conversation.opening.emotion
-    records = [_user_record(conversation, 0, opening.text, None, before, opening.ended, None)]
-    for turn, (exchange, entropy) in enumerate(
-        zip(conversation.exchanges, entropies, strict=True), start=1
-    ):
-        answer, now = exchange.answer, exchange.answer.emotion
-        why = json.dumps(dict(answer.why))
-        records += (
-            _policy_record(conversation, turn, exchange, entropy, advantages[turn - 1]),
-            _user_record(conversation, turn, answer.text, before, now, answer.ended, why),
-        )
-        before = now
     return records
 
 
@@ -214,33 +152,40 @@ def _user_record(
     )  # fmt: skip
 
 
-def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
-    stds = group_stds(rewards, config.algorithm.group_size)
-    stds = stds[np.isfinite(stds)]
-    floor = config.algorithm.std_floor
-    return {
-        "reward": _mean(rewards[np.isfinite(rewards)]),
-        "reward_std": _mean(stds),
-        "frac_reward_zero_std": _mean(stds == 0),
-        "groups/below_floor": None if floor is None else _mean(stds < floor),
-    }
+def _earlier(conversation: Conversation) -> list[TurnRecord]:
+    """The turns before the policy took over, which carry no gradient."""
+    exchanges, start = conversation.before, conversation.start
+    heard = [start.opening, *(e.answer for e in exchanges)] if start else []
+    records: list[TurnRecord] = []
+    for turn, (user, exchange) in enumerate(
+        zip(heard, exchanges, strict=False), start=-len(exchanges)
+    ):
+        records.append(_user_record(conversation, turn, user.text, None, user.emotion, None, None))
+        reply = _policy_record(conversation, turn + 1, exchange, None, 0.0)
+        records.append(replace(reply, speaker="reference", advantage=None))
+    return records
 
 
-def _emotion_metrics(held: Sequence[Conversation]) -> Metrics:
-    """Of the conversations that came to their end."""
-    conversations = [c for c in held if c.last.ended != "failed"]
-    start = _mean([c.opening.emotion for c in conversations])
-    final = _mean([c.last.emotion for c in conversations])
-    return {
-        "emotion/start": start,
-        "emotion/final": final,
-        "emotion/delta": None if start is None or final is None else final - start,
-        "emotion/success_rate": _mean([c.last.ended == "success" for c in conversations]),
-        "emotion/failure_rate": _mean([c.last.ended == "left" for c in conversations]),
-    }
+def _records(
+    conversation: Conversation, advantages: Sequence[float], entropies: Sequence[float | None]
+) -> list[TurnRecord]:
+    opening, before = conversation.opening, conversation.opening.emotion
+    records = [_user_record(conversation, 0, opening.text, None, before, opening.ended, None)]
+    for turn, (exchange, entropy) in enumerate(
+        zip(conversation.exchanges, entropies, strict=True), start=1
+    ):
+        answer, now = exchange.answer, exchange.answer.emotion
+        why = json.dumps(dict(answer.why))
+        records += (
+            _policy_record(conversation, turn, exchange, entropy, advantages[turn - 1]),
+            _user_record(conversation, turn, answer.text, before, now, answer.ended, why),
+        )
+        before = now
+    return records
 
 
-def _mean(values: Sequence[float] | NDArray[Any]) -> float | None:
+def mean_or_none(values: Sequence[float] | NDArray[Any]) -> float | None:
+    """The mean of `values`; None if there are none."""
     return float(np.mean(values)) if len(values) else None
 
 

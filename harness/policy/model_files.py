@@ -1,6 +1,12 @@
-"""Where the weights of a Hugging Face model lie: a folder of one's own, or the hub's cache.
+"""The files of a Hugging Face model, in the user's folder or the hub's cache, and their trial.
 
-Nothing here imports torch or transformers, so that a model that does not exist is told at once.
+Importing this loads neither torch nor transformers, so that a missing model is reported at once.
+
+    python -m harness.policy.model_files POLICY_AS_JSON
+
+downloads what is missing and tries the model: its files, shape, tokenizer and chat template. It is
+a process of its own, since transformers takes seconds and memory that a command has no use for;
+exit code 2, with one sentence on stdout, if the model cannot be used.
 """
 
 from __future__ import annotations
@@ -8,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from pathlib import Path
 
 from harness.config.run import PolicyConfig
@@ -15,16 +22,15 @@ from harness.errors import ConfigError, DataError
 from harness.records import plain_file
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
-"""What is downloaded: no pickled weights, no code."""
+"""Patterns of the files downloaded: no pickled weights, no code."""
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
-"""Weights in one file, or the list of the files they are in; the library takes them in this
-order, and leaves others alone."""
+"""Weights in one file, or the index of several; transformers takes the first of these it finds."""
 REACH_S = 10.0
 KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
 def check(policy: PolicyConfig) -> None:
-    """Raise ConfigError for what no download could mend."""
+    """Raise ConfigError for a model that no download could provide."""
     if policy.kind != "hf" or policy.init == "random":
         return
     if not policy.model:
@@ -54,7 +60,7 @@ def ensure(policy: PolicyConfig) -> Path | None:
 
 
 def present(policy: PolicyConfig) -> Path | None:
-    """The folder with the model's files where it is here already; nothing is downloaded."""
+    """The folder with the model's files if they are on this machine; nothing is downloaded."""
     if policy.init == "random":
         return None
     if _is_path(policy.model):
@@ -72,8 +78,9 @@ def present(policy: PolicyConfig) -> Path | None:
 
 
 def loaded(folder: Path) -> list[str]:
-    """The files of a model's folder that its numbers hang on: those of its weights that the
-    library loads, config.json and tokenizer.json.
+    """The names of the files in `folder` that determine a model's numbers.
+
+    Those of its weights that the library loads, config.json and tokenizer.json.
     """
     weights = sorted(path.name for path in folder.glob("*.safetensors"))
     index = folder / INDEX
@@ -106,7 +113,7 @@ def _snapshot(policy: PolicyConfig) -> str:
 
 
 def _folder(model: str) -> Path:
-    """Raises ConfigError for a `~` that stands for nothing."""
+    """The path of a model's folder. Raises ConfigError for a `~` without a home."""
     try:
         return Path(model).expanduser()
     except RuntimeError as error:
@@ -115,7 +122,7 @@ def _folder(model: str) -> Path:
 
 
 def _check_home() -> None:
-    """Without one, the hub's client would keep its files in a folder named ~ of the current one."""
+    """Raise ConfigError without a home: the hub's client would make a folder named ~ here."""
     if any(os.environ.get(name) for name in KEPT_IN):
         return
     try:
@@ -154,7 +161,7 @@ def _check_config(path: Path) -> None:
 
 
 def _check_whole(path: Path) -> None:
-    """A download that was cut short is told here, not in the middle of a run."""
+    """Raise ConfigError for a file that a broken download left incomplete."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -163,3 +170,22 @@ def _check_whole(path: Path) -> None:
     except (SafetensorError, OSError) as error:
         rule = "must be a whole safetensors file"
         raise ConfigError(f"policy.model: {path} {rule}, got: {error}") from error
+
+
+def try_model(policy: PolicyConfig) -> None:
+    """Load a model's tokenizer and shape. Raises ConfigError if it cannot be used."""
+    folder = ensure(policy)
+    from harness.policy import huggingface
+    from harness.policy.chat import chat_of
+
+    tokenizer = huggingface.load_tokenizer(policy, folder)
+    chat_of(tokenizer, policy.system_prompt, policy.thinking)
+    huggingface.check_vocabulary(policy, tokenizer, huggingface.without_weights(policy, folder))
+
+
+if __name__ == "__main__":
+    try:
+        try_model(PolicyConfig(**json.loads(sys.argv[1])))
+    except ConfigError as error:
+        print(error)
+        sys.exit(ConfigError.exit_code)

@@ -1,4 +1,4 @@
-"""Dialogues retold about other things: what a supporter takes up must be heard, not remembered.
+"""Dialogues retold about other things, so that a model takes words up instead of remembering.
 
 There are few training users. A model that only met them would answer `my exam` with what it
 knows of the exam's user. So most dialogues are retold: each fact, the topic and the feelings
@@ -22,9 +22,9 @@ from harness.simulator.scripted.voice import manner
 from harness.simulator.scripted.words import FUNCTION_WORDS
 
 SHARE = 0.85
-"""Of the dialogues that are retold."""
+"""Share of the dialogues that are retold."""
 EXCHANGED = 0.3
-"""Of the words that carry a matter, in a retold fact or topic."""
+"""Share of content words exchanged in a retold fact or topic."""
 _MORE_WORDS = """
     boss manager teacher neighbour friend colleague landlord trainer captain lawyer client nurse
     coach priest father mother sister brother husband wife son daughter aunt uncle cousin
@@ -45,52 +45,52 @@ _MORE_FEELINGS = """
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def retold(said: Sequence[str], told_by: Persona, draws: np.random.Generator) -> list[str]:
-    """The dialogue as if somebody else had come with other facts; or left as it was."""
-    if draws.random() >= SHARE:
-        return list(said)
+def retold(turns: Sequence[str], persona: Persona, rng: np.random.Generator) -> list[str]:
+    """The dialogue as if another user had come with other facts; or as it was."""
+    if rng.random() >= SHARE:
+        return list(turns)
     swap: dict[str, str] = {}
-    for fact in told_by.facts:
-        other = _another_fact(draws)
-        told, new = (
-            manner(text, told_by.voice) for text in (fact.rstrip("."), other[0].upper() + other[1:])
+    for fact in persona.facts:
+        other = _another_fact(rng)
+        old, new = (
+            manner(text, persona.voice) for text in (fact.rstrip("."), other[0].upper() + other[1:])
         )
-        swap[told], swap[turn_round(told)] = new, turn_round(new)
-    topic = _reworded(_one_of(_topics(), draws), draws)
-    swap[told_by.topic] = topic
-    swap[turn_round(told_by.topic)] = turn_round(topic)
-    for feeling in told_by.feelings:
+        swap[old], swap[turn_round(old)] = new, turn_round(new)
+    topic = _reworded(_one_of(_topics(), rng), rng)
+    swap[persona.topic] = topic
+    swap[turn_round(persona.topic)] = turn_round(topic)
+    for feeling in persona.feelings:
         if feeling not in _phrase_words():
-            swap[feeling] = _one_of(_feelings(), draws)
+            swap[feeling] = _one_of(_feelings(), rng)
     longest_first = sorted(swap, key=len, reverse=True)
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in longest_first))
-    return [pattern.sub(lambda found: swap[found.group()], text) for text in said]
+    return [pattern.sub(lambda found: swap[found.group()], text) for text in turns]
 
 
-def _another_fact(draws: np.random.Generator) -> str:
-    """One that a supporter would take up; by its first words, a reworded one may not be."""
+def _another_fact(rng: np.random.Generator) -> str:
+    """A reworded fact that a supporter would take up, which depends on its first words."""
     while True:
-        fact = _reworded(_one_of(_facts(), draws), draws).rstrip(".")
+        fact = _reworded(_one_of(_facts(), rng), rng).rstrip(".")
         if listen([fact]).facts == (turn_round(fact),):
             return fact
 
 
-def _reworded(text: str, draws: np.random.Generator) -> str:
+def _reworded(text: str, rng: np.random.Generator) -> str:
     def other(found: re.Match[str]) -> str:
         word = found.group()
-        if not _carries(word) or draws.random() >= EXCHANGED:
+        if not _carries(word) or rng.random() >= EXCHANGED:
             return word
-        return _one_of(_words(), draws)
+        return _one_of(_words(), rng)
 
     return _WORD.sub(other, text)
 
 
-def _one_of(values: Sequence[str], draws: np.random.Generator) -> str:
-    return values[int(draws.random() * len(values))]
+def _one_of(values: Sequence[str], rng: np.random.Generator) -> str:
+    return values[int(rng.random() * len(values))]
 
 
 def _carries(word: str) -> bool:
-    """Whether a word carries a matter, and is no part of what a supporter says anyway."""
+    """Whether `word` is a content word that supporters do not say anyway."""
     return word.lower() not in FUNCTION_WORDS and word.lower() not in _phrase_words()
 
 
@@ -111,14 +111,14 @@ def _topics() -> list[str]:
 
 @lru_cache(maxsize=1)
 def _words() -> list[str]:
-    found = {w for text in (*_facts(), *_topics()) for w in _WORD.findall(text) if _carries(w)}
-    return sorted(found | {w for w in _MORE_WORDS.split() if _carries(w)})
+    words = {w for text in (*_facts(), *_topics()) for w in _WORD.findall(text) if _carries(w)}
+    return sorted(words | {w for w in _MORE_WORDS.split() if _carries(w)})
 
 
 @lru_cache(maxsize=1)
 def _feelings() -> list[str]:
-    found = {feeling for person in PERSONAS[TRAIN] for feeling in person.feelings}
-    return sorted((found | set(_MORE_FEELINGS.split())) - _phrase_words())
+    feelings = {feeling for person in PERSONAS[TRAIN] for feeling in person.feelings}
+    return sorted((feelings | set(_MORE_FEELINGS.split())) - _phrase_words())
 
 
 def _words_of(texts: Iterable[str]) -> set[str]:

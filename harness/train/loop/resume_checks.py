@@ -1,0 +1,146 @@
+"""Checks when a run is resumed: oddities in its folder, and what made its rows.
+
+Oddities that a run survives are logged to events.jsonl and printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.config.run import RunConfig
+from harness.errors import DataError, DivergedError
+from harness.records import config_file, events, manifest, provenance
+from harness.records.checkpoints import Checkpoint
+from harness.records.metrics import MEASURED
+from harness.records.provenance import Identity, MadeBy
+from harness.records.run_folder import RunFolder, RunStatus
+from harness.utils import safe_text
+
+
+def report(
+    note: Callable[..., None],
+    cleared: int,
+    passed_over: Sequence[str],
+    moved_aside: str | None,
+    unlike: str | None,
+    checkpoint: Checkpoint | None,
+    later_keys: Sequence[str],
+) -> None:
+    """Log and print the oddities that an attempt found in its folder.
+
+    `note`: logs an event; `cleared`: number of leftover folders of saves; `passed_over`: why
+    checkpoints were not used; `moved_aside`: why rows are computed again; `unlike`: versions that
+    have changed; `later_keys`: keys of the config that are newer than the run.
+    """
+    start = checkpoint.step if checkpoint else 0
+    if cleared:
+        note("scratch_cleared", folders=cleared)
+    for problem in passed_over:
+        note("checkpoint_passed_over", problem=problem)
+        safe_text.say(f"{problem}; continuing from step {start}")
+    if moved_aside:
+        note("row_damaged", problem=moved_aside)
+        aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
+        safe_text.say(f"{moved_aside}; {aside}")
+    if checkpoint is not None and checkpoint.identity is None:
+        note("checkpoint_without_identity", step=start)
+        rule = "does not say which run it is of, as an older version saved it; taken on trust"
+        safe_text.say(f"{checkpoint.path}: {rule}")
+    if unlike:
+        note("versions_changed", problem=unlike)
+        safe_text.say(unlike)
+    if later_keys:
+        note("defaults_taken", keys=list(later_keys))
+        safe_text.say(
+            f"config.yaml is older than these keys, which have their defaults: "
+            f"{', '.join(later_keys)}"
+        )
+
+
+def report_columns(note: Callable[..., None], columns: Sequence[str]) -> None:
+    """Log and print the metrics that a run begun by another version goes on without.
+
+    `columns`: those of the rows on disk, which all rows of a run share.
+    """
+    later = [key for key in MEASURED if key not in columns]
+    former = [key for key in columns if key not in MEASURED]
+    if later:
+        note("columns_kept", without=later)
+        safe_text.say(
+            f"metrics.jsonl is older than these metrics, and goes on without: {_few(later)}"
+        )
+    if former:
+        note("columns_empty", columns=former)
+        safe_text.say(
+            f"this version does not measure these metrics, null from here on: {_few(former)}"
+        )
+
+
+def _few(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The identity of this attempt's checkpoints, and of the writer of the rows it continues."""
+
+    run: RunFolder
+    own: Identity
+    planned_with: MadeBy
+
+    def unlike_writer_of(self, step: int) -> tuple[str, ...]:
+        """Versions that have changed since the attempt that wrote row `step`.
+
+        For row 0, since the run was planned.
+        """
+        writer = events.writer(self.run.events, step, self.planned_with)
+        return provenance.differences(writer, self.own.made_by)
+
+    def notice(self, last_step: int) -> str | None:
+        """A warning before the run continues; None if the versions are those of row `last_step`."""
+        unlike = self.unlike_writer_of(last_step)
+        if not unlike:
+            return None
+        maker = f"row {last_step} was written with" if last_step else "it was planned with"
+        return (
+            f"{self.run.path}: {maker} other versions than these ({', '.join(unlike)}): the same "
+            "rows as theirs are not promised; those that are computed again are compared"
+        )
+
+    def explain(self, step: int, error: DivergedError, start: int) -> DivergedError:
+        """`error` with the versions that changed since row `step`, if any did."""
+        unlike = self.unlike_writer_of(step)
+        if not unlike:
+            return error
+        return DivergedError(
+            f"{error}; it was written with other versions than these ({', '.join(unlike)}): resume "
+            f"with those, or move the rows after row {start} out of {self.run.metrics.name} to go "
+            "on with these"
+        )
+
+    def with_start_model(self, loaded: str | None, checkpoint: Checkpoint | None) -> Provenance:
+        """The same for a run that starts from the model with the sum `loaded`.
+
+        Raises DataError if the run, or the checkpoint it continues from, began with another.
+        """
+        recorded: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
+        if checkpoint is not None and checkpoint.identity is not None:
+            recorded.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
+        for where, had in recorded:
+            if had is not None and had != loaded:
+                got, wanted = provenance.shortly(loaded), provenance.shortly(had)
+                raise DataError(
+                    f"{where}: a run must go on from the start model that it began with, {wanted}, "
+                    f"since the frozen copy of it judges replies; got {got}; put its files and "
+                    "libraries back, or make another run with `harness train --dir`"
+                )
+        return replace(self, own=replace(self.own, start_model=loaded))
+
+
+def provenance_of(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
+    """The provenance of an attempt in this process; its config hash is the planned one."""
+    planned = status.config_hash or config_file.config_hash(config)
+    own = Identity(planned, config.seed, status.start_model, provenance.now())
+    return Provenance(run, own, MadeBy(status.versions, status.git))

@@ -1,0 +1,104 @@
+"""Checks of a run's rows, step by step: a remedy that does not act, an engine that drifts.
+
+In bfloat16, with kernels of its own, an engine's log-probabilities are some 0.015 nats a token off
+the trainer's; with weights that were not synced they were 0.20 off (huggingface/trl issue 5312),
+and nothing else showed it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from harness.config import engine_choice
+from harness.errors import StoppedError
+from harness.train.algorithms.advantages import FloatArray
+from harness.train.algorithms.losses import MOST_IMPORTANCE
+from harness.train.loop.session import Session
+from harness.utils import safe_text
+
+IDLE_STEPS = 20
+"""Steps of an attempt in which a remedy must have acted once."""
+LIMITS = {0.5: 3, 0.1: 20}
+"""Gap in nats a token -> steps in a row after which a wider one ends the run. The smallest is
+warned of from the first step: seven times what rounding does, half of what stale weights did.
+"""
+GAP = "sampling/sampling_logp_difference/mean"
+
+
+class RemedyWatch:
+    """Warns once if a run's remedy has not acted: its numbers are then those of a run without."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._idle: int | None = 0
+
+    def check(self, step: int, acted: float | None) -> None:
+        """Note `acted`, remedy/acted of row `step`, which is None without a remedy."""
+        if self._idle is None or acted is None:
+            return
+        self._idle = self._idle + 1 if acted == 0 else None
+        if self._idle == IDLE_STEPS:
+            name = self._session.config.remedy.name
+            self._session.note("remedy_inactive", step=step, steps=IDLE_STEPS)
+            safe_text.say(
+                f"step {step}: remedy={name} has acted on no token in {IDLE_STEPS} steps: so far "
+                "this run is one without it (remedy/acted, docs/remedies.md)"
+            )
+
+
+def gap_metrics(trainer: FloatArray, engine: FloatArray, corrected: bool) -> dict[str, float]:
+    """The gap between two log-probabilities of the same tokens, before the update.
+
+    `trainer`, `engine`: shape (tokens,); `corrected`: whether the loss weighs tokens by their
+    ratio, which is then measured too.
+    """
+    gap = np.abs(trainer - engine)
+    values = {
+        GAP: float(gap.mean()),
+        "sampling/sampling_logp_difference/max": float(gap.max()),
+    }
+    if corrected:
+        ratio = np.minimum(np.exp(trainer - engine), MOST_IMPORTANCE)
+        for name, value in (("min", ratio.min()), ("mean", ratio.mean()), ("max", ratio.max())):
+            values[f"sampling/importance_sampling_ratio/{name}"] = float(value)
+    return values
+
+
+class GapWatch:
+    """Warns of a wide gap between engine and trainer, and ends a run in which it persists."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._steps = dict.fromkeys(LIMITS, 0)
+
+    def check(self, step: int, gap_nats: float) -> None:
+        """Note the gap of row `step`.
+
+        Raises StoppedError once it has been too wide for too many steps in a row.
+        """
+        for limit in LIMITS:
+            within = gap_nats <= limit  # False for nan
+            self._steps[limit] = 0 if within else self._steps[limit] + 1
+        self._warn(step, gap_nats)
+        for limit, most in LIMITS.items():
+            if self._steps[limit] >= most and step < self._session.config.trainer.steps:
+                raise StoppedError(
+                    f"{self._session.run.path}: step {step}: engine gap: the log-probabilities of "
+                    f"{engine_choice.chosen(self._session.config)} and of the trainer must agree "
+                    f"within {limit:g} nats a token, differed by {gap_nats:.3f} and by more than "
+                    f"{limit:g} for {most} steps; a run with trainer.engine=transformers has no "
+                    f"such gap, `harness resume` goes on with this one"
+                )
+
+    def _warn(self, step: int, gap_nats: float) -> None:
+        limit = min(LIMITS)
+        if self._steps[limit]:
+            finite = gap_nats if math.isfinite(gap_nats) else None
+            self._session.note("engine_gap", step=step, nats=finite)
+        if self._steps[limit] == 1:
+            safe_text.say(
+                f"step {step}: the engine's log-probabilities differ from the trainer's by "
+                f"{gap_nats:.3f} nats a token, more than {limit:g}: are its weights stale?"
+            )

@@ -1,0 +1,128 @@
+"""Measures of a batch's conversations: reward, emotion, strategies, text, and simulator failures.
+
+Keys are those of harness.records.metrics.MEASURED. What could not be measured is None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from harness.config.run import STRATEGIES, TEMPERAMENTS, RunConfig
+from harness.config.simulator import SIMULATOR_FAULTS
+from harness.train.algorithms.advantages import FloatArray, group_stds
+from harness.train.metrics.token_metrics import Metrics, mean_or_none
+from harness.train.rollout.conversation import Conversation, Exchange
+
+GROUNDING = ("question", "restate")
+"""Each is an act of grounding wherever it stands; an acknowledgement only where it stands alone."""
+ACKNOWLEDGES = frozenset(("reflect",))
+
+
+def conversation_metrics(
+    conversations: Sequence[Conversation], config: RunConfig, rewards: FloatArray
+) -> Metrics:
+    """Columns of the conversations; `rewards`: shape (conversations,), nan where one failed."""
+    exchanges = [e for c in conversations for e in c.exchanges]
+    start_nlls = [e.reply.start_nll for e in exchanges]
+    return {
+        **_reward_metrics(rewards, config),
+        **_emotion_metrics(conversations),
+        **strategy_metrics(conversations),
+        "turns/mean": len(exchanges) / len(conversations),
+        "completions/clipped_ratio": mean_or_none([e.reply.cut for e in exchanges]),
+        "text/flagged": mean_or_none([e.answer.flagged for e in exchanges]),
+        "text/start_nll": mean_or_none([nll for nll in start_nlls if nll is not None]),
+        "distinct_2": distinct_pairs([e.reply.text for e in exchanges]),
+        "sim/failed": float(np.isnan(rewards).sum()),
+        **failures(conversations),
+    }
+
+
+def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
+    stds = group_stds(rewards, config.algorithm.group_size)
+    stds = stds[np.isfinite(stds)]
+    floor = config.algorithm.std_floor
+    return {
+        "reward": mean_or_none(rewards[np.isfinite(rewards)]),
+        "reward_std": mean_or_none(stds),
+        "frac_reward_zero_std": mean_or_none(stds == 0),
+        "groups/below_floor": None if floor is None else mean_or_none(stds < floor),
+    }
+
+
+def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
+    """Emotion columns, over the conversations that did not fail."""
+    conversations = [c for c in conversations if c.last.ended != "failed"]
+    start = mean_or_none([c.opening.emotion for c in conversations])
+    final = mean_or_none([c.last.emotion for c in conversations])
+    return {
+        "emotion/start": start,
+        "emotion/final": final,
+        "emotion/delta": None if start is None or final is None else final - start,
+        "emotion/success_rate": mean_or_none([c.last.ended == "success" for c in conversations]),
+        "emotion/failure_rate": mean_or_none([c.last.ended == "left" for c in conversations]),
+    }
+
+
+def distinct_pairs(texts: Sequence[str]) -> float | None:
+    """Distinct pairs of neighbouring words / all such pairs, within each text."""
+    split = [text.lower().split() for text in texts]
+    pairs = Counter(pair for words in split for pair in pairwise(words))
+    return len(pairs) / pairs.total() if pairs else None
+
+
+def failures(conversations: Sequence[Conversation]) -> dict[str, float]:
+    """`sim/failed/TYPE`: conversations lost to each fault of the simulator."""
+    kinds = Counter(c.last.why["fault"] for c in conversations if c.last.ended == "failed")
+    return {f"sim/failed/{kind}": float(kinds[kind]) for kind in SIMULATOR_FAULTS}
+
+
+def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
+    """Shares of the strategies, their entropies in nats, grounding; None where none was recognised.
+
+    A dominant move that serves everyone shows as the same low entropy for every temperament.
+    """
+    exchanges = [e for c in conversations for e in c.exchanges]
+    counts = _counts(exchanges)
+    total = counts.total()
+    shares = {f"strategy/{s}": counts[s] / total if total else None for s in STRATEGIES}
+    return {
+        **shares,
+        "strategy/entropy": entropy_nats(counts),
+        **{
+            f"strategy/entropy_by_temperament/{t}": entropy_nats(
+                _counts([e for c in conversations if c.temperament == t for e in c.exchanges])
+            )
+            for t in TEMPERAMENTS
+        },
+        "grounding/per_100_turns": 100 * sum(map(grounding_acts, exchanges)) / len(exchanges)
+        if total
+        else None,
+    }
+
+
+def grounding_acts(exchange: Exchange) -> int:
+    """Questions, restatements, and 1 for a reply that does nothing but acknowledge what is felt.
+
+    The acts of arXiv 2311.09144, where an acknowledgement counts if it is an utterance's sole
+    purpose; clarification and follow-up are both `question` here.
+    """
+    strategies = exchange.answer.strategies
+    return sum(s in GROUNDING for s in strategies) + (set(strategies) == ACKNOWLEDGES)
+
+
+def entropy_nats(counts: Counter[str]) -> float | None:
+    """Entropy in nats of the shares of `counts`; None if they are empty."""
+    total = counts.total()
+    if not total:
+        return None
+    return -sum(n / total * math.log(n / total) for n in counts.values() if n)
+
+
+def _counts(exchanges: Sequence[Exchange]) -> Counter[str]:
+    return Counter(s for e in exchanges for s in e.answer.strategies)

@@ -1,0 +1,126 @@
+"""Splits of entropy: planning and execution, thinking and reply.
+
+Planning is where a reply opens a strategy, execution the rest of it, after the strategic grams of
+arXiv 2509.03646 (HICRA): n-grams that steer instead of carrying out, of which policies are said to
+lose their entropy at another time. Theirs are mined from solutions by clustering; here they are the
+openings, up to three words and before any slot, of the sentences by which supporters put a strategy
+(harness.policy.phrases) and some that models are fond of, at the beginning of a sentence. Other
+wordings count as execution.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+
+from harness.policy.chat import Chat
+from harness.policy.phrases import PHRASES
+from harness.train.algorithms.losses import BoolArray
+from harness.train.engines.scoring import TokenRow
+from harness.train.metrics.token_metrics import Metrics, TokenTrace
+
+WORDS = 3
+MORE = (
+    "it's okay", "it is okay", "i hear", "i understand", "that sounds", "this sounds",
+    "can you tell", "could you tell", "tell me more", "would you like", "have you tried",
+    "have you considered", "it's understandable", "it is understandable", "it's completely",
+    "i'm so sorry", "i'm sorry", "let's", "one thing", "remember that", "it's important",
+    "you're not alone", "you are not",
+)  # fmt: skip
+"""Openings beside those of the phrases."""
+
+
+def openings() -> tuple[str, ...]:
+    """Lower-case n-grams that open a strategy, the longest first."""
+    plain = [phrase.split("{")[0] for own in PHRASES.values() for phrase in own]
+    grams = {" ".join(re.findall(r"[\w']+", text.lower())[:WORDS]) for text in plain}
+    return tuple(sorted(grams - {""} | set(MORE), key=lambda words: (-len(words), words)))
+
+
+_ANY = "|".join(re.escape(words).replace(r"\ ", r"\s+") for words in openings())
+OPENING = re.compile(rf"(?:^|(?<=[.!?\n]))\s*((?:{_ANY})\b)", re.I)
+
+
+class Planning:
+    """Splits the tokens of one tokenizer into planning and execution."""
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+        self._pieces: dict[int, str] = {}
+
+    def entropies(self, trace: TokenTrace, rows: Sequence[TokenRow]) -> Metrics:
+        """H in nats a token of both; None where there is no token. Thinking is neither.
+
+        `trace` runs over the own tokens of `rows`, row by row.
+        """
+        plans = np.concatenate([self.plans(row) for row in rows])
+        parts = {"entropy/planning": plans, "entropy/execution": ~plans & ~self._thoughts(rows)}
+        return {
+            name: float(trace.entropy_nats[part].mean()) if part.any() else None
+            for name, part in parts.items()
+        }
+
+    def plans(self, row: TokenRow) -> BoolArray:
+        """Which of a row's own tokens open a strategy, shape (own tokens,)."""
+        ids, turns = np.array(row.ids), np.array(row.turn)
+        opens: list[bool] = []
+        for turn in range(1, turns.max() + 1):
+            own = ids[turns == turn].tolist()
+            reply = self._chat.reply(own)
+            opens += [False] * (len(own) - len(reply)) + self._in_openings(reply)
+        return np.array(opens, bool)
+
+    def _in_openings(self, ids: Sequence[int]) -> list[bool]:
+        pieces = [self._piece(token) for token in ids]
+        ends = list(accumulate(map(len, pieces)))
+        inside = [False] * len(pieces)
+        for match in OPENING.finditer("".join(pieces)):
+            start, stop = match.span(1)
+            touched = slice(bisect_right(ends, start), bisect_left(ends, stop) + 1)
+            inside[touched] = [True] * len(inside[touched])
+        return inside
+
+    def _piece(self, token: int) -> str:
+        if token not in self._pieces:
+            self._pieces[token] = self._chat.tokenizer.decode([token])
+        return self._pieces[token]
+
+    def _thoughts(self, rows: Sequence[TokenRow]) -> BoolArray:
+        end = self._chat.thought
+        if end is None:
+            return np.zeros(sum(turn > 0 for row in rows for turn in row.turn), bool)
+        return np.concatenate([is_thought(row, end) for row in rows])
+
+
+def thinking_entropies(trace: TokenTrace, rows: Sequence[TokenRow], end: int | None) -> Metrics:
+    """H in nats a token of thinking and of replies; None where there is no token.
+
+    `trace` runs over the own tokens of `rows`, row by row; `end`: the token that ends thinking, or
+    None for a policy that does not think, which has no such columns.
+    """
+    if end is None:
+        return {}
+    thoughts = np.concatenate([is_thought(row, end) for row in rows])
+    parts = {"entropy/thinking": thoughts, "entropy/reply": ~thoughts}
+    return {
+        name: float(trace.entropy_nats[part].mean()) if part.any() else None
+        for name, part in parts.items()
+    }
+
+
+def is_thought(row: TokenRow, end: int) -> BoolArray:
+    """Which of a row's own tokens are thinking, shape (own tokens,).
+
+    In each turn those up to its last `end`; all of a turn that has none.
+    """
+    ids, turns = np.array(row.ids), np.array(row.turn)
+    own, thinking = turns > 0, np.zeros(len(ids), bool)
+    for turn in np.unique(turns[own]):
+        places = np.flatnonzero(turns == turn)
+        ends = places[ids[places] == end]
+        thinking[places[places <= ends[-1]] if len(ends) else places] = True
+    return thinking[own]

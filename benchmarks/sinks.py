@@ -15,7 +15,7 @@ from harness.execution import progress
 from harness.execution.progress import RunView
 from harness.report import terminal
 from harness.report.figures import figure_text
-from harness.report.tables import csv_cells
+from harness.report.tables import csv_files
 from harness.simulator.served import quoting
 from harness.utils import messages
 
@@ -46,8 +46,8 @@ def _in_progress(text: str) -> bool:
 
 
 def _in_csv(text: str) -> bool:
-    return csv_cells.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
-        ACTIVE.search(csv_cells.cell(text).replace("\n", ""))
+    return csv_files.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
+        ACTIVE.search(csv_files.cell(text).replace("\n", ""))
     )
 
 

@@ -20,7 +20,7 @@ from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import gpu_lease
 from harness.records import plain_file
-from harness.report import write_levels
+from harness.report import write
 from harness.report.tables import levels as table_levels
 
 GROUP = "difficulty"
@@ -47,7 +47,7 @@ def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) ->
         print(json.dumps(value, indent=1, allow_nan=False), flush=True)
     else:
         table_levels.print_calibration(value, Console())
-    write_levels.write(value, out)
+    write.write_calibration(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
 
 

@@ -19,7 +19,8 @@ from harness.law.compare.margins import parse as parse_margins
 from harness.law.io.discover import is_folder
 from harness.law.results import Analysis
 from harness.report import write
-from harness.report.tables import dropped_rows, summary
+from harness.report.tables import summary
+from harness.report.text import dropped_rows
 from harness.utils import messages, process_pool
 
 
@@ -70,7 +71,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         return code
     many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
-    write.write(found, out, drawn)
+    write.write_analysis(found, out, drawn)
     _print(found, as_json, explain)
     messages.say(f"results in {out}")
     return code

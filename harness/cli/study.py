@@ -20,7 +20,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Stated
 from harness.records.sweep_file import Sweep
-from harness.report import write_study
+from harness.report import write
 from harness.report.tables import study as study_table
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
@@ -86,10 +86,10 @@ def _warn(planned: Planned) -> None:
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / RESULTS
-    write_study.write(judged, out)
+    write.write_study(judged, out)
     with exit_codes.to_whoever_reads():
         if as_json:
-            print(write_study.as_json(judged), end="")
+            print(write.study_json(judged), end="")
         else:
             study_table.show(judged, Console())
     for line in status.failures(ledger):

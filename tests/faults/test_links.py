@@ -32,7 +32,7 @@ from harness.records import (
 )
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.report import write_levels
+from harness.report import write as write_levels
 from harness.train import trackers
 from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum

@@ -10,7 +10,7 @@ import yaml
 from harness.law.analysis import analyse
 from harness.law.results import Analysis
 from harness.report.figures import draw
-from harness.report.text import sentences
+from harness.report.text import dropped_rows
 from tests.law import compared, synthetic
 from tests.law.synthetic import LOW
 from tests.report.test_figures import legend
@@ -67,7 +67,7 @@ def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> Non
 
 
 def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
-    (said,) = sentences.unknown_seeds(unknown)
+    (said,) = dropped_rows.unknown_seeds(unknown)
     assert said == (
         "The seed of 6 runs is unknown. Several of one config may be repeats, which are no "
         "replicates: their means have no interval and decide no difference. `seed: NUMBER` in the "
@@ -91,7 +91,7 @@ def test_the_same_runs_with_seeds_count_and_nothing_is_said(tmp_path: Path) -> N
     found = analyse([copied(tmp_path, without_seed=0)])
     assert found.groups[0].a.low is not None
     assert compared.contrast(found, "gain")["seeds"] == [COPIES, COPIES]
-    assert sentences.unknown_seeds(found) == []
+    assert dropped_rows.unknown_seeds(found) == []
 
 
 def test_one_unknown_among_known_seeds_is_enough_for_doubt(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from harness.law.results import Analysis, Pooled
 from harness.report.figures import canvas, draw, figure_specs
 from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
-from harness.report.tables import contrasts
+from harness.report.tables import contrasts, csv_files
 from harness.report.tables.summary import print_analysis
 from harness.utils.escape import visible
 from tests.report import made
@@ -141,10 +141,10 @@ def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     note = "what its null control of the same seed did taken off each run"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
-    header, row = csv.reader(io.StringIO(contrasts.csv(given)))
+    header, row = csv.reader(io.StringIO(csv_files.contrasts_csv(given)))
     cells = dict(zip(header, row, strict=True))
     assert [float(cells[f"net_of_null_{name}"]) for name in net] == list(net.values())
-    _, without = csv.reader(io.StringIO(contrasts.csv(study())))
+    _, without = csv.reader(io.StringIO(csv_files.contrasts_csv(study())))
     assert without[-3:] == ["", "", ""]
 
 
@@ -178,7 +178,7 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     lines = [line for tick in ticks for line in tick.get_text().split("\n")]
     assert len(lines) <= 2 * 3
     assert all(visible(line) == line for line in lines)
-    contrasts.csv(analysis)
+    csv_files.contrasts_csv(analysis)
 
 
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:

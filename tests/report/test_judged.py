@@ -11,7 +11,7 @@ from harness.law.analysis import analyse
 from harness.law.results import Analysis
 from harness.report.figures import draw
 from harness.report.figures.canvas import Drawing
-from harness.report.text import sentences
+from harness.report.text import findings
 from tests.law import synthetic
 from tests.law.synthetic import LOW, TRUE_A, TRUE_B
 from tests.report.test_figures import legend, titles
@@ -70,5 +70,5 @@ def test_the_table_gives_both_laws_and_the_sentence_the_judged_one(broken: Analy
     assert before is not None
     assert f"until the onset {before['a']['value']:.2f} " in text
     assert f"n = {before['n_valid']} " in text
-    (said,) = sentences.closing(broken, broken.runs)
+    (said,) = findings.closing(broken, broken.runs)
     assert said.startswith("easy: ceiling not identified, law holds until the onset; collapse")

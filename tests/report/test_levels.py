@@ -8,7 +8,7 @@ from rich.console import Console
 from harness.compose import planner
 from harness.config.run import LEVELS
 from harness.execution import difficulty_cards
-from harness.report import write_levels
+from harness.report import write
 from harness.report.figures import levels
 from harness.report.tables import levels as table_levels
 
@@ -84,8 +84,8 @@ def test_the_picture_shows_the_numbers_beside_it(calibration):
 
 @pytest.mark.slow
 def test_it_is_written_whole_and_the_same_twice(calibration, tmp_path):
-    first = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "a")}
-    second = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "b")}
+    first = {p.name: p.read_bytes() for p in write.write_calibration(calibration, tmp_path / "a")}
+    second = {p.name: p.read_bytes() for p in write.write_calibration(calibration, tmp_path / "b")}
     assert set(first) == {f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")}
     assert first == second
     assert json.loads(first["calibration.json"]) == calibration

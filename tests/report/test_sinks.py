@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from harness.report.figures import figure_text
-from harness.report.tables import csv_cells
+from harness.report.tables import csv_files
 from harness.utils import terminal
 from harness.utils.escape import shortened, visible
 from tests.report.made import PAYLOADS
@@ -47,17 +47,17 @@ def test_a_terminal_gets_no_control_byte_and_no_markup(payload: str) -> None:
 
 @given(st.one_of(anything, st.sampled_from(PAYLOADS)))
 def test_a_text_cell_never_starts_a_formula(text: str) -> None:
-    assert not csv_cells.cell(text).lstrip(" ").startswith(csv_cells.FORMULA_STARTS)
+    assert not csv_files.cell(text).lstrip(" ").startswith(csv_files.FORMULA_STARTS)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_stays_a_number_even_if_negative(number: float) -> None:
-    assert float(csv_cells.cell(number)) == number
+    assert float(csv_files.cell(number)) == number
 
 
 def test_a_table_keeps_its_shape_whatever_is_in_it() -> None:
     rows = [{"run": payload, "n": -1, "known": True} for payload in PAYLOADS]
-    text = csv_cells.table(["run", "n", "known", "absent"], rows)
+    text = csv_files.table(["run", "n", "known", "absent"], rows)
     read = list(csv.reader(io.StringIO(text)))
     assert [len(row) for row in read] == [4] * (len(PAYLOADS) + 1)
     assert {tuple(row[1:]) for row in read[1:]} == {("-1", "true", "")}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.report import write_study
+from harness.report import write
 from harness.report.tables import study
 from tests.study.made import Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
@@ -56,7 +56,7 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
 def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path):
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
     found = study_of(tmp_path / "runs", arms, [GAIN, ODD], deciding=[GAIN.name])
-    one, two = (write_study.write(found, tmp_path / name) for name in ("one", "two"))
+    one, two = (write.write_study(found, tmp_path / name) for name in ("one", "two"))
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
     lines = list(csv.DictReader((tmp_path / "one" / "links.csv").read_text().splitlines()))
     seeds = [line for line in lines if line["seed"]]

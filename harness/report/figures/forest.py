@@ -15,7 +15,7 @@ from harness.law.results import GroupResult
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, Limits
 from harness.report.figures.figure_text import label, wrapped
-from harness.report.tables import contrasts
+from harness.report.text import wording
 from harness.report.text.wording import plural
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
@@ -85,7 +85,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
     pooled = compared[quantity]
     marks = [_mark(seed, quantity) for seed in compared["seeds"]]
     return _Line(
-        contrasts.key(group.key),
+        wording.group_name(group.key),
         _tick(group),
         tuple(mark for mark in marks if mark is not None),
         pooled.mean,
@@ -98,7 +98,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
 def _tick(group: GroupResult) -> str:
     last = {key.rpartition(".")[2]: value for key, value in group.key.items()}
     named = last if len(last) == len(group.key) else group.key
-    return wrapped(label(contrasts.key(named), MOST), TICK)
+    return wrapped(label(wording.group_name(named), MOST), TICK)
 
 
 def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:

@@ -10,8 +10,8 @@ import numpy as np
 from harness.law.results import Analysis, Floats, Interval, RunResult
 from harness.report.figures import run_series
 from harness.report.figures.clock import STEPS, Clock
-from harness.report.text import findings, law_view, naming
-from harness.report.text.law_view import Law
+from harness.report.text import findings, naming
+from harness.report.text.findings import Law
 
 STEP_BINS = 60
 LOW, HIGH = 0.1, 0.9
@@ -118,7 +118,7 @@ def _pool(
     analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: Clock
 ) -> Pool:
     series = [clock.series(analysis.series[run.run]) for run in runs]
-    laws = [law_view.law(run) for run in runs]
+    laws = [findings.law(run) for run in runs]
     edges = np.linspace(
         min(s.course_steps.min() for s in series),
         max(s.course_steps.max() for s in series),

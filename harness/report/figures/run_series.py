@@ -17,7 +17,7 @@ from harness.law.estimate import band as law_band
 from harness.law.estimate import binning, estimate
 from harness.law.results import Analysis, Floats, Interval, Onset, RunResult, RunSeries
 from harness.report.figures.clock import STEPS, Clock
-from harness.report.text import findings, law_view, naming
+from harness.report.text import findings, naming
 
 Bools = NDArray[np.bool_]
 MOST_POINTS = 100
@@ -148,19 +148,19 @@ def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
     """The fitted law from H = 0 to the highest point drawn, or None where there is no fit."""
-    law = law_view.law(run)
+    law = findings.law(run)
     if law.a is None or law.b is None or law.ceiling is None:
         return None
     entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
     x = np.exp(entropy)
     reward = law.b.value - law.a.value * x
-    half = band(law.a, law.b, law.ceiling, x, _least_half_width(law_view.part(series, law), run))
+    half = band(law.a, law.b, law.ceiling, x, _least_half_width(findings.part(series, law), run))
     return Curve(entropy, reward, reward - half, reward + half, law.a_identified)
 
 
 def straight(series: RunSeries, run: RunResult) -> Straight | None:
     """Least squares of R on H through the bins of what was judged; None without rivals."""
-    points = law_view.part(series, law_view.law(run))
+    points = findings.part(series, findings.law(run))
     label = binning.labels(len(points.steps), binning.fit_bins(len(points.steps)))
     h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
     found = estimate.least_squares(h, r) if run.rivals else None
@@ -179,7 +179,7 @@ def residual(series: RunSeries, run: RunResult) -> Floats | None:
 
 def residuals(series: RunSeries, run: RunResult) -> Floats | None:
     """R - (b - a exp(H)) of every point by the law that was judged; None without a fit."""
-    law = law_view.law(run)
+    law = findings.law(run)
     if law.a is None or law.b is None:
         return None
     return series.reward - (law.b.value - law.a.value * np.exp(series.entropy))
@@ -196,14 +196,14 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
     """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
-    left, n_eff = residuals(series, run), law_view.law(run).n_eff
+    left, n_eff = residuals(series, run), findings.law(run).n_eff
     if left is None or not n_eff:
         return 0.0
     return 1.96 * float(left.std()) / math.sqrt(n_eff)
 
 
 def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clock) -> Trace:
-    law, timed = law_view.law(run), clock.series(series)
+    law, timed = findings.law(run), clock.series(series)
     return Trace(
         run.run,
         legend,

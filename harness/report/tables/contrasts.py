@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -10,21 +10,10 @@ from rich.table import Table
 from harness.law.compare import claims
 from harness.law.io.identity import Identity
 from harness.law.results import Analysis, GroupResult
-from harness.report.tables import csv_cells
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.terminal import text
 
-COLUMNS = (
-    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
-    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
-    "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
-    "net_of_null_difference", "net_of_null_low", "net_of_null_high",
-)  # fmt: skip
-PLAIN = (
-    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
-    "p_equivalent", "minimum_detectable", "seeds_needed",
-)  # fmt: skip
 QUANTITY = {"fall": "fall of H"}
 WIDTHS = (9, 21, 9)
 """Of quantity, difference and p; what was decided has the rest."""
@@ -38,11 +27,6 @@ LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
 
 Contrast = Mapping[str, Any]
-
-
-def csv(analysis: Analysis) -> str:
-    """All contrasts, one a row."""
-    return csv_cells.table(COLUMNS, _rows(analysis))
 
 
 def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
@@ -182,7 +166,7 @@ def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupRes
 
 def _compared(groups: Sequence[GroupResult]) -> int:
     """Pairs of groups."""
-    return sum(len({csv_cells.cell(str(dict(c["with"]))) for c in g.contrasts}) for g in groups)
+    return sum(len({str(dict(c["with"])) for c in g.contrasts}) for g in groups)
 
 
 def _of_null_controls(analysis: Analysis) -> int:
@@ -193,26 +177,3 @@ def _of_null_controls(analysis: Analysis) -> int:
 
 def _pairs(groups: int) -> int:
     return groups * (groups - 1) // 2
-
-
-def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
-    for group in analysis.groups:
-        for c in group.contrasts:
-            seeds, rates, probe = c["seeds"], c["unlike_failures"] or (None, None), c["on_probe"]
-            yield {
-                **{name: c[name] for name in PLAIN},
-                "group": key(group.key),
-                "with": key(c["with"]),
-                "seeds": seeds[0],
-                "seeds_with": seeds[1],
-                **{f"probe_{name}": value for name, value in (probe or {}).items()},
-                "failed": rates[0],
-                "failed_with": rates[1],
-                "remedy_inactive": c["remedy_inactive"],
-                **{f"net_of_null_{name}": v for name, v in (c["net_of_null"] or {}).items()},
-            }
-
-
-def key(values: Mapping[str, Any]) -> str:
-    """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
-    return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"

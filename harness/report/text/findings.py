@@ -6,10 +6,12 @@ All functions take runs that could be read: status ok.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from harness.law.results import Analysis, Pooled, RunResult
-from harness.report.text import law_view, wording
+from harness.law.results import Analysis, Interval, Pooled, RunResult, RunSeries
+from harness.report.text import alternatives, naming, wording
 
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
@@ -19,11 +21,11 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     points that where it leads is open. Of several runs those that are left out of means are
     counted, and nothing is said of them.
     """
-    finished, out = told(analysis, runs)
+    finished, out = _in_means(analysis, runs)
     return f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_noise(finished)}{out}"
 
 
-def told(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
+def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """The runs a sentence is about; all, where none is finished."""
     finished = [run for run in runs if run.run not in analysis.left_out]
     out = len(runs) - len(finished)
@@ -42,7 +44,7 @@ def _noise(runs: Sequence[RunResult]) -> str:
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
-    finished, out = told(analysis, runs)
+    finished, out = _in_means(analysis, runs)
     return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
 
 
@@ -72,7 +74,7 @@ def _onsets(runs: Sequence[RunResult]) -> str:
 
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    laws = [law_view.law(run) for run in runs]
+    laws = [law(run) for run in runs]
     known = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
     if not known:
         return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
@@ -92,10 +94,72 @@ def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | N
 
     A group's mean is of whole runs: it says nothing of a law that holds until the onset.
     """
-    if any(law_view.law(run).until is not None for run in runs):
+    if any(law(run).until is not None for run in runs):
         return None
     wanted = {run.run for run in runs}
     for group in analysis.groups:
         if wanted <= set(group.runs) and group.ceiling.low is not None:
             return group.ceiling
     return None
+
+
+@dataclass(frozen=True)
+class Law:
+    """R = -a exp(H) + b, as far as it is known. None where no number could be computed."""
+
+    a: Interval | None
+    b: Interval | None
+    ceiling: Interval | None
+    n_eff: float | None
+    identified: Mapping[str, bool]
+    """Keys a and ceiling; which of the numbers are known well enough to be quoted."""
+    until: float | None
+    """The step before which the law was judged; None where it was on the whole run."""
+
+    @property
+    def a_identified(self) -> bool:
+        return bool(self.identified.get("a"))
+
+    @property
+    def ceiling_identified(self) -> bool:
+        return self.ceiling is not None and bool(self.identified.get("ceiling"))
+
+
+def law(run: RunResult) -> Law:
+    """Of a run with status ok; where the law holds until the onset, that of the rows before."""
+    before = run.until_onset if run.onset is not None else None
+    if not before or run.onset is None:
+        return Law(run.a, run.b, run.ceiling, run.n_eff, run.identified or {}, None)
+    a, b, ceiling = (_interval(before[name]) for name in ("a", "b", "ceiling"))
+    return Law(a, b, ceiling, before["n_eff"], before["identified"], run.onset.step)
+
+
+def part(series: RunSeries, given: Law) -> RunSeries:
+    """The points that the law was judged on; the course of H stays whole."""
+    if given.until is None:
+        return series
+    before = series.steps < given.until
+    return replace(
+        series,
+        steps=series.steps[before],
+        entropy=series.entropy[before],
+        reward=series.reward[before],
+    )
+
+
+def _interval(given: Mapping[str, Any] | None) -> Interval | None:
+    return Interval(**given) if given else None
+
+
+def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
+    """One sentence a level: ceiling, verdicts, onset, and whether a line in H does as well."""
+    return [
+        f"{level}: {'; '.join(_sentence(analysis, members))}."
+        for level, members in naming.by_level(analysis, fitted).items()
+    ]
+
+
+def _sentence(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
+    counted, _ = _in_means(analysis, members)
+    found = [law_finding(analysis, members), onset_finding(analysis, members)]
+    return [said for said in [*found, alternatives.against_linear(counted)] if said]

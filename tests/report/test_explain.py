@@ -7,7 +7,7 @@ import io
 from typing import Any
 
 from harness.law.results import Interval, Onset
-from harness.report.tables import law_csv
+from harness.report.tables import csv_files
 from tests.report import made
 from tests.report.test_tables import printed
 
@@ -111,7 +111,7 @@ def test_law_csv_has_the_same_in_columns() -> None:
         at_onset={"reward_left": {"value": 0.5, "low": None, "high": None}},
         silent_share=made.around(0.5, 0.25),
     )  # fmt: skip
-    text = law_csv.law_csv(made.analysis([run, made.fitted("runs/1")]))
+    text = csv_files.law_csv(made.analysis([run, made.fitted("runs/1")]))
     full, bare = csv.DictReader(io.StringIO(text))
     told = {
         "noise_driven": "true", "net_fall": "0.25", "net_fall_high": "0.375", "net_gain": "",

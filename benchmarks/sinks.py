@@ -14,7 +14,7 @@ from rich.console import Console
 from harness.execution import progress
 from harness.execution.progress import RunView
 from harness.report import terminal
-from harness.report.figures import figure_text
+from harness.report.figures import canvas
 from harness.report.tables import csv_files
 from harness.simulator.served import quoting
 from harness.utils import messages
@@ -53,7 +53,7 @@ def _in_csv(text: str) -> bool:
 
 def _in_a_figure(text: str) -> bool:
     figure = Figure()
-    figure.text(0.1, 0.5, figure_text.label(text))
+    figure.text(0.1, 0.5, canvas.label(text))
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
     found = xml.dom.minidom.parseString(stream.getvalue())

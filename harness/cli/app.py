@@ -171,7 +171,9 @@ def fit_entropy_law(
 
     with process_pool.others(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
-            drawing = () if figures is Figures.NONE else ("harness.report.figures.draw",)
+            drawing = (
+                () if figures is Figures.NONE else ("harness.report.figures.matplotlib_loader",)
+            )
             process_pool.prepare(pool, "harness.law.many_runs", *drawing)
         from harness.cli import fit
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
@@ -12,20 +11,15 @@ from typing import Any
 from harness.law.compare.study_outcome import Outcome
 from harness.law.results import Analysis
 from harness.records import atomic
-from harness.report.figures import canvas, levels, study
-from harness.report.figures.figure_specs import Sketch, sketches
+from harness.report.figures import canvas, levels, registry, study
+from harness.report.figures.registry import Sketch
 from harness.report.tables import csv_files
 from harness.utils import process_pool
 from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
-KINDS = ("png", "svg")
-OURS = re.compile(
-    r"((entropy_(law|curves)|residuals)(_\d+)?|forest|onset_by_difficulty)\.(png|svg|csv)|(contrasts|transfer)\.csv"
-)
-"""Figures and tables; those of an earlier analysis are removed, so none contradicts law.json."""
-
-
+OUR_TABLES = ("contrasts.csv", "transfer.csv")
+"""Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
 """Figures that this process never takes: importing matplotlib takes longer than one of them."""
 Drawn = Begun[Sketch, Mapping[str, bytes]]
@@ -47,9 +41,9 @@ def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None
     if figures == "none":
         return Begun(_files, [], [])
     process_pool.prepare(
-        pool, "harness.report.figures.draw"
+        pool, "harness.report.figures.matplotlib_loader"
     )  # matplotlib, while sketches are made here
-    return process_pool.begin(pool, _files, sketches(analysis, figures == "all"))
+    return process_pool.begin(pool, _files, registry.sketches(analysis, figures == "all"))
 
 
 def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
@@ -96,12 +90,11 @@ def law_json(analysis: Analysis) -> str:
 
 
 def _files(sketch: Sketch) -> dict[str, bytes]:
-    from harness.report.figures import canvas
-    from harness.report.figures import draw as figures
-
-    drawing = figures.drawn(sketch)
+    drawing = registry.drawn(sketch)
     numbers = csv_files.table(drawing.columns, drawing.rows)
-    pictures = {f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
+    pictures = {
+        f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS
+    }
     return {**pictures, f"{sketch.name}.csv": numbers.encode("utf-8")}
 
 
@@ -109,7 +102,11 @@ def _earlier(out: Path) -> set[Path]:
     """Files of an analysis written here before; without its law.json they are not ours."""
     if not (out / "law.json").is_file():
         return set()
-    return {path for path in out.iterdir() if OURS.fullmatch(path.name)}
+    return {path for path in out.iterdir() if _is_ours(path.name)}
+
+
+def _is_ours(name: str) -> bool:
+    return name in OUR_TABLES or registry.is_file_of_a_figure(name)
 
 
 def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
@@ -137,7 +134,7 @@ def write_study(outcome: Outcome, out: Path) -> list[Path]:
         out.mkdir(parents=True, exist_ok=True)
     with canvas.styled():
         drawing = study.draw(outcome)
-    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
+    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS}
     files["links.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
     files["result.json"] = study_json(outcome).encode("utf-8")
     for name, content in files.items():

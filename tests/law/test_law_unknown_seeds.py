@@ -9,7 +9,7 @@ import yaml
 
 from harness.law.analysis import analyse
 from harness.law.results import Analysis
-from harness.report.figures import draw
+from harness.report.figures import registry
 from harness.report.text import dropped_rows
 from tests.law import compared, synthetic
 from tests.law.synthetic import LOW
@@ -79,7 +79,7 @@ def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
 
 
 def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
-    forest = next(d for d in draw.draw(unknown, every_run=False) if d.name == "forest")
+    forest = next(d for d in registry.draw(unknown, every_run=False) if d.name == "forest")
     assert legend(forest)[:2] == [
         "one run", "mean over seeds (of a and ceiling weighed), 95% interval; "
         "over runs of unknown seed without",

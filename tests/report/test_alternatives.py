@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 
 from harness.law.results import Analysis, Onset
 from harness.law.verdict import verdict
-from harness.report.figures import draw, run_series
+from harness.report.figures import registry, run_series
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import csv_files
 from harness.report.text import alternatives, explain
@@ -141,7 +141,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:
-    (found,) = [d for d in draw.draw(analysis, every_run=False) if d.name == name]
+    (found,) = [d for d in registry.draw(analysis, every_run=False) if d.name == name]
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.results import Analysis, Pooled
-from harness.report.figures import canvas, draw, figure_specs
+from harness.report.figures import canvas, registry
 from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import contrasts, csv_files
@@ -69,13 +69,13 @@ def study(level: str = "hard", **more: Any) -> Analysis:
 
 def printed(analysis: Analysis, width: int = 80) -> str:
     stream = io.StringIO()
-    print_analysis(analysis, Console(file=stream, width=width), explain=False)
+    print_analysis(analysis, Console(file=stream, width=width), explained=False)
     return stream.getvalue()
 
 
 def forest(analysis: Analysis) -> Drawing:
     with canvas.styled():
-        return figure_forest.draw(figure_specs.drawable(analysis), "forest")
+        return figure_forest.draw(figure_forest.drawable(analysis), "forest")
 
 
 def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
@@ -219,13 +219,13 @@ def test_an_interval_that_fits_has_no_arrow() -> None:
 
 
 def test_the_forest_is_one_of_the_figures() -> None:
-    assert "forest" in {drawing.name for drawing in draw.draw(study(), every_run=False)}
+    assert "forest" in {drawing.name for drawing in registry.draw(study(), every_run=False)}
 
 
 def test_without_groups_there_is_no_forest() -> None:
-    names = {drawing.name for drawing in draw.draw(made.ladder(), every_run=False)}
+    names = {drawing.name for drawing in registry.draw(made.ladder(), every_run=False)}
     assert "forest" not in names
-    assert figure_specs.drawable(made.ladder()) == []
+    assert figure_forest.drawable(made.ladder()) == []
 
 
 def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from harness.law.results import Analysis, Onset, Pooled
-from harness.report.figures import canvas, draw
+from harness.report.figures import canvas, registry
 from harness.report.figures.canvas import Drawing
 from harness.utils.escape import visible
 from tests.report import made
@@ -28,7 +28,7 @@ def of_ladder(levels: int = 3, seeds: int = 3) -> dict[str, Drawing]:
 
 
 def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
-    return {drawing.name: drawing for drawing in draw.draw(analysis, every_run)}
+    return {drawing.name: drawing for drawing in registry.draw(analysis, every_run)}
 
 
 LONG = [f"{payload}/x" for payload in made.PAYLOADS[:4]]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.results import Analysis
-from harness.report.figures import draw
+from harness.report.figures import registry
 from harness.report.figures.canvas import Drawing
 from harness.report.text import findings
 from tests.law import synthetic
@@ -26,7 +26,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:
-    return next(d for d in draw.draw(analysis, every_run=False) if d.name == name)
+    return next(d for d in registry.draw(analysis, every_run=False) if d.name == name)
 
 
 def test_the_curve_is_the_law_of_the_part_before_the_onset(broken: Analysis) -> None:

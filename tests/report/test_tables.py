@@ -153,7 +153,7 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
         skipped=[{"path": payload, "reason": payload}],
     )
     stream = io.StringIO()
-    print_analysis(analysis, Console(file=stream, width=500), explain=True)
+    print_analysis(analysis, Console(file=stream, width=500), explained=True)
     text = stream.getvalue()
     assert all(visible(line) == line for line in text.split("\n"))
     assert text.count(visible(payload)) >= 5

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from harness.law.results import GroupResult
+from harness.law.results import Analysis, GroupResult
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Limits
-from harness.report.figures.figure_text import label, wrapped
+from harness.report.figures.canvas import Drawing, Limits, label, wrapped
+from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.text import wording
 from harness.report.text.wording import plural
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
 HEADING = "a, ceiling, gain, fall of H and onset over seeds"
@@ -195,22 +195,22 @@ def _limits(lines: Sequence[_Line]) -> Limits:
     return canvas.limits([values, within])
 
 
-def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, Line2D | Patch]:
+def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Legend:
     one_colour = len(set(slots.values())) < len(slots) or None in slots
     several = "one run" if None in slots else "one seed"
-    entries: dict[str, Line2D | Patch] = {
-        several if one_colour else f"seed {seed}": Line2D(
-            [], [], color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
+    entries: canvas.Legend = {
+        several if one_colour else f"seed {seed}": canvas.line(
+            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
         )
         for seed, slot in slots.items()
     }
     if any(mark.censored for line in lines for mark in line.marks):
-        entries["no onset by then: counts whole"] = Line2D(
-            [], [], color=canvas.INK, marker=">", mfc="none", ls="", ms=5
+        entries["no onset by then: counts whole"] = canvas.line(
+            color=canvas.INK, marker=">", mfc="none", ls="", ms=5
         )
     mean = "mean over seeds (of a and ceiling weighed), 95% interval"
     mean += "; over runs of unknown seed without" if None in slots else ""
-    entries[mean] = Line2D([], [], color=canvas.INK, marker="D", ms=5)
+    entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=5)
     return entries
 
 
@@ -229,3 +229,25 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
                 **same, "kind": "mean", "value": line.mean, "low": line.low, "high": line.high,
                 "censored": line.censored,
             }  # fmt: skip
+
+
+def drawable(analysis: Analysis) -> list[GroupResult]:
+    """The groups, from the lowest level up; none where no seed stands beside another."""
+    found = [group for group in analysis.groups if group.compared is not None]
+    if sum(len(group.runs) for group in found) < 2:
+        return []
+    return sorted(found, key=lambda group: (group.compared or {}).get("order", 0))
+
+
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:
+    groups = drawable(subject.analysis)
+    if groups:
+        yield "", tuple(groups)
+
+
+FIGURE = FigureSpec(
+    "forest",
+    "What each group of seeds comes to: a, ceiling, gain, fall of H and onset.",
+    _select,
+    draw,
+)

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.law.results import Analysis, Floats, Interval, RunResult
 from harness.report.figures import run_series
-from harness.report.figures.clock import STEPS, Clock
+from harness.report.figures.run_series import STEPS, Clock
 from harness.report.text import findings, naming
 from harness.report.text.findings import Law
 

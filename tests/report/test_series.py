@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.results import Floats, Onset, RunResult, RunSeries
-from harness.report.figures import clock, draw, group_series, run_series
+from harness.report.figures import group_series, registry, run_series
 from tests.report import made
 
 
@@ -121,7 +121,7 @@ def offset(run: str, by: float, times: float = 1.0) -> tuple[RunResult, RunSerie
 def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
     alike = [offset(str(seed), 0) for seed in range(1, 30)]
     analysis = made.analysis([*alike, offset("30", 1e6)])
-    law, curves, residuals = draw.draw(analysis, every_run=False)
+    law, curves, residuals = registry.draw(analysis, every_run=False)
     top, bottom = curves.figure.axes
     assert bottom.get_xlabel() == "share of each run's own steps"
     assert top.get_xlim() == pytest.approx((0, 1), abs=0.05)
@@ -148,12 +148,12 @@ def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
 def test_the_axis_is_steps_while_the_typical_run_can_be_read_on_it(
     runs: list[tuple[RunResult, RunSeries]], unit: str
 ) -> None:
-    assert clock.of(series for _, series in runs).unit == unit
+    assert run_series.common_clock(series for _, series in runs).unit == unit
 
 
 def test_a_level_says_its_onset_in_steps_whatever_the_axis() -> None:
     analysis = made.analysis([offset("1", 0), offset("2", 1e6)])
-    curves = next(d for d in draw.draw(analysis, every_run=False) if "curves" in d.name)
+    curves = next(d for d in registry.draw(analysis, every_run=False) if "curves" in d.name)
     assert curves.figure.axes[0].get_title(loc="left").replace("\n", " ") == (
         "easy: collapse from step 31 and 1000031 in both runs"
     )

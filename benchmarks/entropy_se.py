@@ -23,8 +23,8 @@ from harness.law.estimate import binning, identifiability
 from harness.law.estimate.interval import half_width
 from harness.law.io.clean import Points
 from harness.law.results import Floats
-from tests.law import synthetic
-from tests.law.synthetic import TRUE_A, TRUE_CEILING, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import TRUE_A, TRUE_CEILING, Noise
 
 FIRST_SEED = 2_000_000
 SPIKES = 0.03

@@ -32,7 +32,7 @@ from harness.law.io.clean import Points
 from harness.law.io.column_choice import Choice, columns
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.law import synthetic
+from harness.testing import synthetic
 
 STEPS = 2_000
 SAMPLE = 24

@@ -24,9 +24,9 @@ from typing import Any
 from benchmarks.sinks import SINKS
 from harness.compose.overrides import known_keys
 from harness.law import analysis
-from tests.commands import here
-from tests.law import synthetic
-from tests.report.made import PAYLOADS
+from harness.testing import synthetic
+from harness.testing.commands import here
+from harness.testing.payloads import PAYLOADS
 
 GARBAGE = (
     b"", b"{", b"null", b"7", b'"text"', b"[" * 100_000, b"\0" * 50, b"\xff\xfe", b'{"step": ',

@@ -29,7 +29,7 @@ from harness.law.compare.random_effects import Estimate, Sample
 from harness.law.estimate import identifiability, regime
 from harness.law.io.clean import Points
 from harness.law.results import Interval
-from tests.law import synthetic
+from harness.testing import synthetic
 
 FIRST_SEED = 4_000_000
 SEEDS = (3, 5)

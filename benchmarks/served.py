@@ -21,8 +21,8 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.line import line_to
+from harness.testing.simulator_contract import REPLIES
 from harness.train.rollout.conversation import InWaves, hold
-from tests.simulator.contract import REPLIES
 
 
 class InTurn:

@@ -92,14 +92,26 @@ def explain(error: BaseException, traceback: bool) -> int:
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
-    say(f"a bug: {type(error).__name__}: {error}; the same command with --debug shows where")
+    what = f"internal error: {type(error).__name__}: {error}"
+    say(f"{what}; repeat the command with --debug for details")
     return 1
 
 
 def _usage_error(error: Any) -> int:
     text = (_of_an_option(error) or error.format_message()).rstrip(".")
-    say(f"{text}. See `harness --help`.")
+    end = "" if text.endswith("?") else "."
+    say(f"{text}{end} See `{_command(error)} --help`.")
     return ConfigError.exit_code
+
+
+def _command(error: Any) -> str:
+    """`harness sweep` of an error in that command's words, `harness` of any other."""
+    names: list[str] = []
+    context = getattr(error, "ctx", None)
+    while context is not None and context.parent is not None:
+        names.insert(0, str(context.info_name))
+        context = context.parent
+    return " ".join(["harness", *names])
 
 
 def _of_an_option(error: Any) -> str | None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli import exit_codes, output_folder
+from harness.cli import exit_codes, options
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.compare.margins import parse as parse_margins
@@ -53,7 +53,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     margins = parse_margins(wanted.margins)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
-    out = output_folder.folder(wanted.out, default)
+    out = options.results_folder(wanted.out, default)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,

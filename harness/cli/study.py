@@ -68,7 +68,7 @@ def study(wanted: Wanted) -> int:
     asked = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=asked, told=sends)
     if code == StoppedError.exit_code:
-        messages.say("stopped; the same command goes on where it was")
+        messages.say("stopped; repeat the command to continue")
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
@@ -107,7 +107,7 @@ def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
         return
     for line in _lines(planned):
         print(line)
-    print(f"{spent}, in {root}{f'; done already: {done}' if done else ''}")
+    print(f"{spent}, in {root}{f'; already done: {done}' if done else ''}")
 
 
 def _counted(planned: Planned) -> dict[str, object]:

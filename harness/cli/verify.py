@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.cli import exit_codes
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
@@ -71,8 +72,6 @@ class Verified:
 
 def verify(path: Path, *, as_json: bool) -> int:
     """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
-    from harness.cli import exit_codes
-
     found = examine(path)
     if as_json:
         exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
@@ -80,7 +79,7 @@ def verify(path: Path, *, as_json: bool) -> int:
         with exit_codes.to_whoever_reads():
             show(found, Console())
     if not found:
-        rule = "must be a run, or a folder with runs below it, and is not"
+        rule = "no runs here; must be a run or a folder that contains runs"
         said.say(f"{path}: {rule}")
     return exit_code(found)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.config.run import LEVELS
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,10 @@ def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path):
     (tmp_path / "file").touch()
     done = here("calibrate", "--out", "file/x", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--out: must name a folder, there or yet to be made, and 'file' is none" in done.stderr
+    assert (
+        "--out: must name a folder that exists or can be created, and 'file' is not one"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("kept", ["{", '{"levels": {}}', '{"knobs": {"hard": {"threshold": 1}}}'])

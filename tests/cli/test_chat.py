@@ -15,7 +15,7 @@ from typing import Self
 
 import pytest
 
-from tests.commands import BUDGET_S, command, here
+from harness.testing.commands import BUDGET_S, command, here
 from tests.talks import chat, lines
 
 KIND = (
@@ -42,7 +42,7 @@ def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path):
         assert bar.count("#") * 5 == int(emotion)
         before = int(emotion)
     assert done.stdout.splitlines()[-1].startswith(
-        f"stopped: you ended the talk; emotion 40 to {before} in 4 replies, "
+        f"stopped: you ended the conversation; emotion 40 to {before} in 4 replies, "
     )
     assert not list(tmp_path.iterdir())
 
@@ -84,8 +84,8 @@ def test_the_words_choose_the_user_and_the_level(tmp_path):
 ENDS = {
     "success": (["difficulty.start_emotion=95", "difficulty.threshold=-5"], KIND[:1], "success: "),
     "left": (["difficulty.start_emotion=10", "difficulty.threshold=5"], ("You are stupid.",),
-             "left: the user has gone, which counts as emotion 0; emotion 10 to 0 in 1 reply"),
-    "cap": (["difficulty.turn_cap=2"], KIND, "cap: no turns are left; emotion 40 to "),
+             "left: the user has left, which counts as emotion 0; emotion 10 to 0 in 1 reply"),
+    "cap": (["difficulty.turn_cap=2"], KIND, "cap: the turn limit is reached; emotion 40 to "),
 }  # fmt: skip
 
 
@@ -135,7 +135,9 @@ def test_without_any_input_it_ends_after_the_opening(tmp_path):
     script = " ".join(f"'{word}'" for word in command("chat")) + " <&-"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith("stopped: you ended the talk; emotion 40 to 40")
+    assert done.stdout.splitlines()[-1].startswith(
+        "stopped: you ended the conversation; emotion 40 to 40"
+    )
 
 
 IN_A_SESSION = (
@@ -217,7 +219,7 @@ def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(key, code, tmp_path)
         at.press(key, "stopped: ")
         assert at.end() == code
     assert at.seen.count("What happened then?") == 1
-    assert "stopped: you ended the talk; emotion 40 to " in at.seen
+    assert "stopped: you ended the conversation; emotion 40 to " in at.seen
     assert "in 1 reply, " in at.seen
     assert "Traceback" not in at.seen
 
@@ -232,4 +234,4 @@ def test_an_interrupted_pipe_ends_the_same_way(tmp_path):
             pass
         child.send_signal(signal.SIGINT)
         assert child.wait(BUDGET_S) == 130
-        assert "stopped: you ended the talk" in child.stdout.read()
+        assert "stopped: you ended the conversation" in child.stdout.read()

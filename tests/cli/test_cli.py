@@ -1,5 +1,6 @@
 """The command line as a user meets it: one line and an exit code, JSON, help, tracebacks."""
 
+import importlib.metadata
 import json
 import subprocess
 import time
@@ -10,7 +11,7 @@ import pytest
 from harness.config.run import RunConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, command, harness, here
+from harness.testing.commands import TABULAR, command, harness, here
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +102,25 @@ def test_help_lists_every_command_and_quotes_ranges(run):
     for name in ("sweep", "train", "resume", "status", "fit-entropy-law", "doctor"):
         assert name in out
     assert "'range(1,4)'" in run("sweep", "--help")[1]
+
+
+def test_the_version_is_that_of_the_installed_package(run):
+    assert run("--version") == (0, f"harness {importlib.metadata.version('empathy-harness')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["swep"], "harness"),
+        (["sweep", "--nope"], "harness sweep"),
+        (["train", "seed=1"], "harness train"),
+        (["profiles", "chek"], "harness profiles"),
+        (["profiles", "check"], "harness profiles check"),
+        (["sweep", "--retries", "99"], "harness sweep"),
+    ],
+)
+def test_an_error_of_usage_names_the_help_of_its_command(words, named, run):
+    assert run(*words)[2].endswith(f" See `{named} --help`.\n")
 
 
 def test_a_dry_run_shows_the_runs_and_creates_nothing(run):
@@ -198,6 +218,17 @@ def test_status_and_resume_of_nothing_are_65(run):
         code, out, err = run(*words)
         assert (code, out) == (65, "")
         assert "no run.json" in err
+
+
+@pytest.mark.parametrize("command", ["status", "resume"])
+def test_a_folder_that_holds_runs_names_them(command, run):
+    for name in ("a", "b"):
+        run_folder.create(RunFolder(Path("runs") / name), RunConfig())
+    code, out, err = run(command, "runs")
+    assert (code, out) == (65, "")
+    assert "inside: a, b; " in err
+    assert f"`harness {command} runs/b`" in err
+    assert run("status", "runs/b")[0] == 0
 
 
 def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run):

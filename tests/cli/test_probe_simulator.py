@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tests.commands import here
+from harness.testing.commands import here
 from tests.simulator.endpoint import completion, purpose, serving
 
 
@@ -36,7 +36,7 @@ def test_it_tells_a_schema_that_binds(tmp_path):
     with serving(binds) as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
     assert done.stdout.splitlines()[1] == (
-        "bound by the schema: it is enforced while the model writes"
+        "bound by the schema: the endpoint enforces it while the model writes"
     )
 
 

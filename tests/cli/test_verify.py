@@ -14,7 +14,7 @@ import pytest
 
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import here
+from harness.testing.commands import here
 from tests.train.made import brief, few_held_out_users, go_on, make_run
 
 
@@ -60,7 +60,7 @@ def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:
     assert ended.returncode == 65
     assert json.loads(ended.stdout) == {"schema": 1, "runs": []}
     assert ended.stderr == (
-        "harness: nowhere: must be a run, or a folder with runs below it, and is not\n"
+        "harness: nowhere: no runs here; must be a run or a folder that contains runs\n"
     )
 
 

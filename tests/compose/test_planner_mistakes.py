@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.compose import planner
 from harness.errors import ConfigError
-from tests.commands import here
+from harness.testing.commands import here
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ import pytest
 
 from harness.records import row_checksum, run_folder, versions
 from harness.records.run_folder import RunFolder, RunStatus
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run-before-checksums"
 ROWS = "b6eca8752381e1ab092a4642f1120d909848124ce5ec6fd0ba0647baf49f1d29"

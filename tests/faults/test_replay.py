@@ -30,7 +30,7 @@ from harness.simulator.served.faults import Fault
 from harness.simulator.served.journal import Journal
 from harness.simulator.served.line import Line
 from harness.simulator.served.requests import Request
-from tests.simulator.contract import hold, key
+from harness.testing.simulator_contract import hold, key
 from tests.simulator.endpoint import (
     HANG,
     Body,

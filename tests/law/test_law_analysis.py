@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
 from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, Analysis, RunResult
-from tests.law import synthetic
-from tests.law.synthetic import LOW, lawful_rows
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, lawful_rows
 from tests.records.bombs import alias_bomb
 
 RUN_KEYS = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.io.discover import Discovery, discover
-from tests.law import synthetic
+from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
 

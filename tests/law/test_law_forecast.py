@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.cells import points_of
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate import extrapolation
 from harness.law.estimate.forecast import forecast
 from harness.law.io.clean import Cleaned
-from tests.law import synthetic
-from tests.law.synthetic import LOW, NONE, Log
+from harness.testing import synthetic
+from harness.testing.cells import points_of
+from harness.testing.synthetic import LOW, NONE, Log
 
 RUNS = 40
 Make = Callable[[int], Log]

@@ -17,7 +17,7 @@ from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
 from harness.law.results import RunResult
-from tests.law import synthetic
+from harness.testing import synthetic
 
 LOGS = Path(__file__).parent / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90

@@ -9,8 +9,8 @@ import pytest
 
 from harness.law import many_runs
 from harness.law.analysis import analyse
+from harness.testing import synthetic
 from harness.utils import process_pool
-from tests.law import synthetic
 
 RUNS = many_runs.FEWEST_RUNS + 7
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.law.analysis import analyse
-from tests.law import synthetic
-from tests.law.synthetic import LOW
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW
 
 NEEDS = {
     "ols": 2,

@@ -11,8 +11,9 @@ from harness.law.analysis import analyse
 from harness.law.results import Analysis
 from harness.report.figures import registry
 from harness.report.text import dropped_rows
-from tests.law import compared, synthetic
-from tests.law.synthetic import LOW
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW
+from tests.law import compared
 from tests.report.test_figures import legend
 from tests.report.test_tables import printed
 
@@ -69,9 +70,9 @@ def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> Non
 def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
     (said,) = dropped_rows.unknown_seeds(unknown)
     assert said == (
-        "The seed of 6 runs is unknown. Several of one config may be repeats, which are no "
-        "replicates: their means have no interval and decide no difference. `seed: NUMBER` in the "
-        "config.yaml of each, if they are seeds, makes them count."
+        "The seed of 6 runs is unknown. Runs of one config may then repeat one seed, so their "
+        "means have no interval and are not compared. If their seeds differ, write "
+        "`seed: NUMBER` in the config.yaml of each."
     )
     text = printed(unknown)
     assert said in text
@@ -81,8 +82,9 @@ def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
 def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
     forest = next(d for d in registry.draw(unknown, every_run=False) if d.name == "forest")
     assert legend(forest)[:2] == [
-        "one run", "mean over seeds (of a and ceiling weighed), 95% interval; "
-        "over runs of unknown seed without",
+        "one run",
+        "mean over seeds (weighted for a and ceiling), 95% interval; "
+        "no interval where seeds are unknown",
     ]  # fmt: skip
     assert {row["low"] for row in forest.rows if row["kind"] == "mean"} == {None}
 

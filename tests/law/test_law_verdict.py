@@ -11,13 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import cells
 from harness.law.analysis import analyse
 from harness.law.estimate import regime
 from harness.law.results import Interval, Onset, RunResult
 from harness.law.verdict import advice, verdict
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 40
 Make = Callable[[int, int, Noise], Log]

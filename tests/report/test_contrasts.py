@@ -17,6 +17,7 @@ from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
 from harness.report.tables import contrasts, csv_files
 from harness.report.tables.summary import print_analysis
+from harness.testing.payloads import PAYLOADS
 from harness.utils.escape import visible
 from tests.report import made
 
@@ -83,7 +84,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
     assert "difficulty: hard minus easy" in text
     line = next(line for line in text.splitlines() if line.startswith("ceiling"))
     assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.003", "differs"]
-    assert "p by Holm over 1" in text
+    assert "p corrected by Holm for 1 test" in text
     assert "rewards on eval/medium/reward" in text
 
 
@@ -93,29 +94,30 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
         ({"decision": "equivalent", "margin": 0.05}, "equivalent within 0.05"),
         (
             {"decision": "undecided"},
-            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of 0.05",
+            "undecided: the smallest detectable difference is 0.21; "
+            "about 9 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "seeds_needed": None},
-            "undecided: a difference of 0.21 would be found; "
-            "over 1000 seeds a group for one of 0.05",
+            "undecided: the smallest detectable difference is 0.21; "
+            "over 1000 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "quantity": "onset", "minimum_detectable": 1.7},
-            "undecided: no difference could be found; about 9 seeds a group for one of 0.05",
+            "undecided: no difference is detectable; about 9 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "minimum_detectable": None, "why": "one seed"},
-            "undecided: one seed; needs at least 9 seeds a group, of runs like these",
+            "undecided: one seed; needs at least 9 seeds per group, with runs like these",
         ),
         ({"decision": "not_comparable", "why": "no H in common"}, "not comparable: no H in common"),
         (
             {"unlike_failures": [0.07, 0.003]},
-            "differs; careful: 7.0% of conversations failed against 0.3%",
+            "differs; caution: 7.0% of conversations failed, against 0.3%",
         ),
         (
             {"remedy_inactive": 2},
-            "differs; careful: remedy inactive, it acted on no token in 2 of the runs",
+            "differs; caution: the remedy was inactive (acted on no token) in 2 of the runs",
         ),
         (
             {"net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0}},
@@ -126,8 +128,8 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
                 "decision": "undecided",
                 "net_of_null": {"difference": -0.2, "low": -0.4, "high": 0.0},
             },
-            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of "
-            "0.05; net of the null -0.20 [-0.40, 0.00]",
+            "undecided: the smallest detectable difference is 0.21; "
+            "about 9 seeds per group would detect 0.05; net of the null -0.20 [-0.40, 0.00]",
         ),
     ],
 )
@@ -138,7 +140,7 @@ def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     net = {"difference": -0.25, "low": -0.5, "high": 0.0}
     given = study(quantity="gain", net_of_null=net)
-    note = "what its null control of the same seed did taken off each run"
+    note = "after subtracting from each run its null control of the same seed"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
     header, row = csv.reader(io.StringIO(csv_files.contrasts_csv(given)))
@@ -150,7 +152,7 @@ def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
 
 def test_the_table_fits_eighty_columns() -> None:
     text = printed(study(decision="undecided", minimum_detectable=0.123456))
-    block = text[text.index("difficulty: hard") : text.index("differences of means")]
+    block = text[text.index("difficulty: hard") : text.index("differences between means")]
     assert max(map(len, block.splitlines())) <= 80
 
 
@@ -160,7 +162,7 @@ def test_many_contrasts_show_what_was_decided_and_count_the_rest() -> None:
     groups = (analysis.groups[0], dataclasses.replace(analysis.groups[1], contrasts=many))
     text = printed(dataclasses.replace(analysis, groups=groups), width=120)
     assert sum(line.startswith("ceiling") for line in text.splitlines()) == 1
-    assert "30 contrasts more in contrasts.csv" in text
+    assert "30 more contrasts in contrasts.csv" in text
 
 
 def test_axes_that_both_share_are_named_in_brackets() -> None:
@@ -169,7 +171,7 @@ def test_axes_that_both_share_are_named_in_brackets() -> None:
     assert said == "difficulty: hard minus easy (policy=tiny)"
 
 
-@pytest.mark.parametrize("payload", made.PAYLOADS)
+@pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     analysis = study(payload, on=payload, why=payload, decision="not_comparable")
     text = printed(analysis, width=500)
@@ -189,11 +191,11 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
         "difficulty=hard",
     ]
     assert ceiling.get_title(loc="left").replace("\n", " ") == (
-        "ceiling b - a on eval/medium/reward: 1 of 1 pairs found to differ"
+        "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
     )
     seeds = [row for row in drawing.rows if row["kind"] == "seed"]
     assert len(seeds) == 4 * 6  # no run has a gain
-    assert [t.get_text() for t in gain.texts] == ["no run gives one"]
+    assert [t.get_text() for t in gain.texts] == ["no data"]
     assert fall.get_xlabel() == "nats"
     late = [row for row in seeds if row["quantity"] == "onset" and row["censored"]]
     assert [(row["group"], row["value"]) for row in late] == [

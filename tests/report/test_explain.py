@@ -30,7 +30,7 @@ def test_the_other_law_is_a_row_and_a_sentence_with_its_label() -> None:
     text = said(fits={"reward": OTHER})
     row = text[text.index("on reward") :]
     assert " ".join(row.split()[:2]) == "on reward"
-    table, explained = text.split("a, b, ceiling b - a")
+    table, explained = text.split("law: R = ")
     assert "same batch," in table
     assert "expected to fit" in table
     assert "0.70 ?" in table
@@ -57,7 +57,7 @@ def test_a_noise_driven_run_is_marked_at_its_verdict_and_at_its_onset() -> None:
         null_share=Interval(0.8, 0.6, 1.0),
         net_of_null={"fall": made.around(0.1, 0.05), "gain": None},
     )  # fmt: skip
-    table, explained = text.split("a, b, ceiling b - a")
+    table, explained = text.split("law: R = ")
     assert table.count("noise") == 2
     assert (
         "The null control explains 0.80 [0.60, 1.00] of the fall of H, more than half: "

@@ -17,12 +17,13 @@ from harness.law.results import Analysis, GroupResult, Onset, Pooled
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
+from harness.testing.payloads import PAYLOADS
 from harness.utils.escape import visible
 from tests.report import made
 from tests.report.test_figures import texts
 
 COLLAPSE = Onset("terminal_fall", 40, 35, 45)
-HOSTILE = "".join(made.PAYLOADS[9:18])
+HOSTILE = "".join(PAYLOADS[9:18])
 
 
 def card(value: float) -> dict[str, dict[str, float]]:

@@ -17,6 +17,7 @@ from matplotlib.text import Text
 from harness.law.results import Analysis, Onset, Pooled
 from harness.report.figures import canvas, registry
 from harness.report.figures.canvas import Drawing
+from harness.testing.payloads import PAYLOADS
 from harness.utils.escape import visible
 from tests.report import made
 
@@ -31,7 +32,7 @@ def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
     return {drawing.name: drawing for drawing in registry.draw(analysis, every_run)}
 
 
-LONG = [f"{payload}/x" for payload in made.PAYLOADS[:4]]
+LONG = [f"{payload}/x" for payload in PAYLOADS[:4]]
 
 
 def titles(drawing: Drawing) -> list[str]:
@@ -204,8 +205,8 @@ def test_no_text_lies_on_another_or_outside(found: Callable[[], dict[str, Drawin
 
 @pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_stand() -> None:
-    level = "".join(made.PAYLOADS[9:20])
-    runs = [made.fitted(p, level=level, seed=None) for p in made.PAYLOADS]
+    level = "".join(PAYLOADS[9:20])
+    runs = [made.fitted(p, level=level, seed=None) for p in PAYLOADS]
     drawings = drawn(made.analysis(runs))
     for drawing in drawings.values():
         found = texts(drawing.figure)

@@ -12,8 +12,8 @@ from harness.law.results import Analysis
 from harness.report.figures import registry
 from harness.report.figures.canvas import Drawing
 from harness.report.text import findings
-from tests.law import synthetic
-from tests.law.synthetic import LOW, TRUE_A, TRUE_B
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, TRUE_A, TRUE_B
 from tests.report.test_figures import legend, titles
 from tests.report.test_tables import printed
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from harness.report.figures import canvas
 from harness.report.tables import csv_files
+from harness.testing.payloads import PAYLOADS
 from harness.utils import terminal
 from harness.utils.escape import shortened, visible
-from tests.report.made import PAYLOADS
 
 anything = st.text(st.characters(exclude_categories=()))
 

@@ -11,7 +11,7 @@ import pytest
 from harness.law import analysis
 from harness.report.tables import csv_files
 from harness.report.write import write_results
-from tests.law import synthetic
+from harness.testing import synthetic
 
 STEPS = 40
 

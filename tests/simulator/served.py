@@ -11,8 +11,8 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.served.line import Line, line_to
 from harness.simulator.served.simulator import ServedSimulator
+from harness.testing.simulator_contract import hold
 from harness.trust import permission
-from tests.simulator.contract import hold
 from tests.simulator.endpoint import Script, serving
 
 BRIEF = DifficultyConfig(turn_cap=3)

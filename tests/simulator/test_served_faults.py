@@ -18,7 +18,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.check import reach
 from harness.simulator.served.requests import Request
 from harness.simulator.served.responses import LARGEST_BYTES, retry_after_s
-from tests.simulator.contract import REPLIES, hold, key
+from harness.testing.simulator_contract import REPLIES, hold, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 

@@ -11,7 +11,7 @@ from harness.errors import EndpointError
 from harness.simulator.served.check import reach
 from harness.simulator.served.endpoint import is_here
 from harness.simulator.served.redaction import redactor
-from tests.simulator.contract import hold, key
+from harness.testing.simulator_contract import hold, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 

@@ -15,7 +15,7 @@ from harness.simulator.factory import make
 from harness.simulator.people import PEOPLE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.served import cast, profiles
-from tests.simulator.contract import hold
+from harness.testing.simulator_contract import hold
 from tests.simulator.endpoint import data, purpose, serving
 from tests.simulator.served import BRIEF, connected, users
 

@@ -21,7 +21,7 @@ import pytest
 from harness.config.run import PolicyConfig
 from harness.simulator.people import EVERYONE
 from harness.simulator.served.check import enforces_schema
-from tests.simulator.contract import hold, key
+from harness.testing.simulator_contract import hold, key
 from tests.simulator.served import BRIEF, connected, users
 
 READY_S = 240.0

@@ -19,7 +19,7 @@ from harness.simulator.scripted import lines, need_lines, voice
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.simulator.state import User
-from tests.simulator.contract import hold, key
+from harness.testing.simulator_contract import hold, key
 
 MANNERS = ("plain", "short")
 GLAD = (lines.RISE, lines.RISE_AFTER, lines.RISE_OF)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
 
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
-HEADING = "a, ceiling, gain, fall of H and onset over seeds"
+HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Of the others: reward."""
@@ -69,7 +69,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     titles = [_title(groups, quantity) for quantity in PANELS]
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
     out = sum(len(group.left_out) for group in groups)
-    heading += f"; {plural(out, 'unfinished run')} left out" if out else ""
+    heading += f"; {plural(out, 'unfinished run')} excluded" if out else ""
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
     slots = _slots(lines["onset"])
@@ -112,24 +112,28 @@ def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:
 def _title(groups: Sequence[GroupResult], quantity: str) -> str:
     """What is drawn and on what, then which pairs differ."""
     compared = groups[0].compared or {}
-    on = f"on {label(compared['on'])}" if compared["on"] else "each on its own users: not one scale"
+    on = (
+        f"on {label(compared['on'])}"
+        if compared["on"]
+        else "each level on its own users (not comparable)"
+    )
     what = {
-        "a": f"a {on}, {'one' if compared['shared_range'] else 'each its own'} range of H",
+        "a": f"a {on}, {'same range' if compared['shared_range'] else 'different ranges'} of H",
         "ceiling": f"ceiling b - a {on}",
         "gain": f"gain of reward {on}",
-        "fall": "fall of H, states visited",
+        "fall": "fall of entropy H on visited states",
         "onset": "onset of collapse",
     }[quantity]
     return f"{what}{_found(groups, quantity)}"
 
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
-    """`: 1 of 3 pairs found to differ`; nothing where there are no pairs."""
+    """`: 1 of 3 pairs differ`; nothing where there are no pairs."""
     decisions = [c["decision"] for g in groups for c in g.contrasts if c["quantity"] == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
         return ": not comparable"
-    return f": {tested.count('differs')} of {len(tested)} pairs found to differ" if tested else ""
+    return f": {tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
@@ -171,7 +175,7 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
     axes.set_xlabel(UNITS.get(quantity, "reward"))
     axes.locator_params(axis="x", nbins=5)
     if not any(line.marks for line in lines):
-        axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
 
 
 def _arrows(axes: Axes, lines: Sequence[_Line]) -> None:
@@ -205,11 +209,11 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Leg
         for seed, slot in slots.items()
     }
     if any(mark.censored for line in lines for mark in line.marks):
-        entries["no onset by then: counts whole"] = canvas.line(
+        entries["no onset: counted as the end of the run"] = canvas.line(
             color=canvas.INK, marker=">", mfc="none", ls="", ms=5
         )
-    mean = "mean over seeds (of a and ceiling weighed), 95% interval"
-    mean += "; over runs of unknown seed without" if None in slots else ""
+    mean = "mean over seeds (weighted for a and ceiling), 95% interval"
+    mean += "; no interval where seeds are unknown" if None in slots else ""
     entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=5)
     return entries
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 
 COLUMNS = ("level", "run", "step", "entropy", "residual")
 POOL_COLUMNS = ("level", "group", "against", "at", "residual", "low", "high", "runs")
-HEADING = "What the law leaves: R - (b - a exp(H)), against time and entropy H"
+HEADING = "Residuals of the fitted law, R - (b - a exp(H)), against time and entropy H"
 ROW_HEIGHT = 2.0
 """Inches."""
 RESIDUAL = "R minus the law"

@@ -70,7 +70,7 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         axes.plot([found.low, found.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
         axes.plot([found.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
     elif not judged.by_seed:
-        axes.text(0.5, 0.5, "no pair gives one", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     axes.set(xlim=(low, high), ylim=(0.5, -0.3))
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=TICKS)

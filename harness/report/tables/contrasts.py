@@ -20,8 +20,8 @@ WIDTHS = (9, 21, 9)
 MOST_ROWS = 30
 """More are shown only where something was decided; contrasts.csv has them all."""
 NET_OF_NULL = (
-    "net of the null: the same with what its null control of the same seed did taken off each "
-    "run; an interval beside the decision, not part of it"
+    "net of the null: the same difference after subtracting from each run its null control of the "
+    "same seed; it does not enter the decision"
 )
 LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
@@ -63,19 +63,17 @@ def notes(analysis: Analysis) -> list[str]:
         said.append(method)
     hidden = len(found) - len(_shown(found))
     if hidden:
-        said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
+        said.append(f"{plural(hidden, 'more contrast')} in contrasts.csv")
     if any(c["net_of_null"] for _, c in found):
         said.append(NET_OF_NULL)
     nulls = _of_null_controls(analysis)
     if nulls:
-        said.append(
-            f"{plural(nulls, 'pair')} of null controls left out: what they do is no treatment"
-        )
+        said.append(f"{plural(nulls, 'comparison')} between two null controls omitted")
     apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
     if apart:
         said.append(
-            f"{plural(apart, 'pair')} of groups differ in several axes and are not compared: "
-            "no difference could be put down to one of them"
+            f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so "
+            "that a difference could not be attributed to one of them"
         )
     return said
 
@@ -89,7 +87,7 @@ def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def decision(contrast: Contrast) -> str:
-    """`undecided: of 0.29 would be found; 35 seeds a group for 0.05`, and the like."""
+    """`undecided: the smallest detectable difference is 0.29; about 35 seeds per group ...`."""
     said, why = wording.plain(str(contrast["decision"])), contrast["why"]
     if contrast["decision"] == "equivalent":
         said += f" within {wording.number(contrast['margin'])}"
@@ -112,9 +110,9 @@ def _seeds(contrast: Contrast) -> str:
         return ""
     needed, margin = contrast["seeds_needed"], contrast["margin"]
     if contrast["minimum_detectable"] is None:
-        return f"needs at least {needed} seeds a group, of runs like these" if needed else ""
+        return f"needs at least {needed} seeds per group, with runs like these" if needed else ""
     seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
-    return f"{seeds} seeds a group for one of {wording.number(margin, margin)}"
+    return f"{seeds} seeds per group would detect {wording.number(margin, margin)}"
 
 
 def _failures(contrast: Contrast) -> str:
@@ -122,19 +120,23 @@ def _failures(contrast: Contrast) -> str:
     if not rates:
         return ""
     one, other = (f"{100 * rate:.1f}%" for rate in rates)
-    return f"careful: {one} of conversations failed against {other}"
+    return f"caution: {one} of conversations failed, against {other}"
 
 
 def _inactive(contrast: Contrast) -> str:
     runs = contrast["remedy_inactive"]
-    return f"careful: remedy inactive, it acted on no token in {runs} of the runs" if runs else ""
+    return (
+        f"caution: the remedy was inactive (acted on no token) in {runs} of the runs"
+        if runs
+        else ""
+    )
 
 
 def _detectable(contrast: Contrast) -> str:
     smallest = contrast["minimum_detectable"]
     if contrast["quantity"] == "onset" and smallest > LARGEST_SHARE:
-        return "no difference could be found"
-    return f"a difference of {smallest:.2g} would be found"
+        return "no difference is detectable"
+    return f"the smallest detectable difference is {smallest:.2g}"
 
 
 def _difference(given: Mapping[str, Any]) -> str:
@@ -151,8 +153,9 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     columns = sorted({c["on"] for c in contrasts if c["on"]})
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
-        f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
-        "share of the run, runs without one count whole; fall of H on the states visited"
+        "differences between means over seeds with 95% intervals; p corrected by Holm for "
+        f"{plural(tested, 'test')}; onset as a share of the run, 1 for a run without one; "
+        "fall of H on visited states"
     )
     return "; ".join(part for part in (how if tested else "", on) if part)
 

@@ -81,7 +81,7 @@ def notes(outcome: Outcome) -> Iterator[str]:
             yield f"{arm}: {', '.join(left_out)}"
     for name, chosen in outcome.chosen.items():
         of_arms = ", ".join(outcome.stated.best[name])
-        yield f"{name} is {chosen or 'none, since no run gives a number'}, of {of_arms}"
+        yield f"{name} is {chosen or 'none, since no run has a value'}, of {of_arms}"
     starved, of = outcome.starved
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"

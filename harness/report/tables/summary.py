@@ -25,8 +25,9 @@ IN_THE_HEADING = ("difficulty", "remedy", "algorithm.null_control")
 MOST_ROWS = 40
 """Runs of one level that are shown; nobody reads more, and law.csv has them all."""
 FOOTNOTES = (
-    "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified",
-    "identified: the number is known well enough to quote; holds: R followed exp(H)",
+    "law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used",
+    "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
+    "onset: step at which H collapses; verdict: whether R follows exp(H)",
 )
 
 

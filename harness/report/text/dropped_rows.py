@@ -1,4 +1,4 @@
-"""The lines around the table: what was left out, and what was found."""
+"""What an analysis leaves out: rows, runs, paths and groups, with file and line of the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.utils.escape import visible
 
 
 def not_read(analysis: Analysis) -> list[str]:
-    """One line a run that gave no numbers; the message names file, rule and what was there."""
+    """Return one line per run that could not be read: file, rule and what was found."""
     failed = [run for run in analysis.runs if run.error is not None]
     if not failed:
         return []
@@ -18,7 +18,7 @@ def not_read(analysis: Analysis) -> list[str]:
 
 
 def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
-    """Rows left out by reason, run by run, and whole runs left out."""
+    """Return the rows left out of each run by reason, and the paths left out."""
     damaged = [run for run in analysis.runs if run.dropped]
     lines = []
     if damaged:
@@ -32,19 +32,19 @@ def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
 
 
 def unknown_seeds(analysis: Analysis) -> list[str]:
-    """What is not said of runs that may be repeats, and how to have it said."""
+    """Return what cannot be computed for want of seeds, and how to provide them."""
     unknown = sum(group.unknown_seeds for group in analysis.groups)
     if not unknown:
         return []
     return [
-        f"The seed of {plural(unknown, 'run')} is unknown. Several of one config may be repeats, "
-        "which are no replicates: their means have no interval and decide no difference. "
-        "`seed: NUMBER` in the config.yaml of each, if they are seeds, makes them count."
+        f"The seed of {plural(unknown, 'run')} is unknown. Runs of one config may then repeat one "
+        "seed, so their means have no interval and are not compared. If their seeds differ, write "
+        "`seed: NUMBER` in the config.yaml of each."
     ]
 
 
 def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
-    """A line for each group that has such runs: how many are in no mean, and which diverged."""
+    """Return a line per group with unfinished runs: how many, and how many diverged."""
     return [_of_group(group, called) for group in analysis.groups if group.unfinished]
 
 
@@ -52,7 +52,7 @@ def _of_group(group: GroupResult, called: dict[str, str]) -> str:
     names = ", ".join(called.get(run, run) for run in group.unfinished)
     whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
     said = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
-    said += ", left out of every mean" if group.left_out else ", in the means by --with-unfinished"
+    said += ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
     if group.diverged:
         said += f"; {len(group.diverged)} diverged"
     if not group.runs:
@@ -87,16 +87,16 @@ def _rows(analysis: Analysis) -> list[str]:
 
 
 def _unfinished(analysis: Analysis) -> list[str]:
-    """`2 runs are unfinished, in no mean or contrast without --with-unfinished: A (...), ...`."""
+    """`2 runs are unfinished, excluded from means and contrasts (...): A (...), ...`."""
     found = [run for run in analysis.runs if run.unfinished is not None]
     if not found:
         return []
     named = [f"{run.run} ({standing(run)})" for run in found[:FIRST_FEW]]
     more = [f"{len(found) - FIRST_FEW} more"] if len(found) > FIRST_FEW else []
     pooled = {run for group in analysis.groups for run in group.runs}
-    means = "in no mean or contrast without --with-unfinished"
+    means = "excluded from means and contrasts (include them with --with-unfinished)"
     if any(run.run in pooled for run in found):
-        means = "in means and contrasts by --with-unfinished"
+        means = "included in means and contrasts by --with-unfinished"
     are = "run is" if len(found) == 1 else "runs are"
     return [visible(f"{len(found)} {are} unfinished, {means}: {', '.join(named + more)}")]
 
@@ -115,8 +115,8 @@ def _without_checksums(analysis: Analysis) -> list[str]:
     """Of runs that were made before rows had them."""
     count = sum(run.checksums == "none" for run in analysis.runs)
     have = "has" if count == 1 else "have"
-    said = f"{plural(count, 'run')} {have} no row checksums (made before rows had them)"
-    return [f"{said}: a number changed since would not be noticed"] if count else []
+    said = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
+    return [f"{said}: a number changed since then would go unnoticed"] if count else []
 
 
 def _reasons(run: RunResult) -> str:

@@ -96,9 +96,10 @@ def _less_noise(entropy: Floats, se: Floats, reward: Floats) -> Estimate | None:
     whole = _corrected(x, noise, reward)
     kept = [block != g for g in range(BLOCKS)]
     without = [_corrected(x[k], noise[k], reward[k]) for k in kept]
-    if whole is None or None in without:
+    known = [fit for fit in without if fit is not None]
+    if whole is None or len(known) < len(without):
         return None
-    spread = np.array(without) - np.mean(without, axis=0)
+    spread = np.array(known) - np.mean(known, axis=0)
     errors = np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0))
     halves = float(stats.t.ppf(0.975, BLOCKS - 1)) * errors
     return Estimate(*whole, float(halves[0]), float(halves[1]))

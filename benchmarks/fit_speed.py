@@ -115,7 +115,7 @@ def _loop_s(points: Sequence[Points]) -> float:
 
 def _draws(points: Sequence[Points]) -> None:
     def law(h: np.ndarray, a: float, b: float) -> np.ndarray:
-        return b - a * np.exp(h)
+        return np.asarray(b - a * np.exp(h))
 
     rng = np.random.default_rng(0)
     for one in points:

@@ -63,7 +63,9 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
         mine = replace(at, treatment=begun(config))
 
         def work() -> None:
-            batch = tabular._to_learn_from(mine, acts, trace, trace.logp, 1, touched)
+            batch = tabular._to_learn_from(
+                mine, acts, trace, trace.logp, 1, touched, np.zeros_like(touched)
+            )
             done = update(policy, batch, mine.treatment, 2)
             remedy_stack.metrics(mine.treatment, batch.marks, done.acted, filled.groups)
 
@@ -104,7 +106,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
 
         def work() -> None:
             language_step.lost_to_length(mine, transcripts, config)
-            spoken = language_step.Spoken(transcripts, advantages, touched, 2)
+            spoken = language_step.Spoken(transcripts, advantages, touched, 2, ~touched)
             how = language_step.learning(mine, spoken, config, 1, begins.learner)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)

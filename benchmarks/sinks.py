@@ -13,11 +13,10 @@ from rich.console import Console
 
 from harness.execution import progress
 from harness.execution.progress import RunView
-from harness.report import terminal
 from harness.report.figures import canvas
 from harness.report.tables import csv_files
 from harness.simulator.served import quoting
-from harness.utils import messages
+from harness.utils import messages, terminal
 
 ACTIVE = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200b\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]"

@@ -32,7 +32,7 @@ FIRST_STEP = 1
 
 @dataclass(frozen=True)
 class Heard:
-    """What was said to the user, and their answer to it."""
+    """A reply to the user, and their answer to it."""
 
     reply: str | None
     """None before the opening."""
@@ -91,7 +91,7 @@ def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str])
 
 
 def hidden(turn: UserTurn) -> Hidden:
-    """What the simulator's own state tells of the user; a simulator may keep other names."""
+    """Read hidden traits from the simulator's state; a simulator may name them otherwise."""
     user = getattr(turn.state, "user", None)
     return Hidden(
         getattr(user, "intention", None),
@@ -176,9 +176,9 @@ def _turn_to_json(said: Heard) -> dict[str, Any]:
 
 
 FAILED = "failed"
-"""How a talk ends whose user could not be asked."""
+"""The end of a conversation whose user could not be asked."""
 CELLS = 20
-"""Of the bar: five points of emotion each, the least a change can be."""
+"""Cells of the bar: five points of emotion each, the smallest change there is."""
 NEVER_WRAPPED = 100_000
 """Columns where no terminal reads, so that a sentence stays on its line."""
 STRATEGY = {
@@ -225,7 +225,7 @@ HELP = (
 
 @dataclass(frozen=True)
 class Hidden:
-    """What the user never says outright; None where a simulator does not tell."""
+    """Traits that the user never states outright; None where a simulator has none."""
 
     intention: str | None
     temperament: str | None
@@ -284,7 +284,7 @@ def emotion(turn: UserTurn) -> str:
 
 
 def strategies(turn: UserTurn) -> str:
-    """What the user took the reply for, in order, each once."""
+    """Name the strategies that the user heard in the reply, in order, each once."""
     found = dict.fromkeys(turn.strategies)
     return ", ".join(STRATEGY.get(name, plain(name)) for name in found) or "no strategy"
 
@@ -302,7 +302,7 @@ def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
 
 
 def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
-    """What each part adds; where the sum is known, the rest of it is no part of the reply."""
+    """Return what each part adds; the rest of a known sum is the user's mood, not the reply."""
     shares = {k: v for k, v in why.items() if not isinstance(v, str)}
     if "logit" in shares and "worth" in shares:
         known = shares.pop("logit")
@@ -312,7 +312,7 @@ def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
 
 
 def summary(turns: Sequence[UserTurn]) -> str:
-    """How the talk ended, over how many replies, and how many of them helped."""
+    """Say how the conversation ended, after how many replies, and how many of them helped."""
     last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
     ends = {
         "success": "success: the user feels well",

@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr and an exit code, whatever was raised."""
+"""Ends of a command: one line on stderr and an exit code, whatever was raised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RULES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
 }
-"""Of an option's value, by pydantic's name for what is wrong with it."""
+"""Rules for the value of an option, by pydantic's name for the mistake."""
 
 
 def obey_interrupts() -> None:
@@ -54,7 +54,7 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def to_whoever_reads() -> Iterator[None]:
-    """What is printed within is lost where nobody reads it any more; the command goes on."""
+    """Let a command go on when nobody reads what it prints any more."""
     try:
         yield
         sys.stdout.flush()

@@ -26,7 +26,7 @@ from harness.utils import messages, process_pool
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for."""
+    """Arguments of the command."""
 
     paths: tuple[Path, ...]
     out: Path | None

@@ -23,7 +23,7 @@ def a_path(text: str) -> Path:
 
 
 class OnFailure(StrEnum):
-    """What a sweep does once a run has failed."""
+    """Behaviour of a sweep once a run has failed."""
 
     CONTINUE = "continue"
     STOP = "stop"

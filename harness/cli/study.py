@@ -31,7 +31,7 @@ RESULTS = "study"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for."""
+    """Arguments of the command."""
 
     name: str
     overrides: tuple[str, ...]
@@ -98,7 +98,7 @@ def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
 
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
-    """What would be run and judged; nothing is created."""
+    """Print what would be run and judged; nothing is created."""
     done = folder.done(planned, root)
     if as_json:
         value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}

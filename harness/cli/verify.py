@@ -154,7 +154,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
 
 
 def of_run(path: Path) -> Verified:
-    """What each part of the run in `path` came to; no damage to one hides another."""
+    """Check each part of the run in `path`; damage to one part hides no other."""
     run, findings = RunFolder(path), list[Finding]()
     status, config = _read(run, findings)
     for part, look in _parts(run, status, config):
@@ -169,7 +169,7 @@ def of_run(path: Path) -> Verified:
 def _parts(
     run: RunFolder, status: RunStatus | None, config: RunConfig | None
 ) -> Iterator[tuple[str, Look]]:
-    """What there is to look at, and how; where run.json or config.yaml is damaged, the rest."""
+    """Yield each part and its check; where run.json or config.yaml is damaged, the others."""
     known = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
@@ -214,7 +214,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
 
 
 def _own(status: RunStatus) -> Identity | None:
-    """What checkpoints must say they are of; None where the run itself does not say."""
+    """Return the identity that checkpoints must have; None where the run does not record one."""
     if not status.config_hash or status.seed is None:
         return None
     made_by = MadeBy(status.versions, status.git)
@@ -277,8 +277,8 @@ def show(found: Sequence[Verified], console: Console) -> None:
 
 
 def _because(one: Verified) -> Text:
-    """What is wrong and what there is to know; of a run without either, what was found. The table
-    names the run, so its files go without its path.
+    """Return damage and notes, or what was found of a run without any. The table names the run, so
+    its files go without its path.
     """
     told = [f for f in one.findings if f.level != OK]
     if told:

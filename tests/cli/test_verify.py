@@ -71,7 +71,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
     names = ["2-hard-seed1", "10-hard-seed9", "11-hard-seed10"]
     for name in names[:2]:
         shutil.copytree(done.path, root / name)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "dir": str(root / name), "overrides": [], "status": "done",
          "reason": None, "exit_code": 0}
         for name in names

@@ -89,7 +89,7 @@ def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: Pooled) -> Group
 def ladder(levels: int = 3, seeds: int = 3) -> Analysis:
     """easy holds, medium falls at step 40, hard is not identified."""
     fall = Onset("terminal_fall", 40, 35, 45)
-    kinds = [
+    kinds: list[dict[str, Any]] = [
         {"level": "easy"},
         {"level": "medium", "onset": fall, "verdict": "holds_until_onset", "regime": "collapsed"},
         {"level": "hard", "identified": False, "ceiling": 0.4, "a": 0.02},

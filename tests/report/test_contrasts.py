@@ -8,6 +8,7 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
@@ -211,7 +212,7 @@ def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
     low, high = ceiling.get_xlim()
     assert high - low < 0.5
-    arrows = {line.get_marker(): line.get_xdata()[0] for line in ceiling.lines}
+    arrows = {line.get_marker(): np.asarray(line.get_xdata())[0] for line in ceiling.lines}
     assert (arrows["<"], arrows[">"]) == (low, high)  # where the wide one runs off
 
 

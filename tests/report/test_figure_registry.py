@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.law.results import Analysis, GroupResult, Onset, Pooled
@@ -129,8 +130,8 @@ def test_points_of_the_picture_stand_in_its_csv(figure: FigureSpec[Any]) -> None
         float(value)
         for axes in drawing.figure.axes
         for line in axes.lines
-        if line.get_marker() not in ("None", "", None) and len(line.get_xydata()) > 1
-        for value in line.get_ydata()
+        if line.get_marker() not in ("None", "", None) and len(np.asarray(line.get_xydata())) > 1
+        for value in np.asarray(line.get_ydata())
     ]
     assert all(min(abs(value - other) for other in known) < 1e-9 for value in drawn)
 

@@ -46,7 +46,8 @@ def legend(drawing: Drawing) -> list[str]:
 
 def styles(axes: Axes) -> list[str]:
     """Line styles of curves, as opposed to points and single marks."""
-    return [str(line.get_linestyle()) for line in axes.lines if len(line.get_xydata()) > 100]
+    curves = [line for line in axes.lines if len(np.asarray(line.get_xydata())) > 100]
+    return [str(line.get_linestyle()) for line in curves]
 
 
 def texts(figure: Figure) -> list[Text]:
@@ -104,7 +105,10 @@ def test_an_onset_is_marked_in_both_rows_and_its_absence_is_stated() -> None:
     assert titles(curves) == [
         "easy: no onset", "medium: collapse from step 40 [35, 45]", "hard: no onset"
     ]  # fmt: skip
-    marks = [[list(x.get_xdata()) for x in axes.lines[1:]] for axes in curves.figure.axes]
+    marks = [
+        [np.asarray(line.get_xdata()).tolist() for line in axes.lines[1:]]
+        for axes in curves.figure.axes
+    ]
     assert marks == [[], [[40, 40]], [], [], [[40, 40]], []]
 
 

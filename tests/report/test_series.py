@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.law.results import Floats, Onset, RunResult, RunSeries
+from harness.law.results import Floats, Onset, Pooled, RunResult, RunSeries
 from harness.report.figures import group_series, registry, run_series
 from tests.report import made
 
@@ -32,15 +32,15 @@ def test_the_band_is_exact_where_the_intervals_share_a_covariance(
 ) -> None:
     covariance = correlation * sd_a * sd_b
     sd_c = np.sqrt(sd_a**2 + sd_b**2 - 2 * covariance)
-    intervals = [made.around(0.0, t * sd) for sd in (sd_a, sd_b, float(sd_c))]
-    half = run_series.band(*intervals, np.array([x]), 0.0)
+    a, b, ceiling = [made.around(0.0, t * sd) for sd in (sd_a, sd_b, float(sd_c))]
+    half = run_series.band(a, b, ceiling, np.array([x]), 0.0)
     truth = t * np.sqrt(sd_b**2 + x**2 * sd_a**2 - 2 * x * covariance)
     assert half == pytest.approx([truth], rel=1e-6, abs=1e-6)
 
 
 def test_the_band_never_falls_below_what_the_points_allow() -> None:
-    crossed = [made.around(0.0, w) for w in (0.1, 0.3, 0.1)]
-    assert run_series.band(*crossed, np.array([2.0]), 0.02) == pytest.approx([0.02])
+    a, b, ceiling = [made.around(0.0, w) for w in (0.1, 0.3, 0.1)]
+    assert run_series.band(a, b, ceiling, np.array([2.0]), 0.02) == pytest.approx([0.02])
 
 
 def test_a_curve_meets_the_ceiling_and_its_interval_at_no_entropy() -> None:
@@ -102,7 +102,7 @@ def on_steps(pool: group_series.Pool, steps: Floats) -> Floats:
 def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> None:
     runs = [made.fitted(f"r/{i}", seed=i) for i in range(6)]
     groups = [
-        made.group({"difficulty": "easy", "rate": rate}, paths, made.Pooled(None, None, None, 0, 3))
+        made.group({"difficulty": "easy", "rate": rate}, paths, Pooled(None, None, None, 0, 3))
         for rate, paths in ((0.1, ["r/0", "r/1", "r/2"]), (0.2, ["r/3", "r/4", "r/5"]))
     ]
     analysis = made.analysis(runs, groups=groups)

@@ -131,7 +131,7 @@ def test_a_mean_says_what_its_runs_share_beside_the_heading() -> None:
     runs = [made.fitted(f"runs/{n}", seed=n) for n in range(4)]
     mean = Pooled(0.3, 0.2, 0.4, 2, 0)
     groups = [
-        GroupResult({"difficulty": "easy", "rate": rate}, names, *[mean] * 4)
+        GroupResult({"difficulty": "easy", "rate": rate}, names, mean, mean, mean, mean)
         for rate, names in ((1, ["runs/0", "runs/1"]), (2, ["runs/2", "runs/3"]))
     ]
     lines = printed(made.analysis(runs, [], groups)).splitlines()

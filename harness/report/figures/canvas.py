@@ -1,4 +1,4 @@
-"""What all figures share: style, the grid of panels, the legend below, labels, repeatable bytes.
+"""The canvas that figures share: style, grid of panels, legend, labels, repeatable bytes.
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
@@ -48,7 +48,7 @@ LINE_HEIGHT = 0.19
 CHARACTERS_AN_INCH = 13.5
 DOTS_PER_INCH = 150
 KINDS = ("png", "svg")
-"""Of picture: each figure is written as both."""
+"""Formats of pictures: each figure is written in both."""
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "harness",
@@ -74,7 +74,7 @@ STYLE: dict[Any, Any] = {
 
 Limits = tuple[float, float]
 Legend: TypeAlias = "dict[str, Line2D | Patch]"
-"""What is written beside each symbol, in the order of the legend."""
+"""Text -> its symbol, in the order of the legend."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a figure is: its name, the numbers it takes from an analysis, and how they are drawn.
+"""The record of a figure: its name, the numbers it takes from an analysis, and how they are drawn.
 
 A figure is one file with one FigureSpec, named in registry.py. Its numbers are selected without
 matplotlib and are small beside the analysis, so that another process can be asked to draw them.
@@ -20,7 +20,7 @@ Numbers = TypeVar("Numbers")
 
 @dataclass(frozen=True)
 class AxisNames:
-    """What the axes say, with units."""
+    """Labels of the axes, with units."""
 
     entropy: str
     reward: str
@@ -29,7 +29,7 @@ class AxisNames:
 
 @dataclass(frozen=True)
 class Measured:
-    """What the axes are of."""
+    """Origin of what the axes show."""
 
     policy: str | None
     """The kind of the runs' policies; None where it is unknown or not the same."""
@@ -76,7 +76,7 @@ class FigureSpec(Generic[Numbers]):
     name: str
     """The name of its files, without the end of a page and the ending."""
     shows: str
-    """What a reader sees in it, in one sentence."""
+    """The content of the figure, in one sentence."""
     select: Callable[[Subject], Iterable[tuple[str, Numbers]]]
     """The numbers of each page with the end of its name; nothing where there is nothing to see."""
     draw: Callable[[Numbers, str], Drawing]

@@ -1,4 +1,4 @@
-"""What each group comes to: the seeds as points, their mean with its 95% interval."""
+"""Forest plot of the groups: the seeds as points, their mean with its 95% interval."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "hi
 HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
-"""Of the others: reward."""
+"""Units on the axes; the other quantities are rewards."""
 WITHOUT_REWARD = ("fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
@@ -31,7 +31,7 @@ MOST_GROUPS = 40
 TICK, MOST = 36, 64
 """Characters of a line of a group's name, and of all its lines."""
 BELOW = 0.25
-"""How far below its seeds a mean is drawn, in rows."""
+"""Distance of a mean below its seeds, in rows."""
 REACH = 1.0
 """An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
 
@@ -110,7 +110,7 @@ def _mark(seed: dict[str, Any], quantity: str) -> _Mark | None:
 
 
 def _title(groups: Sequence[GroupResult], quantity: str) -> str:
-    """What is drawn and on what, then which pairs differ."""
+    """Name the quantity and its reward column, then count the pairs that differ."""
     compared = groups[0].compared or {}
     on = (
         f"on {label(compared['on'])}"
@@ -251,7 +251,7 @@ def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:
 
 FIGURE = FigureSpec(
     "forest",
-    "What each group of seeds comes to: a, ceiling, gain, fall of H and onset.",
+    "Groups of runs compared by a, ceiling, gain, fall of entropy and onset.",
     _select,
     draw,
 )

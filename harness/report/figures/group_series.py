@@ -45,7 +45,7 @@ class Pool:
     curve: Middle | None
     """The laws that were judged, of the runs whose a is identified; None if there are none."""
     identified: int
-    """How many those are."""
+    """The number of those runs."""
     residual_by_step: Middle | None
     """R minus each run's own law in time bins; None where no law was fitted."""
     residual_by_entropy: Middle | None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
 TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
 APART = 0.18
-"""Of levels in a row of policies."""
+"""Distance between levels in a row of policies."""
 Row = dict[str, Any]
 
 

@@ -32,7 +32,7 @@ HEADING = "Onset of collapse against measured difficulty: harder to the left"
 NO_ONSET = 1.04
 """Where runs without an onset stand, above the end of the run."""
 APART = 0.02
-"""Of runs of one level, as a share of the axis."""
+"""Distance between runs of one level, as a share of the axis."""
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
@@ -108,13 +108,13 @@ class Mark:
     difficulty: Mapping[str, Mapping[str, float]]
     """By measure of the difficulty card, {value, low, high}."""
     onset: float | None
-    """Of collapse, as a share of the run; None where there is none in it."""
+    """Onset of collapse as a share of the run; None where there is none."""
     low: float | None
     high: float | None
 
 
 def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
-    """Of the runs whose level has a card; none where all have the same one, or none an onset."""
+    """Return the runs whose level has a card; none where all cards are equal or none collapses."""
     called = naming.names(analysis)
     found = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
     distinct = {str(mark.difficulty) for mark in found}

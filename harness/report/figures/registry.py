@@ -37,7 +37,7 @@ class Sketch:
     """The name of its kind in FIGURES."""
     suffix: str
     numbers: Any
-    """What the figure selected."""
+    """The numbers that the figure selected."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Sketch:
 
 
 def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
-    """What is to be drawn; `every_run` adds every run to the medians of a large analysis."""
+    """Select what is to be drawn; `every_run` adds every run to the medians of a large analysis."""
     subject = Subject(analysis, series_pages.pages(analysis, every_run))
     return [
         Sketch(figure.name, suffix, numbers)

@@ -1,4 +1,4 @@
-"""What the law leaves of R, against time and against H: one column a level, runs overlaid."""
+"""Residuals of the fitted law against time and H: one column per level, runs overlaid."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ FLATTENED = 0.1
 
 @dataclass(frozen=True)
 class Clock:
-    """What figures have as time."""
+    """The unit of time in figures: steps, or shares of each run."""
 
     unit: str = STEP
     """STEP or SHARE"""

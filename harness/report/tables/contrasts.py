@@ -1,4 +1,4 @@
-"""What differs between groups of runs: a table on the terminal, and contrasts.csv."""
+"""Contrasts between groups of runs, as a table on the terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.utils.terminal import text
 
 QUANTITY = {"fall": "fall of H"}
 WIDTHS = (9, 21, 9)
-"""Of quantity, difference and p; what was decided has the rest."""
+"""Widths of quantity, difference and p; the decision has the rest."""
 MOST_ROWS = 30
 """More are shown only where something was decided; contrasts.csv has them all."""
 NET_OF_NULL = (
@@ -56,7 +56,7 @@ def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """What the table leaves unsaid: how it was done, what it leaves out."""
+    """Return the notes below the table: the method, and what is omitted."""
     found, said = _all(analysis), []
     method = _method([c for _, c in found])
     if method:
@@ -105,7 +105,7 @@ def _net_of_null(contrast: Contrast) -> str:
 
 
 def _seeds(contrast: Contrast) -> str:
-    """How many seeds settle it; with a single seed no more than a lower bound is known."""
+    """Say how many seeds would decide; a single seed gives only a lower bound."""
     if contrast["decision"] != "undecided":
         return ""
     needed, margin = contrast["seeds_needed"], contrast["margin"]

@@ -17,7 +17,7 @@ from harness.report.text import dropped_rows, naming, wording
 from harness.utils.escape import visible
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What spreadsheets take for a formula; the last four are the full-width = + - @."""
+"""Starts of text that spreadsheets take for a formula; the last four are the full-width = + - @."""
 
 
 def cell(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""What an analysis leaves out: rows, runs, paths and groups, with file and line of the first."""
+"""Sentences on what an analysis leaves out: rows, runs, paths and groups."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def counts(run: RunResult) -> str:
 FIRST_FEW = 3
 """Unfinished runs that are named; law.json names all."""
 MOST_RUNS = 20
-"""Of more damaged runs the others are counted; all are in law.json."""
+"""Damaged runs that are listed; more are counted, and law.json has them all."""
 
 
 def lines(analysis: Analysis) -> list[str]:
@@ -112,7 +112,7 @@ def standing(run: RunResult) -> str:
 
 
 def _without_checksums(analysis: Analysis) -> list[str]:
-    """Of runs that were made before rows had them."""
+    """Count the runs that were written before rows had checksums."""
     count = sum(run.checksums == "none" for run in analysis.runs)
     have = "has" if count == 1 else "have"
     said = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"

@@ -118,7 +118,7 @@ def _before_onset(run: RunResult) -> str:
 
 
 def _measured_skill(run: RunResult) -> str:
-    """What stands behind `not_validated_out_of_time`; the rivals' split is another one."""
+    """Give the number behind `not_validated_out_of_time`; the rivals use another split."""
     skill = run.out_of_time_skill
     if "not_validated_out_of_time" not in (run.reasons or ()) or skill is None:
         return ""
@@ -126,7 +126,7 @@ def _measured_skill(run: RunResult) -> str:
 
 
 SAME_BATCH = "same batch, expected to fit"
-"""Of an R measured on the batch that H was measured on."""
+"""The label of an R measured on the batch that H was measured on."""
 AT_ONSET = {
     "frac_reward_zero_std": "groups without variance",
     "distinct_2": "distinct word pairs",
@@ -146,7 +146,7 @@ def other_laws(run: RunResult) -> str:
 
 
 def null_control(run: RunResult) -> str:
-    """What is left of fall and gain beyond the null control; empty without one."""
+    """Give fall and gain beyond the null control; empty without one."""
     if run.net_of_null is None:
         return ""
     net = ", ".join(
@@ -179,7 +179,7 @@ def silent(run: RunResult) -> str:
 
 
 def expected_reliability(run: RunResult) -> str:
-    """What the logged standard errors of H say the ratio of the two a should be."""
+    """Give the ratio of the two a that the logged standard errors of H predict."""
     told = run.reliability_from_se
     return f" ({told:.2f} by the standard errors of H)" if told is not None else ""
 

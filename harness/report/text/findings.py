@@ -1,4 +1,4 @@
-"""What was found at a level, in one sentence: the titles of panels and the closing lines.
+"""Findings on a level, in one sentence: the titles of panels and the closing lines.
 
 All functions take runs that could be read: status ok.
 """
@@ -126,7 +126,7 @@ class Law:
 
 
 def law(run: RunResult) -> Law:
-    """Of a run with status ok; where the law holds until the onset, that of the rows before."""
+    """Return the law of a run with status ok: of the rows before the onset where it holds there."""
     before = run.until_onset if run.onset is not None else None
     if not before or run.onset is None:
         return Law(run.a, run.b, run.ceiling, run.n_eff, run.identified or {}, None)

@@ -9,8 +9,8 @@ import sys
 import time
 
 from harness.simulator.reference import REFERENCES
-from tests.simulator.attacks import attacks
-from tests.simulator.judged import MOST_EXCESS, SEEDS, finals, judge, significant
+from harness.testing.attack_judge import MOST_EXCESS, SEEDS, finals, judge, significant
+from harness.testing.attacks import attacks
 
 WORST = 20
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.coverage [runs per cell]
 
-Runs with known a, b and onset (benchmarks/cells.py) go through the law stage in memory, two cells
-at once. Prints Markdown tables, and after each what was promised and whether it is reached;
+Runs with known a, b and onset (harness/testing/cells.py) go through the law stage in memory, two
+cells at once. Prints Markdown tables, and after each what was promised and whether it is reached;
 benchmarks/coverage.md holds a dated result.
 """
 
@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from itertools import repeat
 
-from benchmarks import cells, promises, quoted, uneven
-from benchmarks.cells import Intervals, Judged
-from benchmarks.uneven import Thinned
 from harness.law.results import VERDICTS
-from tests.law.synthetic import TRUE_A
+from harness.testing import cells, promises, quoted, uneven
+from harness.testing.cells import Intervals, Judged
+from harness.testing.synthetic import TRUE_A
+from harness.testing.uneven import Thinned
 
 PROCESSES = 2
 WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level",

@@ -29,12 +29,14 @@ from pathlib import Path
 from typing import IO
 
 from harness.compose import planner
+from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.train.made import brief, make_run
 
 STEPS = {"tabular": 24, "tiny": 6}
 BEFORE_FIRST_S, AFTER_ONE_S = {"tabular": 0.5, "tiny": 5.0}, {"tabular": 0.01, "tiny": 0.5}
 """What a kill waits at most, before the first event and after another."""
+TABULAR = ("policy=tabular", "trainer.conversations=8", "difficulty.turn_cap=3",
+           "trainer.checkpoint_every=5", "trainer.eval_every=1000")  # fmt: skip
 TINY = ("policy=tiny", "trainer.conversations=8", "difficulty.turn_cap=2",
         "trainer.checkpoint_every=2", "trainer.eval_every=1000")  # fmt: skip
 STUCK_S = 600
@@ -167,8 +169,14 @@ def _said(stream: IO[str]) -> str:
 def _run(path: Path, policy: str) -> RunFolder:
     steps = STEPS[policy]
     if policy == "tabular":
-        return make_run(path, brief(steps=steps, conversations=8, eval_every=1000))
-    return make_run(path, planner.point([*TINY, f"trainer.steps={steps}"]).config)
+        return _created(path, [*TABULAR, f"trainer.steps={steps}"])
+    return _created(path, [*TINY, f"trainer.steps={steps}"])
+
+
+def _created(path: Path, overrides: Sequence[str]) -> RunFolder:
+    run = RunFolder(path)
+    run_folder.create(run, planner.point([*overrides]).config)
+    return run
 
 
 def _command(run: RunFolder) -> list[str]:

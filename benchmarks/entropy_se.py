@@ -23,8 +23,8 @@ from harness.law.estimate import binning, identifiability
 from harness.law.estimate.interval import half_width
 from harness.law.io.clean import Points
 from harness.law.results import Floats
-from tests.law import synthetic
-from tests.law.synthetic import TRUE_A, TRUE_CEILING, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import TRUE_A, TRUE_CEILING, Noise
 
 FIRST_SEED = 2_000_000
 SPIKES = 0.03
@@ -96,9 +96,10 @@ def _less_noise(entropy: Floats, se: Floats, reward: Floats) -> Estimate | None:
     whole = _corrected(x, noise, reward)
     kept = [block != g for g in range(BLOCKS)]
     without = [_corrected(x[k], noise[k], reward[k]) for k in kept]
-    if whole is None or None in without:
+    known = [fit for fit in without if fit is not None]
+    if whole is None or len(known) < len(without):
         return None
-    spread = np.array(without) - np.mean(without, axis=0)
+    spread = np.array(known) - np.mean(known, axis=0)
     errors = np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0))
     halves = float(stats.t.ppf(0.975, BLOCKS - 1)) * errors
     return Estimate(*whole, float(halves[0]), float(halves[1]))

@@ -32,7 +32,7 @@ from harness.law.io.clean import Points
 from harness.law.io.columns import Choice, to_read
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.law import synthetic
+from harness.testing import synthetic
 
 STEPS = 2_000
 SAMPLE = 24
@@ -115,7 +115,7 @@ def _loop_s(points: Sequence[Points]) -> float:
 
 def _draws(points: Sequence[Points]) -> None:
     def law(h: np.ndarray, a: float, b: float) -> np.ndarray:
-        return b - a * np.exp(h)
+        return np.asarray(b - a * np.exp(h))
 
     rng = np.random.default_rng(0)
     for one in points:

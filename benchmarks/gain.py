@@ -62,7 +62,7 @@ def _evaluated(rows: Sequence[Row]) -> tuple[Row, Row]:
 
 
 def _mean(rows: Sequence[Row], key: str) -> float:
-    return sum(row[key] for row in rows) / len(rows)
+    return float(sum(row[key] for row in rows) / len(rows))
 
 
 if __name__ == "__main__":

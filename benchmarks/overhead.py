@@ -17,7 +17,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +47,8 @@ class Clock:
     """Seconds by part; a part within a part counts as the outer one."""
 
     now: Callable[[], float]
-    parts: Counter[str] = field(default_factory=Counter)
-    steps: list[Counter[str]] = field(default_factory=list)
+    parts: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    steps: list[defaultdict[str, float]] = field(default_factory=list)
     inside: bool = False
     began: float = 0.0
 
@@ -70,7 +70,7 @@ class Clock:
         now = self.now()
         self.parts["step"] = now - self.began
         self.steps.append(self.parts)
-        self.parts, self.began = Counter(), now
+        self.parts, self.began = defaultdict(float), now
 
 
 def main(steps: int, words: Sequence[str]) -> None:
@@ -117,7 +117,7 @@ def _wrap(patch: pytest.MonkeyPatch, clock: Clock) -> None:
     patch.setattr(sessions.Session, "finish_step", finished)
 
 
-def _print(config: RunConfig, steps: Sequence[Counter[str]]) -> None:
+def _print(config: RunConfig, steps: Sequence[defaultdict[str, float]]) -> None:
     print(f"{config.policy.name}, {config.trainer.conversations} conversations, "
           f"{len(steps)} steps, each figure the median over steps\n")  # fmt: skip
     print("| part | s a step | share of the step |")

@@ -24,8 +24,8 @@ from typing import Any
 from benchmarks.sinks import SINKS
 from harness.compose.overrides import known_keys
 from harness.law import analysis, law_json
-from tests.commands import here
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.commands import here
 from tests.report.made import PAYLOADS
 
 GARBAGE = (

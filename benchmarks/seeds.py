@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.random import Generator
@@ -29,7 +29,7 @@ from harness.law.compare.random_effects import Estimate, Sample
 from harness.law.estimate import identifiability, regime
 from harness.law.io.clean import Points
 from harness.law.results import Interval
-from tests.law import synthetic
+from harness.testing import synthetic
 
 FIRST_SEED = 4_000_000
 SEEDS = (3, 5)
@@ -90,7 +90,7 @@ def of_probe(draws: int) -> Iterator[str]:
     for seeds, truth in itertools.product(SEEDS, (0.1, 0.15, 0.3)):
         rng, found, contexts = np.random.default_rng(FIRST_SEED + seeds), 0, 0
         for _ in range(draws):
-            falls = rng.normal([[truth], [0]], 0.05, (2, seeds))
+            falls = rng.normal(np.array([[truth], [0.0]]), 0.05, (2, seeds))
             visited, probe = (
                 random_effects.difference(*map(random_effects.unweighted, rows))
                 for rows in (falls + rng.normal(0, 0.03, (2, 2, seeds))).tolist()
@@ -108,7 +108,7 @@ def _rising(rng: Generator, gained: float, noise: float) -> Points:
     return Points(np.arange(1.0, EVALUATIONS + 1), np.ones(EVALUATIONS), reward)
 
 
-def _holds(drawn: list[Interval], quantity: str, truth: float) -> bool:
+def _holds(drawn: Sequence[Interval | None], quantity: str, truth: float) -> bool:
     mean = random_effects.mean(quantities.samples(quantity, [list(drawn)])[0])
     return mean is not None and mean.interval().low <= truth <= mean.interval().high
 

@@ -21,8 +21,8 @@ from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.client import client_for
+from harness.testing.simulator_contract import REPLIES
 from harness.train.rollout.conversation import InWaves, rollout
-from tests.simulator.contract import REPLIES
 
 
 class InTurn:

@@ -17,15 +17,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks import uneven
 from harness.law.estimate import identifiability, null_control, onset, regime, signals
 from harness.law.estimate.interval import half_width
 from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, RunResult, RunSeries
-from tests.law import synthetic
-from tests.law.synthetic import Log, Noise
+from harness.testing import synthetic, uneven
+from harness.testing.synthetic import Log, Noise
 
 FIRST_SEED = 3_000_000
 ENDS = {"run": 0.3, "null": 0.72}

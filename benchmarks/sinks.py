@@ -13,8 +13,8 @@ from rich.console import Console
 
 from harness.execution import progress
 from harness.execution.progress import RunView
-from harness.report.figures import figure_text
-from harness.report.tables import csv_cells
+from harness.report.figures import canvas
+from harness.report.tables import csv_files
 from harness.simulator.served import quoting
 from harness.utils import safe_text
 
@@ -45,14 +45,14 @@ def _in_progress(text: str) -> bool:
 
 
 def _in_csv(text: str) -> bool:
-    return csv_cells.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
-        ACTIVE.search(csv_cells.cell(text).replace("\n", ""))
+    return csv_files.cell(text).lstrip('"')[:1] in tuple("=+-@\t\r") or bool(
+        ACTIVE.search(csv_files.cell(text).replace("\n", ""))
     )
 
 
 def _in_a_figure(text: str) -> bool:
     figure = Figure()
-    figure.text(0.1, 0.5, figure_text.label(text))
+    figure.text(0.1, 0.5, canvas.label(text))
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
     found = xml.dom.minidom.parseString(stream.getvalue())

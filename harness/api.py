@@ -191,12 +191,12 @@ class Law:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such
         figure; the message lists those it has.
         """
-        from harness.report.figures import draw, figure_specs
+        from harness.report.figures import registry
 
-        specs = {spec.name: spec for spec in figure_specs.sketches(self.analysis, every_run=True)}
+        specs = {spec.name: spec for spec in registry.sketches(self.analysis, every_run=True)}
         if name not in specs:
             raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}")
-        return draw.drawn(specs[name]).figure
+        return registry.drawn(specs[name]).figure
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
         """Write law.json, law.csv, contrasts.csv and the figures; return what was written."""

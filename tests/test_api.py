@@ -11,7 +11,7 @@ import pytest
 
 import harness
 from harness.errors import ConfigError, DataError
-from tests.commands import harness as command
+from harness.testing.commands import harness as command
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "read_a_sweep.ipynb"
 SWEEP = ("policy=tabular", "difficulty=easy,hard", "seed=1,2", "algorithm.null_control=false")

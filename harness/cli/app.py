@@ -1,118 +1,83 @@
-"""Commands: parse, call, print. At module level only typer and options are imported: each
-command imports what it runs, so that `harness --help` is as quick as Python itself allows.
+"""The commands as Typer reads them: signature, help, call. What a command does is its own file.
+
+They stand together here because `harness --help` loads all of them: at module level only typer and
+options are imported, and each command imports what it runs when it runs.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from harness.cli import options
 from harness.cli.config import config
-from harness.cli.options import (
-    AsJson,
-    Cards,
-    Debug,
-    DryRun,
-    EventsOption,
-    Explain,
-    Figures,
-    ForecastFrom,
-    Logs,
-    Margins,
-    OnFailure,
-    OnFailureOption,
-    Overrides,
-    PoolUnlike,
-    Results,
-    Retries,
-    Reveal,
-    RunOrSweep,
-    WithUnfinished,
-)
 from harness.cli.profiles import profiles
-from harness.cli.study_command import study
-from harness.cli.trust_command import trust
-from harness.cli.verify_command import verify
 
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # rich takes longer to load than all else that --help needs
-    help="Sweep the difficulty of a simulated user; see where policy entropy collapses and why.",
-    epilog="Any command takes --debug, which shows the traceback behind an error message.",
+    help="Sweep the difficulty of a simulated user and test whether entropy collapse explains "
+    "where training stalls.",
+    epilog="`harness COMMAND --help` describes a command.",
 )
-app.add_typer(profiles, name="profiles")
-app.command()(config)
-app.command()(study)
-app.command()(trust)
-app.command()(verify)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"harness {version('empathy-harness')}")
+        raise typer.Exit
 
 
 @app.callback()
-def _options(debug: Debug = False) -> None:
+def _options(
+    debug: options.Debug = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
     pass  # --debug is taken out of the command line by main, wherever it stands
 
 
 @app.command()
 def sweep(
-    overrides: Overrides = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-    on_failure: OnFailureOption = OnFailure.CONTINUE,
-    retries: Retries = 2,
+    overrides: options.Overrides = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
+    on_failure: options.OnFailureOption = options.OnFailure.CONTINUE,
+    retries: options.Retries = 2,
 ) -> None:
-    """Launch one run per point.
+    """Run every combination of the swept values.
 
-    harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
+    Example: harness sweep difficulty=easy,medium,hard 'seed=range(1,4)'
     """
-    from harness.compose import planner, typed_grants
-    from harness.execution import gpu_lease, launcher, preflight
+    from harness.cli import sweep as command
 
-    words = overrides or []
-    plan = planner.plan(words)
-    configs, granted = [point.config for point in plan.points], typed_grants.grants(words)
-    if dry_run:
-        from harness.cli import dry_run as dry_runs
-
-        dry_runs.show(plan, as_json, granted)
-        return
-    if launcher.is_local(words):
-        gpu_lease.check(configs)
-    sends = preflight.check(configs, granted)
-    from harness.cli import exit_codes
-    from harness.cli import status as listing
-    from harness.execution import ledger
-    from harness.execution import sweep as sweeps
-    from harness.execution.retry import RetryPolicy
-
-    preflight.check_disk_space(configs, ledger.runs_folder())
-    preflight.tell(sends)
-    retry_policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
-    made = ledger.create(plan, words)
-    count = len(made.runs)
-    exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
-    known, code = sweeps.execute(Path(str(made.dir)), retry_policy, told=sends)
-    if as_json:
-        _print_json(known.to_json())
-    for line in listing.closing(known, code):
-        exit_codes.say(line)
-    raise typer.Exit(code)
+    raise typer.Exit(
+        command.sweep(
+            overrides or [],
+            dry_run=dry_run,
+            as_json=as_json,
+            stop_on_failure=on_failure is options.OnFailure.STOP,
+            retries=retries,
+        )
+    )
 
 
 @app.command()
 def train(
-    folder: Annotated[Path, typer.Option("--dir", help="The run's folder; made if need be.")],
-    overrides: Overrides = None,
-    events: EventsOption = None,
+    folder: options.RunDir, overrides: options.Overrides = None, events: options.EventsOption = None
 ) -> None:
-    """Do one run in the foreground.
+    """Train one run in the foreground.
 
-    harness train difficulty=hard --dir runs/one
+    Example: harness train difficulty=hard --dir runs/one
     """
     from harness.execution import foreground
 
@@ -120,51 +85,39 @@ def train(
 
 
 @app.command()
-def resume(folder: RunOrSweep, events: EventsOption = None) -> None:
-    """Continue a run, or a sweep's unfinished runs."""
-    from harness.cli import exit_codes
-    from harness.cli import status as listing
-    from harness.execution import resume as resuming
+def resume(folder: options.RunOrSweep, events: options.EventsOption = None) -> None:
+    """Continue a run, or the unfinished runs of a sweep."""
+    from harness.cli import status as command
 
-    known, code = resuming.resume(folder, events)
-    for line in listing.closing(known, code):
-        exit_codes.say(line)
-    raise typer.Exit(code)
+    raise typer.Exit(command.resume(folder, events))
 
 
 @app.command()
-def status(folder: RunOrSweep, as_json: AsJson = False) -> None:
-    """Say how a run or a sweep stands."""
-    from harness.cli import status as listing
-    from harness.execution import resume as resuming
-    from harness.utils.safe_text import visible
+def status(folder: options.RunOrSweep, as_json: options.AsJson = False) -> None:
+    """Show the progress of a run or a sweep."""
+    from harness.cli import status as command
 
-    stands = resuming.status(folder)
-    if as_json:
-        _print_json(stands)
-    for line in [] if as_json else listing.standing(folder):
-        typer.echo(visible(line))
+    command.status(folder, as_json=as_json)
 
 
 @app.command("fit-entropy-law")
 def fit_entropy_law(
-    paths: Logs,
-    as_json: AsJson = False,
-    out: Results = None,
-    reward: Annotated[str | None, typer.Option("--reward", help="Column to use as R.")] = None,
-    entropy: Annotated[str | None, typer.Option("--entropy", help="Column to use as H.")] = None,
-    explain: Explain = False,
-    figures: Annotated[
-        Figures, typer.Option("--figures", help="Above 24 runs, auto draws groups only.")
-    ] = Figures.AUTO,
-    forecast_from: ForecastFrom = None,
-    pool_unlike: PoolUnlike = False,
-    margin: Margins = None,
-    with_unfinished: WithUnfinished = False,
+    paths: options.Logs,
+    as_json: options.AsJson = False,
+    out: options.Results = None,
+    reward: options.Reward = None,
+    entropy: options.Entropy = None,
+    explain: options.Explain = False,
+    figures: options.FiguresOption = options.Figures.AUTO,
+    forecast_from: options.ForecastFrom = None,
+    pool_unlike: options.PoolUnlike = False,
+    margin: options.Margins = None,
+    with_unfinished: options.WithUnfinished = False,
 ) -> None:
-    """Fit the law R = -a exp(H) + b.
+    """Fit the law R = -a exp(H) + b and compare groups of runs.
 
-    To every run at or below PATH, with intervals, onset of collapse and verdict.
+    Every run at or below PATH gets intervals, the onset of collapse and a verdict on the law;
+    tables and figures go to the results folder.
     """
     # before numpy is imported: its arrays are short here, and the processes share the cores
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -173,8 +126,9 @@ def fit_entropy_law(
 
     with process_pool.others(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
-            drawing = () if figures is Figures.NONE else ("harness.report.figures.draw",)
-            process_pool.prepare(pool, "harness.law.analysis", *drawing)
+            drawing = "harness.report.figures.matplotlib_loader"
+            needed = () if figures is options.Figures.NONE else (drawing,)
+            process_pool.prepare(pool, "harness.law.analysis", *needed)
         from harness.cli import fit
 
         wanted = fit.Wanted(
@@ -185,62 +139,103 @@ def fit_entropy_law(
 
 
 @app.command()
-def calibrate(
-    overrides: Overrides = None,
-    as_json: AsJson = False,
-    out: Cards = None,
+def study(
+    name: options.StudyName = "",
+    overrides: options.Overrides = None,
+    folder: options.StudyDir = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
 ) -> None:
-    """Measure how demanding levels are.
+    """Run a preregistered study and judge its hypotheses.
 
-    By replies and supporters that never learn: harness calibrate difficulty=easy,hard
+    Example: harness study does_collapse_explain 'seed=range(1,11)'
     """
-    from harness.cli import calibrate as calibrating
+    from harness.cli import study as command
 
-    calibrating.calibrate(overrides or [], out, as_json=as_json)
+    wanted = command.Wanted(name, tuple(overrides or ()), folder, as_json, dry_run)
+    raise typer.Exit(command.study(wanted))
 
 
 @app.command()
-def chat(overrides: Overrides = None, reveal: Reveal = False, as_json: AsJson = False) -> None:
-    """Talk to a user as their supporter.
+def calibrate(
+    overrides: options.Overrides = None, as_json: options.AsJson = False, out: options.Cards = None
+) -> None:
+    """Measure how demanding each difficulty level is.
 
-    Typed, or piped in a line a reply: harness chat difficulty=hard seed=3
+    Uses fixed replies and fixed reference policies; nothing is trained.
+    Example: harness calibrate difficulty=easy,hard
     """
-    from harness.cli import chat as chatting
+    from harness.cli import calibrate as command
 
-    raise typer.Exit(chatting.chat(overrides or [], reveal=reveal, as_json=as_json))
+    command.calibrate(overrides or [], out, as_json=as_json)
+
+
+@app.command()
+def chat(
+    overrides: options.Overrides = None,
+    reveal: options.Reveal = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Play the supporter yourself in one conversation.
+
+    Each line you type, or pipe in, is one reply. Example: harness chat difficulty=hard seed=3
+    """
+    from harness.cli import chat as command
+
+    raise typer.Exit(command.chat(overrides or [], reveal=reveal, as_json=as_json))
 
 
 @app.command("probe-simulator")
-def probe_simulator(overrides: Overrides = None) -> None:
-    """Have one real conversation with a served user.
+def probe_simulator(overrides: options.Overrides = None) -> None:
+    """Hold one conversation with a served simulator.
 
-    With emotions, latencies and whether a schema binds: harness probe-simulator simulator.model=M
+    Reports emotions, latencies, and whether the endpoint enforces the JSON schema.
+    Example: harness probe-simulator simulator.model=M
     """
-    from harness.cli import probe_simulator as probing
+    from harness.cli import probe_simulator as command
 
-    raise typer.Exit(probing.probe(overrides or []))
+    raise typer.Exit(command.probe(overrides or []))
+
+
+app.add_typer(profiles, name="profiles")
+app.command()(config)
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def verify(path: options.AnyRuns, as_json: options.AsJson = False) -> None:
+    """Check that the files of runs are undamaged.
+
+    Checks metrics, checkpoints, config, start model and conversations, and changes nothing. Exit
+    code: 0 if all runs are undamaged, 3 if some are damaged, 65 if all are or there are none.
+    """
+    from harness.cli import verify as command
+
+    raise typer.Exit(command.verify(path, as_json=as_json))
+
+
+@app.command()
+def trust(
+    host: options.Host = None, variable: options.Variable = None, remove: options.Remove = False
+) -> None:
+    """Allow an API key to be sent to a host.
+
+    The permission also holds where a file, not the command line, names the two. Without
+    arguments, all permissions are listed. Example: harness trust localhost:8000 MY_KEY
+    """
+    from harness.cli import trust as command
+
+    command.trust(host, variable, remove=remove)
+
+
+@app.command()
+def doctor(as_json: options.AsJson = False) -> None:
     """Check that this machine is ready.
 
-    Python, packages, devices, memory, folders; each problem comes with what to do.
+    Checks Python, packages, GPUs, memory and folders, and says how to fix each problem.
     """
-    from harness.cli import doctor as doctors
+    from harness.cli import doctor as command
 
-    findings = doctors.examine()
-    if as_json:
-        _print_json(doctors.to_json(findings))
-    for finding in [] if as_json else findings:
-        typer.echo(doctors.line(finding))
-    raise typer.Exit(doctors.exit_code(findings))
-
-
-def _print_json(value: Any) -> None:
-    from harness.cli import exit_codes
-
-    exit_codes.print_json(value)
+    raise typer.Exit(command.doctor(as_json=as_json))
 
 
 def main() -> None:

@@ -13,14 +13,14 @@ from typing import Any
 from rich.console import Console
 
 from harness.calibration import levels
-from harness.cli import output_folder
+from harness.cli import options
 from harness.compose import planner
 from harness.compose.plan import Plan
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import gpu_lease
 from harness.records import plain_file
-from harness.report import write_levels
+from harness.report import write
 from harness.report.tables import levels as table_levels
 
 GROUP = "difficulty"
@@ -35,7 +35,7 @@ def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) ->
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_served(configs[0])
-    out = output_folder.folder(given, OUT)
+    out = options.results_folder(given, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: asdict(level) for name, level in named.items()}
     _refuse_another(out, knobs)
@@ -47,7 +47,7 @@ def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) ->
         print(json.dumps(value, indent=1, allow_nan=False), flush=True)
     else:
         table_levels.print_calibration(value, Console())
-    write_levels.write(value, out)
+    write.write_calibration(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from harness.cli import exit_codes
 from harness.compose import search_path
 from harness.errors import EXIT_PARTIAL, FolderError, StorageError
 from harness.execution import gpu_lease, ledger
@@ -41,6 +42,16 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything; nothing heavy is imported and nothing is left behind."""
     return [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders(), _options()]
+
+
+def doctor(*, as_json: bool) -> int:
+    """Print what was found and return the exit code: 0, or 3 where there is a problem."""
+    findings = examine()
+    if as_json:
+        exit_codes.print_json(to_json(findings))
+    for finding in [] if as_json else findings:
+        print(line(finding))
+    return exit_code(findings)
 
 
 def exit_code(findings: Sequence[Finding]) -> int:
@@ -110,7 +121,7 @@ def _version(name: str) -> str | None:
 
 
 def _cores() -> Finding:
-    return Finding("cores", OK, f"{gpu_lease.cores()}: as many runs at once by default")
+    return Finding("cores", OK, f"{gpu_lease.cores()}, the default number of parallel runs")
 
 
 def _memory() -> Finding:

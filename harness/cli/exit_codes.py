@@ -1,4 +1,4 @@
-"""How a command ends: one line on stderr and an exit code, whatever was raised."""
+"""Ends of a command: one line on stderr and an exit code, whatever was raised."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ RULES = {
     "greater_than_equal": "must be at least {ge}",
     "less_than_equal": "must be at most {le}",
 }
-"""Of an option's value, by pydantic's name for what is wrong with it."""
+"""Rules for the value of an option, by pydantic's name for the mistake."""
 
 
 def obey_interrupts() -> None:
@@ -54,7 +54,7 @@ def prepare_streams() -> None:
 
 @contextlib.contextmanager
 def to_whoever_reads() -> Iterator[None]:
-    """What is printed within is lost where nobody reads it any more; the command goes on."""
+    """Let a command go on when nobody reads what it prints any more."""
     try:
         yield
         sys.stdout.flush()
@@ -92,15 +92,26 @@ def explain(error: BaseException, traceback: bool) -> int:
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
-    notes = getattr(error, "__notes__", ["the same command with --debug shows where"])
-    say(f"a bug: {type(error).__name__}: {error}; {'; '.join(notes)}")
+    notes = getattr(error, "__notes__", ["repeat the command with --debug for details"])
+    say(f"internal error: {type(error).__name__}: {error}; {'; '.join(notes)}")
     return 1
 
 
 def _usage_error(error: Any) -> int:
     text = (_of_an_option(error) or error.format_message()).rstrip(".")
-    say(f"{text}. See `harness --help`.")
+    end = "" if text.endswith("?") else "."
+    say(f"{text}{end} See `{_command(error)} --help`.")
     return ConfigError.exit_code
+
+
+def _command(error: Any) -> str:
+    """`harness sweep` of an error in that command's words, `harness` of any other."""
+    names: list[str] = []
+    context = getattr(error, "ctx", None)
+    while context is not None and context.parent is not None:
+        names.insert(0, str(context.info_name))
+        context = context.parent
+    return " ".join(["harness", *names])
 
 
 def _of_an_option(error: Any) -> str | None:

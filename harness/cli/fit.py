@@ -12,20 +12,21 @@ from pathlib import Path
 
 from rich.console import Console
 
-from harness.cli import exit_codes, output_folder
+from harness.cli import exit_codes, options
 from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
 from harness.law.group_results import Analysis
 from harness.law.io.discover import is_folder
 from harness.report import write
-from harness.report.tables import dropped_rows, summary
+from harness.report.tables import summary
+from harness.report.text import dropped_rows
 from harness.utils import process_pool, safe_text
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for."""
+    """Arguments of the command."""
 
     paths: tuple[Path, ...]
     out: Path | None
@@ -52,7 +53,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     margins = parse_margins(wanted.margins)
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
-    out = output_folder.folder(wanted.out, default)
+    out = options.results_folder(wanted.out, default)
     found = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
@@ -70,7 +71,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         return code
     many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
-    write.write(found, out, drawn)
+    write.write_analysis(found, out, drawn)
     _print(found, as_json, explain)
     safe_text.say(f"results in {out}")
     return code

@@ -1,12 +1,18 @@
-"""Options that commands share, and the words they take."""
+"""Options and arguments of the commands, with their help, and the values they take.
+
+`harness --help` loads this module: it imports nothing but typer and harness.errors.
+"""
 
 from __future__ import annotations
 
+import os
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from harness.errors import ConfigError
 
 
 def a_path(text: str) -> Path:
@@ -16,81 +22,15 @@ def a_path(text: str) -> Path:
     return Path(text)
 
 
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="KEY=VALUE",
-        show_default=False,
-        help="Config overrides; a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep.",
-    ),
-]
-RunOrSweep = Annotated[
-    Path,
-    typer.Argument(metavar="DIR", parser=a_path, help="A run's folder or a sweep's."),
-]
-AnyRuns = Annotated[
-    Path,
-    typer.Argument(metavar="PATH", parser=a_path, help="A run, a sweep, or a folder of them."),
-]
-Logs = Annotated[
-    list[Path], typer.Argument(metavar="PATH", parser=a_path, help="Runs, sweeps, or logs.")
-]
-Results = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="PATH",
-        parser=a_path,
-        help="Results folder; default law/ in the first PATH.",
-    ),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show the runs; create nothing.")]
-Retries = Annotated[
-    int,
-    typer.Option(metavar="N", min=0, max=20, help="Of a run whose endpoint or disk failed it."),
-]
-Reveal = Annotated[bool, typer.Option("--reveal", help="Show what the user takes from a reply.")]
-Cards = Annotated[
-    Path | None,
-    typer.Option(
-        "--out", metavar="PATH", parser=a_path, help="Results folder; default calibration/."
-    ),
-]
-ForecastFrom = Annotated[
-    float | None,
-    typer.Option(metavar="SHARE", help="Fit the first SHARE, say 0.36; predict the end."),
-]
-Margins = Annotated[
-    list[str] | None,
-    typer.Option(metavar="QUANTITY=VALUE", help="Differences too small to matter: gain=0.05."),
-]
-Explain = Annotated[
-    bool, typer.Option("--explain", help="Say of each run how its numbers were got.")
-]
-PoolUnlike = Annotated[
-    bool, typer.Option("--pool-unlike", help="Pool runs measured in different ways.")
-]
-WithUnfinished = Annotated[
-    bool, typer.Option("--with-unfinished", help="Pool runs that have not come to their end.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks; with any command.")]
-
-
 class OnFailure(StrEnum):
-    """What a sweep does once a run has failed."""
+    """Behaviour of a sweep once a run has failed."""
 
     CONTINUE = "continue"
     STOP = "stop"
 
 
-OnFailureOption = Annotated[
-    OnFailure, typer.Option("--on-failure", help="Go on after a failed run, or start no more.")
-]
-
-
 class Events(StrEnum):
-    """Form of the events on stdout."""
+    """Format of the events on stdout."""
 
     JSONL = "jsonl"
 
@@ -103,6 +43,162 @@ class Figures(StrEnum):
     NONE = "none"
 
 
-EventsOption = Annotated[
-    Events | None, typer.Option("--events", help="Write machine-readable events on stdout.")
+# Any command
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value to stdout.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", help="Show the traceback of an error; works with any command.")
 ]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="KEY=VALUE",
+        show_default=False,
+        help="Config overrides. a,b,c, 'range(1,4)', 'choice(a,b)' and 'glob(*)' sweep a key.",
+    ),
+]
+RunOrSweep = Annotated[
+    Path,
+    typer.Argument(metavar="DIR", parser=a_path, help="Folder of a run or a sweep."),
+]
+
+# sweep, train, resume
+
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="List the planned runs without creating anything.")
+]
+OnFailureOption = Annotated[
+    OnFailure,
+    typer.Option("--on-failure", help="After a failed run, continue or start no more runs."),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        max=20,
+        help="Retries for a run that failed on an endpoint or disk error.",
+    ),
+]
+RunDir = Annotated[
+    Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
+]
+EventsOption = Annotated[
+    Events | None, typer.Option("--events", help="Write machine-readable events to stdout.")
+]
+
+# verify, fit-entropy-law
+
+AnyRuns = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", parser=a_path, help="A run, a sweep, or a folder of them."),
+]
+Logs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH", parser=a_path, help="Runs, sweeps, folders of them, or logs of trainers."
+    ),
+]
+Results = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        parser=a_path,
+        help="Results folder; by default law/ inside the first PATH.",
+    ),
+]
+Reward = Annotated[str | None, typer.Option("--reward", help="Column to use as reward R.")]
+Entropy = Annotated[str | None, typer.Option("--entropy", help="Column to use as entropy H.")]
+Explain = Annotated[
+    bool, typer.Option("--explain", help="Explain how each run's numbers and verdict came about.")
+]
+FiguresOption = Annotated[
+    Figures,
+    typer.Option(
+        "--figures", help="auto: each run up to 24 runs, groups beyond; all: also each run."
+    ),
+]
+ForecastFrom = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE", help="Fit the first SHARE of each run, such as 0.36, and predict its end."
+    ),
+]
+Margins = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="QUANTITY=VALUE", help="Largest difference that counts as none, as in gain=0.05."
+    ),
+]
+PoolUnlike = Annotated[
+    bool,
+    typer.Option("--pool-unlike", help="Average also over runs that were measured differently."),
+]
+WithUnfinished = Annotated[
+    bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
+]
+
+# calibrate, chat, study, trust
+
+Cards = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="PATH", parser=a_path, help="Results folder; by default calibration/."
+    ),
+]
+Reveal = Annotated[
+    bool, typer.Option("--reveal", help="Also show the user's goal and why their emotion changed.")
+]
+StudyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="NAME",
+        show_default=False,
+        help="Study to run (a file in sweeps/studies/); omit to list them.",
+    ),
+]
+StudyDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--dir",
+        metavar="PATH",
+        parser=a_path,
+        help="Folder of the runs; by default runs/study-NAME-HASH. Created if it does not exist.",
+    ),
+]
+Host = Annotated[
+    str | None,
+    typer.Argument(metavar="HOST", help="Host of the base_url, with its port if it has one."),
+]
+Variable = Annotated[
+    str | None,
+    typer.Argument(metavar="VARIABLE", help="Environment variable that holds the key."),
+]
+Remove = Annotated[bool, typer.Option("--remove", help="Withdraw the permission.")]
+
+
+def results_folder(given: Path | None, default: Path) -> Path:
+    """Return the results folder of --out, which may be a link, else `default`, which may not.
+
+    It is created after the work: an empty one could pass for results. Raises ConfigError or
+    StorageError if it cannot be created or written to.
+    """
+    if given is None and default.is_symlink():
+        rule = "results are not written through a link that nobody named"
+        to = default.readlink()
+        raise ConfigError(f"{default}: {rule}, got one to {to}; name a folder with --out")
+    out = given or default
+    _refuse_unwritable(out)
+    return out.resolve() if out.is_symlink() else out
+
+
+def _refuse_unwritable(out: Path) -> None:
+    from harness.records import atomic
+
+    nearest = next(path for path in (out, *out.parents) if os.path.lexists(path))
+    if not nearest.is_dir():
+        rule = f"must name a folder that exists or can be created, and {str(nearest)!r} is not one"
+        raise ConfigError(f"--out: {rule}; got {str(out)!r}: name another")
+    with atomic.storage(out):
+        atomic.probe(nearest)

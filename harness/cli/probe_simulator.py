@@ -18,9 +18,9 @@ from harness.trust import permission
 from harness.utils import safe_text
 from harness.utils.safe_text import visible
 
-BOUND = "bound by the schema: it is enforced while the model writes"
+BOUND = "bound by the schema: the endpoint enforces it while the model writes"
 UNBOUND = (
-    "not bound by the schema: answers are checked and asked again; "
+    "not bound by the schema: answers are checked, and requested again if invalid; "
     "expect faults of the types malformed and out_of_range"
 )
 
@@ -40,7 +40,7 @@ def probe(overrides: Sequence[str]) -> int:
 def _probe(config: RunConfig) -> int:
     line = client_for(config.simulator)
     safe_text.say(
-        f"asking {config.simulator.base_url}, {config.simulator.retries + 1} times at most"
+        f"connecting to {config.simulator.base_url}, up to {config.simulator.retries + 1} attempts"
     )
     try:
         check_endpoint(line)

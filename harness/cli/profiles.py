@@ -1,46 +1,113 @@
-"""The commands about users of one's own, as a group of cli.py."""
+"""The profiles commands: published users into a file of your own, and what such a file holds.
+
+Each command imports what it runs, since `harness --help` loads this module.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-profiles = typer.Typer(
-    no_args_is_help=True, help="Users of one's own, for simulator.profiles=FILE."
-)
+if TYPE_CHECKING:
+    from harness.simulator.served.profiles import Profile
+
+profiles = typer.Typer(no_args_is_help=True, help="Check or convert files of user profiles.")
 File = Annotated[
-    Path, typer.Argument(metavar="FILE", readable=False, help="JSONL, one user a line.")
+    Path, typer.Argument(metavar="FILE", readable=False, help="JSONL, one user per line.")
+]
+Published = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", readable=False, help="Published profiles (RLVER, SAGE)."),
+]
+HeldOut = Annotated[
+    list[Path] | None,
+    typer.Option("--held-out", help="Published profiles to use for evaluation only."),
 ]
 
 
 @profiles.command()
 def check(file: File) -> None:
-    """Say what a file of users holds, and whether a run takes it.
+    """Summarize a file of users and check that a run accepts it.
 
-    A persona must not be both in train and held_out.
+    A persona must not be in both train and held_out.
     """
-    from harness.cli import user_profiles
+    from harness.simulator.served import profiles as users
 
-    user_profiles.check(file)
+    found = users.read(file)
+    _print(summary(found, str(file)))
+    users.check(found, str(file))
 
 
 @profiles.command("from-rlver")
-def from_rlver(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", readable=False, help="Published profiles.")
-    ],
-    out: Annotated[Path, typer.Option("--out", help="The file to make.")],
-    held_out: Annotated[
-        list[Path] | None,
-        typer.Option("--held-out", help="Published profiles to keep for evaluation, as they are."),
-    ] = None,
+def from_rlver_command(
+    files: Published,
+    out: Annotated[Path, typer.Option("--out", help="File to create.")],
+    held_out: HeldOut = None,
 ) -> None:
-    """Make a file of users from profiles of RLVER or SAGE.
+    """Convert RLVER or SAGE profiles to a file of users.
 
-    Whole personas are dealt to train and held_out, unless --held-out names files of its own.
+    Whole personas are split between train and held_out, unless --held-out names its own files.
     """
-    from harness.cli import user_profiles
+    from_rlver(files, held_out or [], out)
 
-    user_profiles.from_rlver(files, held_out or [], out)
+
+def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> None:
+    """Write the users of published files to `out` and print what it holds.
+
+    With `held_out`, users keep the side of their file; else whole personas are dealt to a side.
+    Raises ConfigError if a file is not sound, or `out` is there already.
+    """
+    from harness.errors import ConfigError
+    from harness.records import atomic
+    from harness.simulator.protocol import HELD_OUT, TRAIN
+    from harness.simulator.served import profiles as users
+    from harness.simulator.served import rlver
+
+    if out.exists():
+        raise ConfigError(f"{out}: already exists; --out must name a new file")
+    side = TRAIN if held_out else None
+    found = [p for file in files for p in rlver.read(file, side)]
+    found += [p for file in held_out for p in rlver.read(file, HELD_OUT)]
+    again = next((name for name, n in Counter(p.id for p in found).items() if n > 1), None)
+    if again is not None:
+        raise ConfigError(f"{out}: each id must be unique, got {again!r} more than once")
+    atomic.write_text(
+        out.parent.resolve() / out.name, "".join(users.row(profile) + "\n" for profile in found)
+    )
+    _print(summary(found, str(out)))
+
+
+def summary(found: Sequence[Profile], where: str) -> Iterator[str]:
+    """Count users and personas by side, intention and temperament, and the overlap of sides."""
+    from harness.config.run import INTENTIONS, TEMPERAMENTS
+    from harness.simulator.protocol import HELD_OUT, TRAIN
+    from harness.simulator.served import profiles as users
+
+    yield f"{where}: {_counted(found)}"
+    for side in (TRAIN, HELD_OUT):
+        yield f"  {side:9} {_counted([p for p in found if p.split == side])}"
+    for name, allowed in (("intention", INTENTIONS), ("temperament", TEMPERAMENTS)):
+        counts = Counter(getattr(profile, name) for profile in found)
+        shown = [f"{value or 'set by the level'} {counts[value]}" for value in (*allowed, None)]
+        yield f"  {name}s: {', '.join(s for s in shown if not s.endswith(' 0'))}"
+    yield f"  {users.overlap_line(found)}"
+    if users.overlap(found):
+        yield f"  a run does not accept this: {users.ADVICE}"
+
+
+def _counted(found: Sequence[Profile]) -> str:
+    from harness.report.text.wording import plural
+
+    personas = len({profile.persona for profile in found})
+    return f"{plural(len(found), 'user')}, {plural(personas, 'persona')}"
+
+
+def _print(lines: Iterator[str]) -> None:
+    from harness.utils.safe_text import visible
+
+    for line in lines:
+        print(visible(line))

@@ -1,4 +1,4 @@
-"""A sweep or a run as lines of text: what is planned, how it stands, what is next."""
+"""The status and resume commands, and a sweep or a run as lines of text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,60 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness.errors import HarnessError, StoppedError
-from harness.execution import ledger, resume
-from harness.records import run_folder, study_file
+from harness.cli import exit_codes
+from harness.errors import DataError, HarnessError, StoppedError
+from harness.execution import ledger
+from harness.execution import resume as resuming
+from harness.records import run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import Sweep
+from harness.utils.safe_text import visible
+
+MOST_NAMED = 3
+"""Sweeps and runs inside a folder that are named where the folder is neither."""
+
+
+def status(folder: Path, *, as_json: bool) -> None:
+    """Print how the run or the sweep in `folder` stands. Raises DataError if it is neither."""
+    _refuse_outer_folder(folder, "status")
+    stands = resuming.status(folder)
+    if as_json:
+        exit_codes.print_json(stands)
+    for line in [] if as_json else standing(folder):
+        print(visible(line))
+
+
+def resume(folder: Path, events: str | None) -> int:
+    """Continue the run or the sweep in `folder` and return the exit code."""
+    _refuse_outer_folder(folder, "resume")
+    known, code = resuming.resume(folder, events)
+    for line in closing(known, code):
+        exit_codes.say(line)
+    return code
+
+
+def _refuse_outer_folder(folder: Path, command: str) -> None:
+    """Raises DataError for a folder that only holds runs or sweeps, and names those inside."""
+    with contextlib.suppress(OSError, ValueError):  # such a folder is the command's to refuse
+        if _is_run_or_sweep(folder):
+            return
+        inside = sorted(path for path in folder.iterdir() if _is_run_or_sweep(path))
+        if not inside:
+            return
+        more = f", and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
+        names = ", ".join(path.name for path in inside[-MOST_NAMED:])
+        raise DataError(
+            f"{folder}: no run.json and no {sweep_file.FILE} here, but inside: {names}{more}; "
+            f"for the last one, `harness {command} {inside[-1]}`"
+        )
+
+
+def _is_run_or_sweep(path: Path) -> bool:
+    return (path / sweep_file.FILE).is_file() or (path / "run.json").is_file()
 
 
 def plan(planned: Sweep) -> Iterator[str]:
-    """A line a run: its name and its words."""
+    """Yield a line per run, its name and its overrides, then what is swept."""
     width = max(len(row.name) for row in planned.runs)
     for row in planned.runs:
         yield f"{row.name:{width}}  {' '.join(row.overrides)}".rstrip()
@@ -25,22 +70,22 @@ def plan(planned: Sweep) -> Iterator[str]:
 
 
 def closing(known: Sweep, code: int) -> Iterator[str]:
-    """What failed, and the command to type next."""
+    """Yield what failed, and the command to type next."""
     yield from failures(known)
     done = sum(row.status == "done" for row in known.runs)
     yield f"{done} of {len(known.runs)} runs done in {known.dir}"
     if code == StoppedError.exit_code:
         yield f"stopped; continue with `harness resume {known.dir}`"
     elif done < len(known.runs):
-        yield f"try the others again with `harness resume {known.dir}`"
+        yield f"retry the others with `harness resume {known.dir}`"
     elif (Path(str(known.dir)) / study_file.FILE).is_file():
-        yield "next: the `harness study` command that these runs are of; it judges them as they are"
+        yield "next: repeat the `harness study` command that planned these runs, to judge them"
     else:
         yield f"next: `harness fit-entropy-law {known.dir}`"
 
 
 def failures(known: Sweep) -> Iterator[str]:
-    """A line for each run that is not done, with the reason."""
+    """Yield a line for each run that is not done, with the reason."""
     for row in known.runs:
         if row.status != "done":
             reason = (row.reason or "").removeprefix(f"{row.dir}: ")
@@ -48,12 +93,12 @@ def failures(known: Sweep) -> Iterator[str]:
 
 
 def standing(path: Path) -> Iterator[str]:
-    """A line for the run in `path`, or for each run of the sweep there."""
-    if resume.is_sweep(path):
+    """Yield a line for the run in `path`, or for each run of the sweep there."""
+    if resuming.is_sweep(path):
         for row in ledger.read(path).runs:
             yield from _standing(Path(str(row.dir)), path, row.status, row.reason)
     else:
-        found = resume.status(path)
+        found = resuming.status(path)
         yield from _standing(path.resolve(), path, found["status"], found["reason"])
 
 
@@ -65,7 +110,7 @@ def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterat
     with contextlib.suppress(HarnessError):  # one damaged config hides no other run
         steps = run_folder.planned_steps(where)
     view = progress.RunWatcher(run, run.name, steps).look()
-    crashed = reason == ledger.CRASHED or (status == "running" and resume.crashed(run))
+    crashed = reason == ledger.CRASHED or (status == "running" and resuming.crashed(run))
     yield progress.line(view if crashed else replace(view, status=status, reason=reason))
     if crashed:
         yield f"  {ledger.CRASHED}; continue with `harness resume {named}`"

@@ -20,7 +20,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
 from harness.records.study_file import Stated
 from harness.records.sweep_file import Sweep
-from harness.report import write_study
+from harness.report import write
 from harness.report.tables import study as study_table
 from harness.study import arms, cost, file, folder
 from harness.study.arms import Planned
@@ -31,7 +31,7 @@ RESULTS = "study"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the user asked for."""
+    """Arguments of the command."""
 
     name: str
     overrides: tuple[str, ...]
@@ -68,7 +68,7 @@ def study(wanted: Wanted) -> int:
     asked = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=asked, told=sends)
     if code == StoppedError.exit_code:
-        safe_text.say("stopped; the same command goes on where it was")
+        safe_text.say("stopped; repeat the command to continue")
         return code
     ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
     members = analysis.members(study_arms.finished(ledger))
@@ -86,10 +86,10 @@ def _warn(planned: Planned) -> None:
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / RESULTS
-    write_study.write(judged, out)
+    write.write_study(judged, out)
     with exit_codes.to_whoever_reads():
         if as_json:
-            print(write_study.as_json(judged), end="")
+            print(write.study_json(judged), end="")
         else:
             study_table.show(judged, Console())
     for line in status.failures(ledger):
@@ -98,7 +98,7 @@ def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
 
 
 def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
-    """What would be run and judged; nothing is created."""
+    """Print what would be run and judged; nothing is created."""
     done = folder.done(planned, root)
     if as_json:
         value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
@@ -107,7 +107,7 @@ def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
         return
     for line in _lines(planned):
         print(line)
-    print(f"{spent}, in {root}{f'; done already: {done}' if done else ''}")
+    print(f"{spent}, in {root}{f'; already done: {done}' if done else ''}")
 
 
 def _counted(planned: Planned) -> dict[str, object]:

@@ -31,14 +31,17 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
         raise ConfigError(f"HOST {rule}, got {len(host)} characters that do not")
     if remove:
         confirmed.remove(grant)
-        safe_text.say(f"${variable} goes to {host} no more unless it is typed: {confirmed.file()}")
+        rule = f"${variable} is no longer sent to {host} unless the command line says so"
+        safe_text.say(f"{rule}: {confirmed.file()}")
         return
     confirmed.add(grant)
-    safe_text.say(f"${variable} may be sent to {host}, whichever file names it: {confirmed.file()}")
+    safe_text.say(
+        f"${variable} may be sent to {host}, also where a file names it: {confirmed.file()}"
+    )
 
 
 def _list() -> None:
     found = sorted(confirmed.read())
     for grant in found:
         print(visible(f"{grant.host} {grant.variable}"))
-    safe_text.say(f"{len(found)} confirmed in {confirmed.file()}")
+    safe_text.say(f"{len(found)} permissions in {confirmed.file()}")

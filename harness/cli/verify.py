@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from harness.cli import exit_codes
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
@@ -70,8 +71,6 @@ class Verified:
 
 def verify(path: Path, *, as_json: bool) -> int:
     """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
-    from harness.cli import exit_codes
-
     found = examine(path)
     if as_json:
         exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
@@ -79,7 +78,7 @@ def verify(path: Path, *, as_json: bool) -> int:
         with exit_codes.to_whoever_reads():
             show(found, Console())
     if not found:
-        rule = "must be a run, or a folder with runs below it, and is not"
+        rule = "no runs here; must be a run or a folder that contains runs"
         safe_text.say(f"{path}: {rule}")
     return exit_code(found)
 
@@ -154,7 +153,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
 
 
 def of_run(path: Path) -> Verified:
-    """What each part of the run in `path` came to; no damage to one hides another."""
+    """Check each part of the run in `path`; damage to one part hides no other."""
     run, findings = RunFolder(path), list[Finding]()
     status, config = _read(run, findings)
     for part, look in _parts(run, status, config):
@@ -169,7 +168,7 @@ def of_run(path: Path) -> Verified:
 def _parts(
     run: RunFolder, status: RunStatus | None, config: RunConfig | None
 ) -> Iterator[tuple[str, Look]]:
-    """What there is to look at, and how; where run.json or config.yaml is damaged, the rest."""
+    """Yield each part and its check; where run.json or config.yaml is damaged, the others."""
     known = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
@@ -214,7 +213,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
 
 
 def _own(status: RunStatus) -> Identity | None:
-    """What checkpoints must say they are of; None where the run itself does not say."""
+    """Return the identity that checkpoints must have; None where the run does not record one."""
     if not status.config_hash or status.seed is None:
         return None
     made_by = MadeBy(status.versions, status.git)
@@ -277,8 +276,8 @@ def show(found: Sequence[Verified], console: Console) -> None:
 
 
 def _because(one: Verified) -> Text:
-    """What is wrong and what there is to know; of a run without either, what was found. The table
-    names the run, so its files go without its path.
+    """Return damage and notes, or what was found of a run without any. The table names the run, so
+    its files go without its path.
     """
     told = [f for f in one.findings if f.level != OK]
     if told:

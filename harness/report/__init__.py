@@ -1,4 +1,4 @@
-"""What an analysis looks like: tables on a terminal, figures, and files to keep."""
+"""Reports of an analysis: tables on a terminal, figures, and files to keep."""
 
 import logging
 

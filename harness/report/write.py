@@ -1,30 +1,26 @@
-"""The results folder: law.json, law.csv, and each figure as PNG and SVG with its numbers as CSV."""
+"""The results folders of an analysis, a calibration and a study: JSON, tables and figures."""
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 from harness.law import law_json as as_json
+from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis
 from harness.records import atomic
-from harness.report.figures.figure_specs import Sketch, sketches
-from harness.report.tables import contrasts, csv_cells, transfer
-from harness.report.tables.law_csv import law_csv
+from harness.report.figures import canvas, levels, registry, study
+from harness.report.figures.registry import Sketch
+from harness.report.tables import csv_files
 from harness.utils import process_pool
 from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
-KINDS = ("png", "svg")
-OURS = re.compile(
-    r"((entropy_(law|curves)|residuals)(_\d+)?|forest|onset_by_difficulty)\.(png|svg|csv)|(contrasts|transfer)\.csv"
-)
-"""Figures and tables; those of an earlier analysis are removed, so none contradicts law.json."""
-
-
+OUR_TABLES = ("contrasts.csv", "transfer.csv")
+"""Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
 """Figures that this process never takes: importing matplotlib takes longer than one of them."""
 Drawn = Begun[Sketch, Mapping[str, bytes]]
@@ -32,8 +28,8 @@ Drawn = Begun[Sketch, Mapping[str, bytes]]
 
 
 def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
-    """begin_figures() and write() in one process."""
-    return write(analysis, out, begin_figures(analysis, figures))
+    """Write an analysis and its figures in one process."""
+    return write_analysis(analysis, out, begin_figures(analysis, figures))
 
 
 def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None) -> Drawn:
@@ -46,12 +42,12 @@ def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None
     if figures == "none":
         return Begun(_files, [], [])
     process_pool.prepare(
-        pool, "harness.report.figures.draw"
+        pool, "harness.report.figures.matplotlib_loader"
     )  # matplotlib, while sketches are made here
-    return process_pool.begin(pool, _files, sketches(analysis, figures == "all"))
+    return process_pool.begin(pool, _files, registry.sketches(analysis, figures == "all"))
 
 
-def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
+def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
 
     Returns what was written. Raises StorageError.
@@ -61,11 +57,11 @@ def write(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
         earlier = _earlier(out)
     written = [out / "law.json", out / "law.csv"]
     atomic.write_text(written[0], law_json(analysis))
-    atomic.write_text(written[1], law_csv(analysis))
+    atomic.write_text(written[1], csv_files.law_csv(analysis))
     if any(group.contrasts for group in analysis.groups):
         written.append(out / "contrasts.csv")
-        atomic.write_text(written[-1], contrasts.csv(analysis))
-    matrix = transfer.csv(analysis)
+        atomic.write_text(written[-1], csv_files.contrasts_csv(analysis))
+    matrix = csv_files.transfer_csv(analysis)
     if matrix is not None:
         written.append(out / "transfer.csv")
         atomic.write_text(written[-1], matrix)
@@ -95,12 +91,11 @@ def law_json(analysis: Analysis) -> str:
 
 
 def _files(sketch: Sketch) -> dict[str, bytes]:
-    from harness.report.figures import canvas
-    from harness.report.figures import draw as figures
-
-    drawing = figures.drawn(sketch)
-    numbers = csv_cells.table(drawing.columns, drawing.rows)
-    pictures = {f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in KINDS}
+    drawing = registry.drawn(sketch)
+    numbers = csv_files.table(drawing.columns, drawing.rows)
+    pictures = {
+        f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS
+    }
     return {**pictures, f"{sketch.name}.csv": numbers.encode("utf-8")}
 
 
@@ -108,4 +103,46 @@ def _earlier(out: Path) -> set[Path]:
     """Files of an analysis written here before; without its law.json they are not ours."""
     if not (out / "law.json").is_file():
         return set()
-    return {path for path in out.iterdir() if OURS.fullmatch(path.name)}
+    return {path for path in out.iterdir() if _is_ours(path.name)}
+
+
+def _is_ours(name: str) -> bool:
+    return name in OUR_TABLES or registry.is_file_of_a_figure(name)
+
+
+def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
+    """Write calibration.json, its picture and the numbers of that, each file whole.
+
+    The same calibration gives the same bytes. Raises StorageError.
+    """
+    drawing = levels.draw(calibration)
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    written = [out / f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")]
+    atomic.write_json(written[0], calibration)
+    atomic.write_text(written[1], csv_files.table(drawing.columns, drawing.rows))
+    for path in written[2:]:
+        atomic.write_bytes(path, canvas.image(drawing.figure, path.suffix[1:]))
+    return written
+
+
+def write_study(outcome: Outcome, out: Path) -> list[Path]:
+    """Write result.json and the figure of the links, each file whole.
+
+    The same outcome gives the same bytes. Raises StorageError.
+    """
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    with canvas.styled():
+        drawing = study.draw(outcome)
+    files = {f"links.{kind}": canvas.image(drawing.figure, kind) for kind in canvas.KINDS}
+    files["links.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
+    files["result.json"] = study_json(outcome).encode("utf-8")
+    for name, content in files.items():
+        atomic.write_bytes(out / name, content)
+    return [out / name for name in files]
+
+
+def study_json(outcome: Outcome) -> str:
+    """The outcome as `harness study --json` prints it. Raises ValueError on NaN."""
+    return json.dumps(outcome.to_json(), indent=1, allow_nan=False) + "\n"

@@ -13,7 +13,7 @@ from harness.calibration.strategy_game import Game
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.reference import converse, spoken_schedule
 from harness.simulator.scripted.user import ScriptedSimulator
-from tests.simulator.contract import key
+from harness.testing.simulator_contract import key
 from tests.simulator.test_scripted import level
 
 SHORT = DifficultyConfig(turn_cap=3, intentions=["advice", "venting"], temperaments=["passive"])

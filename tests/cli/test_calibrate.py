@@ -1,11 +1,12 @@
 """The calibrate command: bad usage in a sentence, and a whole calibration as users run it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from harness.config.run import LEVELS
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 
 
 @pytest.mark.parametrize(
@@ -19,7 +20,9 @@ from tests.commands import harness, here
         (["difficulty=esay"], "'esay'"),
     ],
 )
-def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path):
+def test_bad_usage_is_one_sentence_and_creates_nothing(
+    words: list[str], sentence: str, tmp_path: Path
+) -> None:
     done = here("calibrate", *words, cwd=tmp_path)
     assert done.returncode == 2
     assert sentence in done.stderr
@@ -28,15 +31,18 @@ def test_bad_usage_is_one_sentence_and_creates_nothing(words, sentence, tmp_path
 
 
 @pytest.mark.slow
-def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path):
+def test_a_place_that_cannot_hold_results_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     done = here("calibrate", "--out", "file/x", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--out: must name a folder, there or yet to be made, and 'file' is none" in done.stderr
+    assert (
+        "--out: must name a folder that exists or can be created, and 'file' is not one"
+        in done.stderr
+    )
 
 
 @pytest.mark.parametrize("kept", ["{", '{"levels": {}}', '{"knobs": {"hard": {"threshold": 1}}}'])
-def test_a_calibration_of_other_levels_is_not_overwritten(kept, tmp_path):
+def test_a_calibration_of_other_levels_is_not_overwritten(kept: str, tmp_path: Path) -> None:
     (tmp_path / "calibration").mkdir()
     file = tmp_path / "calibration" / "calibration.json"
     file.write_text(kept)
@@ -48,7 +54,7 @@ def test_a_calibration_of_other_levels_is_not_overwritten(kept, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path):
+def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path: Path) -> None:
     done = harness("calibrate", "--json", cwd=tmp_path)
     assert done.returncode == 0
     found = json.loads(done.stdout)

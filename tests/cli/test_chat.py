@@ -15,8 +15,8 @@ from typing import Self
 
 import pytest
 
-from tests.chat_command import chat, lines
-from tests.commands import BUDGET_S, command, here
+from harness.testing.commands import BUDGET_S, command, here
+from tests.cli.chat_command import chat, lines
 
 KIND = (
     "What happened then?",
@@ -27,7 +27,7 @@ KIND = (
 HOSTILE = "\x1b[31m[bold red]hi[/] \x9b2J :smile: \u202eabc"
 
 
-def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path):
+def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> None:
     done = chat("difficulty=easy", "seed=3", said="\n".join(KIND), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("A scripted user, difficulty easy, seed 3.\n")
@@ -42,12 +42,12 @@ def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path):
         assert bar.count("#") * 5 == int(emotion)
         before = int(emotion)
     assert done.stdout.splitlines()[-1].startswith(
-        f"stopped: you ended the talk; emotion 40 to {before} in 4 replies, "
+        f"stopped: you ended the conversation; emotion 40 to {before} in 4 replies, "
     )
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path):
+def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path: Path) -> None:
     words = ("seed=3", "difficulty.intentions=[advice]", "difficulty.temperaments=[passive]")
     said = "You sound so lonely.\nYou are stupid.\n"
     plain = chat(*words, said=said, cwd=tmp_path).stdout
@@ -70,7 +70,7 @@ def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_words_choose_the_user_and_the_level(tmp_path):
+def test_the_words_choose_the_user_and_the_level(tmp_path: Path) -> None:
     def opening(*words: str) -> str:
         return lines(chat(*words, said="", cwd=tmp_path).stdout, "user")[0]
 
@@ -84,13 +84,15 @@ def test_the_words_choose_the_user_and_the_level(tmp_path):
 ENDS = {
     "success": (["difficulty.start_emotion=95", "difficulty.threshold=-5"], KIND[:1], "success: "),
     "left": (["difficulty.start_emotion=10", "difficulty.threshold=5"], ("You are stupid.",),
-             "left: the user has gone, which counts as emotion 0; emotion 10 to 0 in 1 reply"),
-    "cap": (["difficulty.turn_cap=2"], KIND, "cap: no turns are left; emotion 40 to "),
+             "left: the user has left, which counts as emotion 0; emotion 10 to 0 in 1 reply"),
+    "cap": (["difficulty.turn_cap=2"], KIND, "cap: the turn limit is reached; emotion 40 to "),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("how", ENDS)
-def test_each_end_has_last_words_and_its_sentence_and_asks_for_no_more(how, tmp_path):
+def test_each_end_has_last_words_and_its_sentence_and_asks_for_no_more(
+    how: str, tmp_path: Path
+) -> None:
     words, said, sentence = ENDS[how]
     done = chat(*words, said="\n".join(said), cwd=tmp_path)
     assert done.returncode == 0
@@ -99,7 +101,7 @@ def test_each_end_has_last_words_and_its_sentence_and_asks_for_no_more(how, tmp_
     assert len(lines(done.stdout, "user")) == 1 + len(lines(done.stdout, "you"))
 
 
-def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path):
+def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -> None:
     done = chat("seed=3", "difficulty=hard", "--json", said="\n".join(KIND[:2]), cwd=tmp_path)
     value = json.loads(done.stdout)
     assert (value["schema"], value["difficulty"], value["seed"]) == (1, "hard", 3)
@@ -112,7 +114,7 @@ def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path):
     assert value["temperament"] in ("negative", "passive", "avoidant")
 
 
-def test_nothing_a_reply_holds_reaches_the_terminal_but_as_text(tmp_path):
+def test_nothing_a_reply_holds_reaches_the_terminal_but_as_text(tmp_path: Path) -> None:
     done = chat("--reveal", said=HOSTILE.encode() + b"\n\xff\xfe\0\r\n\n", cwd=tmp_path)
     assert done.returncode == 0
     assert lines(done.stdout, "you") == [
@@ -123,7 +125,7 @@ def test_nothing_a_reply_holds_reaches_the_terminal_but_as_text(tmp_path):
     assert done.stdout.replace("\n", "").isprintable()
 
 
-def test_a_sweep_and_a_wrong_key_end_with_one_line(tmp_path):
+def test_a_sweep_and_a_wrong_key_end_with_one_line(tmp_path: Path) -> None:
     done = here("chat", "seed=1,2", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "harness: seed: chat has one user; give one value, got 2\n"
@@ -131,11 +133,13 @@ def test_a_sweep_and_a_wrong_key_end_with_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_any_input_it_ends_after_the_opening(tmp_path):
+def test_without_any_input_it_ends_after_the_opening(tmp_path: Path) -> None:
     script = " ".join(f"'{word}'" for word in command("chat")) + " <&-"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1].startswith("stopped: you ended the talk; emotion 40 to 40")
+    assert done.stdout.splitlines()[-1].startswith(
+        "stopped: you ended the conversation; emotion 40 to 40"
+    )
 
 
 IN_A_SESSION = (
@@ -208,7 +212,9 @@ class AtTerminal:
     ("key", "code"),
     [pytest.param("\x04", 0, id="Ctrl-D"), pytest.param("\x03", 130, id="Ctrl-C")],
 )
-def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(key, code, tmp_path):
+def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(
+    key: str, code: int, tmp_path: Path
+) -> None:
     with AtTerminal("seed=3", cwd=tmp_path) as at:
         at.until("you     ")
         at.type("What happened then?\r")
@@ -217,19 +223,20 @@ def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(key, code, tmp_path)
         at.press(key, "stopped: ")
         assert at.end() == code
     assert at.seen.count("What happened then?") == 1
-    assert "stopped: you ended the talk; emotion 40 to " in at.seen
+    assert "stopped: you ended the conversation; emotion 40 to " in at.seen
     assert "in 1 reply, " in at.seen
     assert "Traceback" not in at.seen
 
 
 @pytest.mark.slow
-def test_an_interrupted_pipe_ends_the_same_way(tmp_path):
+def test_an_interrupted_pipe_ends_the_same_way(tmp_path: Path) -> None:
     pipe = subprocess.PIPE
     with subprocess.Popen(
         command("chat"), cwd=tmp_path, stdin=pipe, stdout=pipe, text=True
     ) as child:
+        assert child.stdout is not None
         while not child.stdout.readline().startswith("emotion"):
             pass
         child.send_signal(signal.SIGINT)
         assert child.wait(BUDGET_S) == 130
-        assert "stopped: you ended the talk" in child.stdout.read()
+        assert "stopped: you ended the conversation" in child.stdout.read()

@@ -1,8 +1,10 @@
 """The command line as a user meets it: one line and an exit code, JSON, help, tracebacks."""
 
+import importlib.metadata
 import json
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,16 +12,18 @@ import pytest
 from harness.config.run import RunConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, command, harness, here
+from harness.testing.commands import TABULAR, command, harness, here
+
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path: Path) -> Run:
     """`harness WORDS` in this process: exit code, stdout, stderr."""
 
     def run(*words: str) -> tuple[int, str, str]:
@@ -57,7 +61,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name, run):
+def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name: str, run: Run) -> None:
     words, said = WRONG[name]
     code, out, err = run(*words)
     assert (code, out) == (2, "")
@@ -80,14 +84,14 @@ def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name, run):
     ],
     ids=["range", "duplicate", "typo", "second of a second axis", "long axis", "train"],
 )
-def test_a_wrong_sweep_ends_soon_however_large(words, run):
+def test_a_wrong_sweep_ends_soon_however_large(words: list[str], run: Run) -> None:
     began = time.process_time()
     assert run(*words)[0] == 2
     assert time.process_time() - began < 5  # 1 s at most; composing every point takes longer
     assert not list(Path().iterdir())
 
 
-def test_debug_shows_the_traceback_wherever_it_stands(run):
+def test_debug_shows_the_traceback_wherever_it_stands(run: Run) -> None:
     code, _, err = run("sweep", "--debug", "sed=1")
     assert code == 2
     assert "Traceback" in err
@@ -95,7 +99,7 @@ def test_debug_shows_the_traceback_wherever_it_stands(run):
     assert "Traceback" not in run("sweep", "sed=1")[2]
 
 
-def test_help_lists_every_command_and_quotes_ranges(run):
+def test_help_lists_every_command_and_quotes_ranges(run: Run) -> None:
     code, out, _ = run("--help")
     assert code == 0
     for name in ("sweep", "train", "resume", "status", "fit-entropy-law", "doctor"):
@@ -103,7 +107,28 @@ def test_help_lists_every_command_and_quotes_ranges(run):
     assert "'range(1,4)'" in run("sweep", "--help")[1]
 
 
-def test_a_dry_run_shows_the_runs_and_creates_nothing(run):
+def test_the_version_is_that_of_the_installed_package(run: Run) -> None:
+    assert run("--version") == (0, f"harness {importlib.metadata.version('empathy-harness')}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (["swep"], "harness"),
+        (["sweep", "--nope"], "harness sweep"),
+        (["train", "seed=1"], "harness train"),
+        (["profiles", "chek"], "harness profiles"),
+        (["profiles", "check"], "harness profiles check"),
+        (["sweep", "--retries", "99"], "harness sweep"),
+    ],
+)
+def test_an_error_of_usage_names_the_help_of_its_command(
+    words: list[str], named: str, run: Run
+) -> None:
+    assert run(*words)[2].endswith(f" See `{named} --help`.\n")
+
+
+def test_a_dry_run_shows_the_runs_and_creates_nothing(run: Run) -> None:
     code, out, err = run("sweep", "difficulty=easy,hard", "policy=tabular", "--dry-run")
     assert (code, err) == (0, "")
     assert out.splitlines()[0].split() == ["0-easy-seed1", "difficulty=easy", "policy=tabular"]
@@ -111,7 +136,7 @@ def test_a_dry_run_shows_the_runs_and_creates_nothing(run):
     assert not list(Path().iterdir())
 
 
-def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run):
+def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run: Run) -> None:
     code, out, err = run("sweep", "difficulty=easy,hard", "seed=range(1,3)", "--dry-run", "--json")
     assert (code, err) == (0, "")
     value = json.loads(out)
@@ -127,14 +152,16 @@ def test_a_dry_run_as_json_has_the_shape_of_sweep_json(run):
     }
 
 
-def test_without_axes_a_sweep_is_one_run(run):
+def test_without_axes_a_sweep_is_one_run(run: Run) -> None:
     value = json.loads(run("sweep", "--dry-run", "--json")[1])
     assert value["axes"] == {}
     assert [row["name"] for row in value["runs"]] == ["0-medium-seed1"]
 
 
 @pytest.mark.slow
-def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run, monkeypatch):
+def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harness.execution.preflight.FOR_LANGUAGE_MODELS", ("torch_is_not_here",))
     for words in (["sweep", "policy=tiny"], ["train", "policy=tiny", "--dir", "d"]):
         code, out, err = run(*words)
@@ -148,7 +175,9 @@ def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(run,
     assert not list(Path().iterdir())
 
 
-def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(run, monkeypatch):
+def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     for words in (["sweep"], ["train", "--dir", "d"]):
         code, out, err = run(*words, "policy=tabular", "trainer.gpus=1")
@@ -159,7 +188,9 @@ def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(run, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", [["sweep"], ["train", "--dir", "d"]])
-def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(command, run, monkeypatch):
+def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(
+    command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     code, out, err = run(*command, "policy=tabular", "trainer.gpus=3")
     assert (code, out) == (71, "")
@@ -174,7 +205,7 @@ def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(command, run
     assert not list(Path().iterdir())
 
 
-def test_a_folder_that_cannot_be_made_is_73(run):
+def test_a_folder_that_cannot_be_made_is_73(run: Run) -> None:
     Path("runs").write_text("a file where the folder should be")
     code, _, err = run("sweep", "policy=tabular")
     assert code == 73
@@ -183,7 +214,7 @@ def test_a_folder_that_cannot_be_made_is_73(run):
     assert run("train", "policy=tabular", "--dir", "file/run")[0] == 73
 
 
-def test_a_folder_with_somebodys_files_is_refused(run):
+def test_a_folder_with_somebodys_files_is_refused(run: Run) -> None:
     Path("mine").mkdir()
     Path("mine/notes.txt").write_text("keep me")
     code, _, err = run("train", "policy=tabular", "--dir", "mine")
@@ -192,7 +223,7 @@ def test_a_folder_with_somebodys_files_is_refused(run):
     assert [path.name for path in Path("mine").iterdir()] == ["notes.txt"]
 
 
-def test_status_and_resume_of_nothing_are_65(run):
+def test_status_and_resume_of_nothing_are_65(run: Run) -> None:
     Path("empty").mkdir()
     for words in (["status", "empty"], ["resume", "empty"], ["resume", "nowhere"]):
         code, out, err = run(*words)
@@ -200,7 +231,18 @@ def test_status_and_resume_of_nothing_are_65(run):
         assert "no run.json" in err
 
 
-def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run):
+@pytest.mark.parametrize("command", ["status", "resume"])
+def test_a_folder_that_holds_runs_names_them(command: list[str], run: Run) -> None:
+    for name in ("a", "b"):
+        run_folder.create(RunFolder(Path("runs") / name), RunConfig())
+    code, out, err = run(command, "runs")
+    assert (code, out) == (65, "")
+    assert "inside: a, b; " in err
+    assert f"`harness {command} runs/b`" in err
+    assert run("status", "runs/b")[0] == 0
+
+
+def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run: Run) -> None:
     Path("empty").mkdir()
     code, out, err = run("fit-entropy-law", "empty", "nowhere", "--json")
     assert code == 65
@@ -210,7 +252,7 @@ def test_fit_entropy_law_of_nothing_is_65_and_json_all_the_same(run):
 
 
 @pytest.mark.slow
-def test_output_that_nobody_reads_any_more_is_no_error(tmp_path):
+def test_output_that_nobody_reads_any_more_is_no_error(tmp_path: Path) -> None:
     words = " ".join(f"'{word}'" for word in command("sweep", "seed=1,2", "--dry-run"))
     script = f"set -o pipefail; {words} | true"
     done = subprocess.run(["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True)
@@ -222,7 +264,7 @@ LEFT = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.
 
 
 @pytest.mark.slow
-def test_a_run_and_its_law_from_the_command_line(tmp_path):
+def test_a_run_and_its_law_from_the_command_line(tmp_path: Path) -> None:
     one = tmp_path / "d/one"
     one.mkdir(parents=True)
     for name in LEFT:
@@ -248,7 +290,7 @@ def test_a_run_and_its_law_from_the_command_line(tmp_path):
     assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "d/law").iterdir()}
 
 
-def test_a_folder_that_holds_a_run_is_refused(run):
+def test_a_folder_that_holds_a_run_is_refused(run: Run) -> None:
     run_folder.create(RunFolder(Path("d")), RunConfig())
     code, _, err = run("train", *TABULAR, "--dir", "d")
     assert code == 2

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,9 @@ def named(findings: list[Finding]) -> dict[str, Finding]:
     return {finding.name: finding for finding in findings}
 
 
-def test_this_machine_is_looked_at_from_python_to_conf(tmp_path, monkeypatch):
+def test_this_machine_is_looked_at_from_python_to_conf(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     found = named(doctor.examine())
     assert {"python", "numpy", "cores", "memory", "gpus", "runs folder"} <= set(found)
@@ -31,7 +34,7 @@ def test_this_machine_is_looked_at_from_python_to_conf(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_packages_against_what_the_distribution_asks_for(monkeypatch):
+def test_packages_against_what_the_distribution_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRES)
     found = named(doctor.examine())
     assert found["numpy"].status == "ok"
@@ -45,7 +48,9 @@ def test_packages_against_what_the_distribution_asks_for(monkeypatch):
     assert doctor.exit_code(list(found.values())) == 3
 
 
-def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
+def test_a_folder_that_cannot_be_written_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "runs").write_text("a file where the folder should be")
     monkeypatch.chdir(tmp_path)
     finding = named(doctor.examine())["runs folder"]
@@ -56,7 +61,9 @@ def test_a_folder_that_cannot_be_written_is_a_problem(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("free_gb", "status"), [(64.0, "ok"), (2.5, "note"), (0.5, "problem")])
-def test_memory_is_held_against_what_the_runs_take(free_gb, status, monkeypatch):
+def test_memory_is_held_against_what_the_runs_take(
+    free_gb: float | None, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(doctor, "_available_gb", lambda: free_gb)
     monkeypatch.setattr("harness.execution.gpu_lease.cores", lambda: 2)
     finding = named(doctor.examine())["memory"]
@@ -64,7 +71,7 @@ def test_memory_is_held_against_what_the_runs_take(free_gb, status, monkeypatch)
     assert (finding.advice is None) == (status == "ok")
 
 
-def test_lines_and_json_say_the_same():
+def test_lines_and_json_say_the_same() -> None:
     findings = [Finding("torch", "problem", "is not installed", "pip install torch")]
     assert doctor.line(findings[0]).split(maxsplit=2) == [
         "problem",

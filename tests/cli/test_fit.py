@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
-from tests.law import synthetic
+from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))
 
@@ -41,7 +41,7 @@ def test_a_place_for_no_results_is_refused_before_the_analysis(
     with pytest.raises(ConfigError) as refused:
         fit(wanted(run, tmp_path / out), as_json=True, explain=False)
     assert str(refused.value) == (
-        f"--out: must name a folder, there or yet to be made, and '{taken}' is none; "
+        f"--out: must name a folder that exists or can be created, and '{taken}' is not one; "
         f"got '{tmp_path / out}': name another"
     )
     assert capsys.readouterr().out == ""

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.commands import here
-from tests.simulator.endpoint import completion, purpose, serving
+from harness.testing.commands import here
+from tests.simulator.endpoint import Endpoint, completion, purpose, serving
 
 
-def probe(endpoint, cwd, *words):
+def probe(endpoint: Endpoint, cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
     told = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
     return here("probe-simulator", *told, *words, cwd=cwd)
 
 
-def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
+def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path: Path) -> None:
     with serving() as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=2")
     assert done.returncode == 0, done.stderr
@@ -29,19 +32,19 @@ def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_tells_a_schema_that_binds(tmp_path):
-    def binds(number, body):
+def test_it_tells_a_schema_that_binds(tmp_path: Path) -> None:
+    def binds(number: int, body: dict[str, Any]) -> bytes | None:
         return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
 
     with serving(binds) as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
     assert done.stdout.splitlines()[1] == (
-        "bound by the schema: it is enforced while the model writes"
+        "bound by the schema: the endpoint enforces it while the model writes"
     )
 
 
-def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
-    def silent(number, body):
+def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path: Path) -> None:
+    def silent(number: int, body: dict[str, Any]) -> bytes | None:
         return completion('{"say": ""}') if purpose(body) == "reply" else None
 
     with serving(silent) as endpoint:
@@ -52,12 +55,12 @@ def test_a_conversation_that_is_lost_ends_69_and_says_how(tmp_path):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_probed_is_one_line(tmp_path):
+def test_what_cannot_be_probed_is_one_line(tmp_path: Path) -> None:
     with serving() as endpoint:
         pass
     done = probe(endpoint, tmp_path, "simulator.retries=0")
     assert done.returncode == 69
-    assert done.stderr.startswith(f"harness: asking {endpoint.url}, ")
+    assert done.stderr.startswith(f"harness: connecting to {endpoint.url}, ")
     assert f"harness: simulator.base_url: {endpoint.url} must answer as 'm'" in done.stderr
     done = here("probe-simulator", "simulator=scripted", cwd=tmp_path)
     assert done.returncode == 2
@@ -72,7 +75,7 @@ def test_what_cannot_be_probed_is_one_line(tmp_path):
 
 
 @pytest.mark.slow
-def test_neither_a_served_user_nor_one_of_ones_own_can_be_calibrated(tmp_path):
+def test_neither_a_served_user_nor_one_of_ones_own_can_be_calibrated(tmp_path: Path) -> None:
     done = here("calibrate", "simulator=served", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind: calibrate measures the scripted user, got served" in done.stderr

@@ -14,7 +14,7 @@ import pytest
 
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import here
+from harness.testing.commands import here
 from tests.train.made import brief, few_held_out_users, go_on, make_run
 
 
@@ -60,7 +60,7 @@ def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:
     assert ended.returncode == 65
     assert json.loads(ended.stdout) == {"schema": 1, "runs": []}
     assert ended.stderr == (
-        "harness: nowhere: must be a run, or a folder with runs below it, and is not\n"
+        "harness: nowhere: no runs here; must be a run or a folder that contains runs\n"
     )
 
 
@@ -71,7 +71,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
     names = ["2-hard-seed1", "10-hard-seed9", "11-hard-seed10"]
     for name in names[:2]:
         shutil.copytree(done.path, root / name)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"name": name, "dir": str(root / name), "overrides": [], "status": "done",
          "reason": None, "exit_code": 0}
         for name in names

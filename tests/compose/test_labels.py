@@ -8,8 +8,8 @@ import pytest
 
 from harness.compose import planner
 from harness.errors import ConfigError
+from harness.testing.commands import here
 from harness.utils import installation
-from tests.commands import here
 
 HEADER = "# @package _global_\n# Mine?\n"
 

@@ -15,7 +15,16 @@ from typing import Any
 
 import pytest
 
-from tests.commands import TABULAR, alive, harness, ledger, only_sweep, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    alive,
+    harness,
+    ledger,
+    only_sweep,
+    rows,
+    started,
+    until,
+)
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.compose import planner
 from harness.errors import ConfigError
-from tests.commands import here
+from harness.testing.commands import here
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.compose import planner
 from harness.config import keys
 from harness.errors import ConfigError
-from tests.commands import here
+from harness.testing.commands import here
 
 
 @pytest.fixture(autouse=True)

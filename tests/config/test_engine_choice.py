@@ -10,7 +10,7 @@ import pytest
 from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, DeviceError
-from tests.commands import here
+from harness.testing.commands import here
 
 HF = PolicyConfig(name="hf", kind="hf", init="random")
 

@@ -11,8 +11,8 @@ import pytest
 from harness.compose import planner, search_path
 from harness.config import keys, reference
 from harness.config.run import LevelsConfig, RunConfig
+from harness.testing.commands import here
 from harness.utils import installation
-from tests.commands import here
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 ENTRIES = [entry for group in reference.groups() for entry in group.keys]

@@ -12,7 +12,7 @@ import pytest
 
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, ledger, only_sweep
+from harness.testing.commands import TABULAR, ledger, only_sweep
 from tests.faults.limited import quick
 from tests.train.made import make_run
 

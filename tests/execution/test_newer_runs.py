@@ -15,7 +15,7 @@ import yaml
 from harness import simulator
 from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "2026-11-22"
 PARTIAL = "1-hard-seed1"

@@ -16,7 +16,7 @@ import pytest
 
 from harness.records import metric_rows, provenance, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "run-before-checksums"
 LATER = Path(__file__).parents[1] / "golden" / "2026-11-22"

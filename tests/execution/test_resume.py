@@ -14,7 +14,7 @@ from harness.errors import ConfigError, DataError
 from harness.execution import child_process, ledger, resume, stop_requests
 from harness.records import holder, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
-from tests.commands import TABULAR, harness, here, only_sweep, rows, started, until
+from harness.testing.commands import TABULAR, harness, here, only_sweep, rows, started, until
 
 BRIEF = (*TABULAR, "difficulty.turn_cap=2")
 SHORT = (*BRIEF, "trainer.steps=30", "trainer.checkpoint_every=1000")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import TABULAR, harness, ledger, only_sweep
+from harness.testing.commands import TABULAR, harness, ledger, only_sweep
 from tests.simulator.endpoint import HANG, serving
 from tests.simulator.test_served_faults import APPRAISAL_FAULTS, TRIES
 

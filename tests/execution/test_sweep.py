@@ -15,7 +15,17 @@ from harness.compose.plan import Point
 from harness.config.run import RunConfig
 from harness.execution import ledger as ledgers
 from harness.execution import resume
-from tests.commands import TABULAR, alive, harness, here, ledger, only_sweep, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    alive,
+    harness,
+    here,
+    ledger,
+    only_sweep,
+    rows,
+    started,
+    until,
+)
 
 LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
 

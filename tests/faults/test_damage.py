@@ -16,7 +16,7 @@ from harness.config.run import RunConfig
 from harness.errors import HarnessError
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.law import synthetic
+from harness.testing import synthetic
 
 FILES = ("run.json", "config.yaml", "metrics.jsonl")
 Chance = random.Random

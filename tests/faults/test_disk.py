@@ -13,7 +13,7 @@ import pytest
 from harness.compose import planner
 from harness.execution import preflight
 from harness.records import run_folder as folder
-from tests.commands import TABULAR, here
+from harness.testing.commands import TABULAR, here
 from tests.faults.limited import acknowledged, events, quick, train
 from tests.train.made import finish, make_run, start, status, wait_for
 

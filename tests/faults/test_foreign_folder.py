@@ -17,10 +17,10 @@ import yaml
 
 from harness.compose import planner
 from harness.errors import ConfigError
+from harness.testing import synthetic
+from harness.testing.commands import TABULAR, harness, only_sweep
 from harness.utils import installation
-from tests.commands import TABULAR, harness, only_sweep
 from tests.faults.test_launchers_of_others import BOMB, Bomb
-from tests.law import synthetic
 
 Saw = Callable[[str, object], None]
 QUICK = (*TABULAR, "trainer.steps=2")

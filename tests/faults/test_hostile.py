@@ -22,9 +22,9 @@ from harness.errors import ConfigError, DataError, DeviceError
 from harness.execution import child_process, gpu_lease, launcher, progress, retry
 from harness.records import checkpoints, holder, run_folder, run_lock
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import harness
 from harness.train.loop import session as sessions
 from harness.utils import installation
-from tests.commands import harness
 from tests.faults.limited import quick, train
 from tests.train.made import make_run, status
 

@@ -15,7 +15,7 @@ import pytest
 
 from harness.records import metric_rows
 from harness.records.run_folder import RunFolder
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 from tests.faults.limited import quick
 from tests.train.made import few_held_out_users, go_on, killed_after, make_run
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import command, until
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.commands import command, until
 
 RUNS = 120
 """Enough for other processes to take part."""

@@ -15,7 +15,7 @@ import pytest
 from harness.execution import child_process
 from harness.records import holder, holder_file, run_lock
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, alive, ledger, rows, started, until
+from harness.testing.commands import TABULAR, alive, ledger, rows, started, until
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run
 

@@ -19,8 +19,8 @@ from packaging.requirements import Requirement
 
 from harness.compose import planner
 from harness.errors import ConfigError
+from harness.testing.commands import TABULAR, harness, ledger, only_sweep
 from harness.utils import installation
-from tests.commands import TABULAR, harness, ledger, only_sweep
 
 Saw = Callable[[str, object], None]
 QUICK = (*TABULAR, "trainer.steps=2")

@@ -32,11 +32,11 @@ from harness.records import (
 )
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.report import write_levels
+from harness.report import write as write_levels
+from harness.testing.commands import TABULAR, here
 from harness.train import trackers
 from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum
-from tests.commands import TABULAR, here
 from tests.faults.limited import quick, train
 from tests.train.made import make_run
 
@@ -334,7 +334,7 @@ def test_results_go_behind_a_link_only_where_one_was_named(
     asked = here("calibrate", "difficulty=easy", cwd=tmp_path)
     for done in (fit, asked):
         assert done.returncode == 2, done.stderr
-        assert "results are not written behind a link that nobody has named, got" in done.stderr
+        assert "results are not written through a link that nobody named, got" in done.stderr
         assert "name a folder with --out" in done.stderr
     assert [path.name for path in theirs.iterdir()] == ["law.json"]
     named = here(*quickly, "--out", "a/law", cwd=tmp_path)

@@ -16,8 +16,8 @@ import pytest
 
 from harness.records import holder, holder_file, run_folder, run_lock
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import TABULAR, harness, rows, started, until
 from harness.train.__main__ import attempt
-from tests.commands import TABULAR, harness, rows, started, until
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run, status
 

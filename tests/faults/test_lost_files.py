@@ -13,7 +13,7 @@ import pytest
 from harness.execution import ledger, resume
 from harness.records import run_folder, soundness
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, harness, here, only_sweep
+from harness.testing.commands import TABULAR, harness, here, only_sweep
 from tests.faults.limited import quick
 from tests.train.made import few_held_out_users, go_on, make_run, status
 

@@ -22,7 +22,7 @@ from harness.policy import model_files
 from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, command, here
+from harness.testing.commands import TABULAR, command, here
 from tests.faults.limited import quick
 from tests.train.made import make_run
 

@@ -19,11 +19,14 @@ from harness.records.metrics import MetricsLog
 from harness.records.study_file import Stated, StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.figures import group_series
-from tests.commands import harness, here
-from tests.law import ended, synthetic
+from harness.testing import synthetic
+from harness.testing.commands import harness, here
+from tests.law import ended
 from tests.law.ended import STEPS, edit, numbers, rows, stands, without_onset
 
 Seen = Callable[[str, object], None]
+
+EXCLUDED = "excluded from means and contrasts (include them with --with-unfinished)"
 
 
 def fitted(*words: str, cwd: Path, real: bool = False) -> tuple[dict[str, Any], str]:
@@ -108,7 +111,7 @@ def test_a_finished_run_cut_short_is_unfinished(tmp_path: Path, record_property:
     assert group["unfinished"] == ["runs/s2"]
     assert group["runs"] == ["runs/s1", "runs/s3"]
     assert group["a"] == others["a"]
-    line = "harness: 1 run is unfinished, in no mean or contrast without --with-unfinished: runs/s2"
+    line = f"harness: 1 run is unfinished, {EXCLUDED}: runs/s2"
     assert f"{line} (damaged at step 40 of " in said
     record_property("seen", said.splitlines()[1])
 
@@ -172,7 +175,7 @@ def test_runs_made_before_there_were_checksums_are_read_and_counted_once(tmp_pat
         ended.run(tmp_path / "new" / f"s{seed}", seed)
     (old, said), (new, silent) = (fitted(name, cwd=tmp_path) for name in ("old", "new"))
     assert said.count("no row checksums") == 1
-    assert "harness: 2 runs have no row checksums (made before rows had them)" in said
+    assert "harness: 2 runs have no row checksums (written by an older version)" in said
     assert "checksums" not in silent
     for one, other in zip(old["runs"], new["runs"], strict=True):
         assert law_of(one) == law_of(other)
@@ -242,12 +245,12 @@ def test_an_unfinished_run_is_in_no_mean(tmp_path: Path, how: str, record_proper
     assert [group["unfinished"] for group in found["groups"]] == [[], ["runs/hard4"]]
     one = the_run(found, "hard4")
     assert (one["status"], one["unfinished"]["status"], one["n_valid"]) == ("ok", how, 30)
-    assert "1 run is unfinished, in no mean or contrast without --with-unfinished" in said
+    assert f"1 run is unfinished, {EXCLUDED}" in said
     every, loud = fitted("runs", "--with-unfinished", cwd=tmp_path, real=real)
     asdone = fitted("asdone", cwd=tmp_path)[0]
     assert anonymous(every["groups"]) == anonymous(asdone["groups"])
     assert every["groups"][1]["unfinished"] == ["runs/hard4"]
-    assert "1 run is unfinished, in means and contrasts by --with-unfinished" in loud
+    assert "1 run is unfinished, included in means and contrasts by --with-unfinished" in loud
     record_property("seen", said.splitlines()[-2])
 
 
@@ -283,7 +286,7 @@ def test_a_group_of_unfinished_runs_stays_and_says_so(
     done = harness("fit-entropy-law", "runs", "--out", "law", cwd=tmp_path, COLUMNS="200")
     assert done.returncode == 0, done.stderr
     line = (
-        "difficulty=hard: 2 of 2 runs unfinished, left out of every mean; no run is left, n = 0"
+        "difficulty=hard: 2 of 2 runs unfinished, excluded from every mean; no run is left, n = 0"
         " (hard1, hard2)"
     )
     assert line in done.stdout
@@ -318,7 +321,9 @@ def test_runs_that_diverged_are_censored_and_named(tmp_path: Path, record_proper
         ended.run(tmp_path / "runs" / f"s{seed}", seed, without_onset(seed)[:30], **DIVERGED)
     ended.run(tmp_path / "runs" / "s5", 5, [{**rows(5)[0], "entropy": None}], **DIVERGED)
     done = harness("fit-entropy-law", "runs", "--out", "law", cwd=tmp_path, COLUMNS="200")
-    assert "3 of 5 runs unfinished, left out of every mean; 3 diverged (s3, s4, s5)" in done.stdout
+    assert (
+        "3 of 5 runs unfinished, excluded from every mean; 3 diverged (s3, s4, s5)" in done.stdout
+    )
     (group,) = json.loads((tmp_path / "law" / "law.json").read_text())["groups"]
     assert group["diverged"] == group["unfinished"] == ["runs/s3", "runs/s4", "runs/s5"]
     told = {name: (group[name]["n"], group[name]["censored"]) for name in ("a", "ceiling", "gain")}

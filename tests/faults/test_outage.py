@@ -21,8 +21,8 @@ from harness.errors import EndpointError
 from harness.execution import progress
 from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault, Outages
+from harness.testing.commands import until
 from harness.train.loop import served_users
-from tests.commands import until
 from tests.faults.test_replay import FEW_USERS
 from tests.simulator.endpoint import (
     HANG,

@@ -17,7 +17,7 @@ import yaml
 from harness.law.analysis import analyse
 from harness.records import config_file, metric_rows, run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import harness, here
+from harness.testing.commands import harness, here
 from tests.faults.limited import quick
 from tests.law import ended
 from tests.train.made import few_held_out_users, go_on, make_run

@@ -30,7 +30,7 @@ from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.completions import Request
 from harness.simulator.served.faults import Fault
 from harness.simulator.served.journal import Journal
-from tests.simulator.contract import converse, key
+from harness.testing.simulator_contract import converse, key
 from tests.simulator.endpoint import (
     HANG,
     Body,

@@ -13,7 +13,7 @@ from harness.execution import ledger, retry, stop_requests
 from harness.records import sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
-from tests.commands import until
+from harness.testing.commands import until
 from tests.faults.limited import quick
 from tests.train.made import make_run, status
 

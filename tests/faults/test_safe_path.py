@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from harness.cli.app import app
-from tests.commands import TABULAR
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.commands import TABULAR
 from tests.simulator import test_served_rlver
 from tests.simulator.endpoint import serving
 from tests.study import test_study_command

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import TABULAR, command, harness, here
+from harness.testing.commands import TABULAR, command, harness, here
 from tests.simulator.endpoint import response, serving
 
 NAMES = (

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, command, ledger, rows, until
+from harness.testing.commands import TABULAR, command, ledger, rows, until
 from tests.faults.limited import RUN, acknowledged, quick
 from tests.train.made import finish, make_run, status
 

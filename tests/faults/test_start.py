@@ -14,7 +14,7 @@ import pytest
 
 from harness.records import holder, run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, command, harness, rows, started, until
+from harness.testing.commands import TABULAR, command, harness, rows, started, until
 from tests.faults.limited import RUN, modes, quick
 from tests.train.made import make_run, status
 

@@ -17,8 +17,8 @@ import torch
 from harness.config.run import AlgorithmConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import here
 from harness.train.warm_start import start_model
-from tests.commands import here
 from tests.faults.limited import UNDER
 from tests.train.made import few_held_out_users, go_on, make_run, short, status
 from tests.train.test_hugging_face import SMALL, folder_with_a_model

@@ -18,7 +18,7 @@ from harness.errors import StorageError
 from harness.execution import ledger, retry
 from harness.records import checkpoints, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
-from tests.commands import alive, until
+from harness.testing.commands import alive, until
 from tests.faults.limited import quick
 from tests.train.made import brief, finish, go_on, make_run, start, status, wait_for
 

@@ -12,7 +12,16 @@ import pytest
 
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, alive, command, ledger, only_sweep, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    alive,
+    command,
+    ledger,
+    only_sweep,
+    rows,
+    started,
+    until,
+)
 
 ONE_AT_ONCE = ("hydra.launcher.n_jobs=1", "trainer.steps=9")
 

@@ -16,7 +16,7 @@ from harness.compose.planner import plan
 from harness.execution import ledger
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, harness, here, only_sweep
+from harness.testing.commands import TABULAR, harness, here, only_sweep
 from tests.simulator.endpoint import Endpoint, serving
 
 Record = Callable[[str, object], None]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import command, here
+from harness.testing.commands import command, here
 
 WITHOUT = "-dac_override,-dac_read_search"
 """What lets root read all that is forbidden to it."""

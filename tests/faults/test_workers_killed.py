@@ -17,7 +17,7 @@ from harness.execution import relaunch
 from harness.records import holder_file as holders
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from tests.commands import TABULAR, alive, ledger, rows, started, until
+from harness.testing.commands import TABULAR, alive, ledger, rows, started, until
 from tests.faults.limited import quick
 from tests.train.made import finish, make_run
 

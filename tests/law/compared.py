@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.law.group_results import Analysis, Contrast
-from tests.law import synthetic
-from tests.law.synthetic import LOW, Log
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, Log
 
 COMMON = "eval/medium/reward"
 N = 300

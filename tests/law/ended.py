@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.records import metric_rows, run_folder
 from harness.records.run_folder import RunFolder
-from tests.law import synthetic
+from harness.testing import synthetic
 
 STEPS = 60
 Rows = list[dict[str, Any]]

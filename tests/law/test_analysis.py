@@ -16,8 +16,8 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.law.results import ERROR_KINDS, REGIMES, VERDICTS, RunResult
-from tests.law import synthetic
-from tests.law.synthetic import LOW, lawful_rows
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, lawful_rows
 from tests.records.bombs import alias_bomb
 
 RUN_KEYS = [

@@ -9,8 +9,8 @@ import pytest
 
 from harness.law import analysis, law_json
 from harness.law.analysis import analyse
+from harness.testing import synthetic
 from harness.utils import process_pool
-from tests.law import synthetic
 
 RUNS = analysis.FEWEST_RUNS + 7
 

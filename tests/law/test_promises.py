@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import cells, promises
-from benchmarks.cells import Held, Intervals, Judged
-from tests.law import synthetic
-from tests.law.synthetic import LOW
+from harness.testing import cells, promises, synthetic
+from harness.testing.cells import Held, Intervals, Judged
+from harness.testing.synthetic import LOW
 
 PEER_A, PEER_CEILING = 15.6, 0.0216
 """Of n200 rho.5 sigma.05."""

@@ -11,15 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import cells
 from harness.law import advice, law_json
 from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import regime
 from harness.law.estimate.onset import Course
 from harness.law.results import Identified, Interval, Onset, RunResult
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 40
 Make = Callable[[int, int, Noise], Log]

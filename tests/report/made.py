@@ -19,31 +19,6 @@ from harness.law.results import (
     Skipped,
 )
 
-PAYLOADS = (
-    '=HYPERLINK("http://x","y")',
-    "@SUM(1)",
-    "-1+1",
-    "+1",
-    "\t=1",
-    "[/]",
-    "[red]x[/red]",
-    "[link=file:///etc/passwd]x[/link]",
-    ":skull:",
-    "\x1b[31mred",
-    "\x1b]0;title\x07",
-    "\x9b31m",
-    "back\x08\rover",
-    "\u202egnp.exe",
-    "zero\u200bwidth",
-    "$\\frac{1}{2}$",
-    "$\\unknown",
-    "\ud800",
-    "\x00",
-    "a\nb",
-    "\u4e2d\u6587",
-    "long" * 60,
-)
-
 
 def around(value: float, half: float) -> Interval:
     return Interval(value, value - half, value + half)
@@ -115,7 +90,7 @@ def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: Pooled) -> Group
 def ladder(levels: int = 3, seeds: int = 3) -> Analysis:
     """easy holds, medium falls at step 40, hard is not identified."""
     fall = Onset("terminal_fall", 40, 35, 45)
-    kinds = [
+    kinds: list[dict[str, Any]] = [
         {"level": "easy"},
         {"level": "medium", "onset": fall, "verdict": "holds_until_onset", "regime": "collapsed"},
         {"level": "hard", "identified": False, "ceiling": 0.4, "a": 0.02},

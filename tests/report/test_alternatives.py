@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from harness.law import verdict
 from harness.law.group_results import Analysis
 from harness.law.results import AtOnset, Forecast, NetOfNull, Onset, Rival
-from harness.report.figures import draw, run_series
+from harness.report.figures import registry, run_series
 from harness.report.figures.canvas import Drawing
-from harness.report.tables import law_csv
+from harness.report.tables import csv_files
 from harness.report.text import alternatives, explain
 from tests.report import made
 from tests.report.test_tables import printed
@@ -141,7 +141,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:
-    (found,) = [d for d in draw.draw(analysis, every_run=False) if d.name == name]
+    (found,) = [d for d in registry.draw(analysis, every_run=False) if d.name == name]
     return found
 
 
@@ -202,7 +202,7 @@ def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
 
 
 def test_law_csv_has_the_forecast_and_the_word_on_linear_in_h() -> None:
-    text = law_csv.law_csv(one(forecast=predicted(), **compared()))
+    text = csv_files.law_csv(one(forecast=predicted(), **compared()))
     (row,) = csv.DictReader(io.StringIO(text))
     told = {
         "against_linear": "not_distinguishable", "forecast": "0.82", "forecast_low": "0.7",
@@ -210,5 +210,5 @@ def test_law_csv_has_the_forecast_and_the_word_on_linear_in_h() -> None:
         "forecast_last_value": "0.7",
     }  # fmt: skip
     assert {name: row[name] for name in told} == told
-    (bare,) = csv.DictReader(io.StringIO(law_csv.law_csv(one())))
+    (bare,) = csv.DictReader(io.StringIO(csv_files.law_csv(one())))
     assert {bare[name] for name in told} == {""}

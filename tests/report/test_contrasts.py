@@ -8,15 +8,17 @@ import io
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, Contrast, Gap, GroupNumbers, Pooled, SeedNumbers
-from harness.report.figures import canvas, draw, figure_specs
+from harness.report.figures import canvas, registry
 from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
-from harness.report.tables import contrasts
+from harness.report.tables import contrasts, csv_files
 from harness.report.tables.summary import print_analysis
+from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
 
@@ -75,13 +77,13 @@ def study(level: str = "hard", **more: Any) -> Analysis:
 
 def printed(analysis: Analysis, width: int = 80) -> str:
     stream = io.StringIO()
-    print_analysis(analysis, Console(file=stream, width=width), explain=False)
+    print_analysis(analysis, Console(file=stream, width=width), explained=False)
     return stream.getvalue()
 
 
 def forest(analysis: Analysis) -> Drawing:
     with canvas.styled():
-        return figure_forest.draw(figure_specs.drawable(analysis), "forest")
+        return figure_forest.draw(figure_forest.drawable(analysis), "forest")
 
 
 def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
@@ -89,7 +91,7 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
     assert "difficulty: hard minus easy" in text
     line = next(line for line in text.splitlines() if line.startswith("ceiling"))
     assert line.split() == ["ceiling", "-0.40", "[-0.50,", "-0.30]", "p", "0.003", "differs"]
-    assert "p by Holm over 1" in text
+    assert "p corrected by Holm for 1 test" in text
     assert "rewards on eval/medium/reward" in text
 
 
@@ -99,29 +101,30 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
         ({"decision": "equivalent", "margin": 0.05}, "equivalent within 0.05"),
         (
             {"decision": "undecided"},
-            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of 0.05",
+            "undecided: the smallest detectable difference is 0.21; "
+            "about 9 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "seeds_needed": None},
-            "undecided: a difference of 0.21 would be found; "
-            "over 1000 seeds a group for one of 0.05",
+            "undecided: the smallest detectable difference is 0.21; "
+            "over 1000 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "quantity": "onset", "minimum_detectable": 1.7},
-            "undecided: no difference could be found; about 9 seeds a group for one of 0.05",
+            "undecided: no difference is detectable; about 9 seeds per group would detect 0.05",
         ),
         (
             {"decision": "undecided", "minimum_detectable": None, "why": "one seed"},
-            "undecided: one seed; needs at least 9 seeds a group, of runs like these",
+            "undecided: one seed; needs at least 9 seeds per group, with runs like these",
         ),
         ({"decision": "not_comparable", "why": "no H in common"}, "not comparable: no H in common"),
         (
-            {"unlike_failures": (0.07, 0.003)},
-            "differs; careful: 7.0% of conversations failed against 0.3%",
+            {"unlike_failures": [0.07, 0.003]},
+            "differs; caution: 7.0% of conversations failed, against 0.3%",
         ),
         (
             {"remedy_inactive": 2},
-            "differs; careful: remedy inactive, it acted on no token in 2 of the runs",
+            "differs; caution: the remedy was inactive (acted on no token) in 2 of the runs",
         ),
         (
             {"net_of_null": Gap(-0.2, -0.4, 0.0)},
@@ -132,8 +135,8 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
                 "decision": "undecided",
                 "net_of_null": Gap(-0.2, -0.4, 0.0),
             },
-            "undecided: a difference of 0.21 would be found; about 9 seeds a group for one of "
-            "0.05; net of the null -0.20 [-0.40, 0.00]",
+            "undecided: the smallest detectable difference is 0.21; "
+            "about 9 seeds per group would detect 0.05; net of the null -0.20 [-0.40, 0.00]",
         ),
     ],
 )
@@ -144,20 +147,19 @@ def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     net = Gap(-0.25, -0.5, 0.0)
     given = study(quantity="gain", net_of_null=net)
-    note = "what its null control of the same seed did taken off each run"
+    note = "after subtracting from each run its null control of the same seed"
     assert note in printed(given, width=120)
     assert note not in printed(study(), width=120)
-    header, row = csv.reader(io.StringIO(contrasts.csv(given)))
+    header, row = csv.reader(io.StringIO(csv_files.contrasts_csv(given)))
     cells = dict(zip(header, row, strict=True))
-    ends = ("difference", "low", "high")
-    assert [float(cells[f"net_of_null_{name}"]) for name in ends] == [-0.25, -0.5, 0.0]
-    _, without = csv.reader(io.StringIO(contrasts.csv(study())))
+    assert [float(cells[f"net_of_null_{name}"]) for name in net] == list(net.values())
+    _, without = csv.reader(io.StringIO(csv_files.contrasts_csv(study())))
     assert without[-3:] == ["", "", ""]
 
 
 def test_the_table_fits_eighty_columns() -> None:
     text = printed(study(decision="undecided", minimum_detectable=0.123456))
-    block = text[text.index("difficulty: hard") : text.index("differences of means")]
+    block = text[text.index("difficulty: hard") : text.index("differences between means")]
     assert max(map(len, block.splitlines())) <= 80
 
 
@@ -167,7 +169,7 @@ def test_many_contrasts_show_what_was_decided_and_count_the_rest() -> None:
     groups = (analysis.groups[0], dataclasses.replace(analysis.groups[1], contrasts=many))
     text = printed(dataclasses.replace(analysis, groups=groups), width=120)
     assert sum(line.startswith("ceiling") for line in text.splitlines()) == 1
-    assert "30 contrasts more in contrasts.csv" in text
+    assert "30 more contrasts in contrasts.csv" in text
 
 
 def test_axes_that_both_share_are_named_in_brackets() -> None:
@@ -176,7 +178,7 @@ def test_axes_that_both_share_are_named_in_brackets() -> None:
     assert said == "difficulty: hard minus easy (policy=tiny)"
 
 
-@pytest.mark.parametrize("payload", made.PAYLOADS)
+@pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     analysis = study(payload, on=payload, why=payload, decision="not_comparable")
     text = printed(analysis, width=500)
@@ -185,7 +187,7 @@ def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     lines = [line for tick in ticks for line in tick.get_text().split("\n")]
     assert len(lines) <= 2 * 3
     assert all(visible(line) == line for line in lines)
-    contrasts.csv(analysis)
+    csv_files.contrasts_csv(analysis)
 
 
 def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
@@ -196,11 +198,11 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
         "difficulty=hard",
     ]
     assert ceiling.get_title(loc="left").replace("\n", " ") == (
-        "ceiling b - a on eval/medium/reward: 1 of 1 pairs found to differ"
+        "ceiling b - a on eval/medium/reward: 1 of 1 pairs differ"
     )
     seeds = [row for row in drawing.rows if row["kind"] == "seed"]
     assert len(seeds) == 4 * 6  # no run has a gain
-    assert [t.get_text() for t in gain.texts] == ["no run gives one"]
+    assert [t.get_text() for t in gain.texts] == ["no data"]
     assert fall.get_xlabel() == "nats"
     late = [row for row in seeds if row["quantity"] == "onset" and row["censored"]]
     assert [(row["group"], row["value"]) for row in late] == [
@@ -217,7 +219,7 @@ def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
     low, high = ceiling.get_xlim()
     assert high - low < 0.5
-    arrows = {line.get_marker(): line.get_xdata()[0] for line in ceiling.lines}
+    arrows = {line.get_marker(): np.asarray(line.get_xdata())[0] for line in ceiling.lines}
     assert (arrows["<"], arrows[">"]) == (low, high)  # where the wide one runs off
 
 
@@ -227,13 +229,13 @@ def test_an_interval_that_fits_has_no_arrow() -> None:
 
 
 def test_the_forest_is_one_of_the_figures() -> None:
-    assert "forest" in {drawing.name for drawing in draw.draw(study(), every_run=False)}
+    assert "forest" in {drawing.name for drawing in registry.draw(study(), every_run=False)}
 
 
 def test_without_groups_there_is_no_forest() -> None:
-    names = {drawing.name for drawing in draw.draw(made.ladder(), every_run=False)}
+    names = {drawing.name for drawing in registry.draw(made.ladder(), every_run=False)}
     assert "forest" not in names
-    assert figure_specs.drawable(made.ladder()) == []
+    assert figure_forest.drawable(made.ladder()) == []
 
 
 def test_groups_that_differ_in_several_axes_keep_their_names_apart() -> None:

@@ -2,29 +2,31 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from harness.law import analysis
 from harness.law.io import identity
-from harness.law.results import Interval
-from harness.report.figures import difficulties, difficulty, figure_specs
+from harness.report.figures import onset_by_difficulty, registry
 from harness.report.figures.canvas import styled
 
+FIGURE = "onset_by_difficulty"
 CARD = {
     name: {"value": value, "low": value - 0.01, "high": value + 0.01}
     for name, value in (("acceptance", 0.5), ("need_expression", 0.8))
 }
 
 
-def card(final):
+def card(final: float) -> dict[str, Any]:
     emotion = {"value": final, "low": final - 2, "high": final + 2}
     return {**CARD, "population_final_emotion": emotion, "lag1": None}
 
 
 @pytest.fixture
-def sweep(tmp_path):
+def sweep(tmp_path: Path) -> Path:
     """Two levels of a sweep; H of the hard one falls for good at step 120 of 200."""
     rng = np.random.default_rng(0)
     for name, falls in (("0-easy-seed1", False), ("1-hard-seed1", True)):
@@ -49,18 +51,20 @@ def sweep(tmp_path):
     return tmp_path
 
 
-def test_each_run_has_the_card_of_its_level(sweep):
-    found = {run.level: run.difficulty for run in analysis.analyse([sweep]).runs}
-    assert found["easy"]["population_final_emotion"].value == 80
-    assert found["hard"]["population_final_emotion"] == Interval(12, 10, 14)
+def test_each_run_has_the_card_of_its_level(sweep: Path) -> None:
+    found = {run.level: run.difficulty or {} for run in analysis.analyse([sweep]).runs}
+    assert found["easy"]["population_final_emotion"]["value"] == 80
+    assert found["hard"]["population_final_emotion"] == {"value": 12, "low": 10, "high": 14}
     assert set(found["hard"]) == set(identity.DIFFICULTY)
 
 
-def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
-    (sketch,) = [s for s in figure_specs.sketches(analysis.analyse([sweep]), False) if s.marks]
-    assert sketch.name == "onset_by_difficulty"
+def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep: Path) -> None:
+    (sketch,) = [
+        s for s in registry.sketches(analysis.analyse([sweep]), False) if s.figure == FIGURE
+    ]
+    assert sketch.name == FIGURE
     with styled():
-        rows = difficulty.draw(sketch.marks, sketch.name).rows
+        rows = onset_by_difficulty.draw(sketch.numbers, sketch.name).rows
     hard = next(r for r in rows if r["level"] == "hard" and r["measure"] == "acceptance")
     assert hard["onset_share"] == pytest.approx(0.6, abs=0.05)
     assert (hard["difficulty"], hard["null_control"]) == (0.5, False)
@@ -68,41 +72,42 @@ def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep):
     assert len(rows) == 3 * 2
 
 
-def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep):
+def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep: Path) -> None:
     config = sweep / "1-hard-seed1" / "config.yaml"
     config.write_text(config.read_text() + "trainer: {steps: 400}\n")
     found = analysis.analyse([sweep])
-    hard = next(m for m in difficulties.marks(found, found.runs) if m.level == "hard")
+    hard = next(m for m in onset_by_difficulty.marks(found, found.runs) if m.level == "hard")
     assert hard.onset == pytest.approx(0.3, abs=0.03)
 
 
-def test_an_explosion_stands_with_the_runs_without_an_onset(sweep):
+def test_an_explosion_stands_with_the_runs_without_an_onset(sweep: Path) -> None:
     found = analysis.analyse([sweep])
     hard = next(run for run in found.runs if run.level == "hard")
+    assert hard.onset is not None
     exploded = replace(hard, onset=replace(hard.onset, kind="explosion"))
     runs = [exploded if run is hard else run for run in found.runs]
-    assert difficulties.marks(found, runs) == ()
+    assert onset_by_difficulty.marks(found, runs) == ()
 
 
-def test_no_onset_anywhere_is_no_picture(sweep):
+def test_no_onset_anywhere_is_no_picture(sweep: Path) -> None:
     easy = (sweep / "0-easy-seed1" / "metrics.jsonl").read_text()
     (sweep / "1-hard-seed1" / "metrics.jsonl").write_text(easy)
-    found = figure_specs.sketches(analysis.analyse([sweep]), False)
-    assert "onset_by_difficulty" not in [sketch.name for sketch in found]
+    found = registry.sketches(analysis.analyse([sweep]), False)
+    assert FIGURE not in [sketch.name for sketch in found]
 
 
 @pytest.mark.parametrize(
     "damage",
     ["", "[]", "{", '{"cards": [{"runs": ["1-hard-seed1"]}]}', '{"cards": null}'],
 )
-def test_cards_that_cannot_be_read_leave_runs_without(sweep, damage):
+def test_cards_that_cannot_be_read_leave_runs_without(sweep: Path, damage: str) -> None:
     (sweep / "cards.json").write_text(damage)
     found = analysis.analyse([sweep])
     assert [run.difficulty for run in found.runs] == [None, None]
-    assert difficulties.marks(found, found.runs) == ()
+    assert onset_by_difficulty.marks(found, found.runs) == ()
 
 
-def test_one_difficulty_alone_is_no_picture(sweep):
+def test_one_difficulty_alone_is_no_picture(sweep: Path) -> None:
     found = analysis.analyse([sweep / "1-hard-seed1"])
     assert found.runs[0].difficulty is not None
-    assert difficulties.marks(found, found.runs) == ()
+    assert onset_by_difficulty.marks(found, found.runs) == ()

@@ -16,8 +16,9 @@ from matplotlib.text import Text
 
 from harness.law.group_results import Analysis, Pooled
 from harness.law.results import Onset
-from harness.report.figures import canvas, draw
+from harness.report.figures import canvas, registry
 from harness.report.figures.canvas import Drawing
+from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
 
@@ -29,10 +30,10 @@ def of_ladder(levels: int = 3, seeds: int = 3) -> dict[str, Drawing]:
 
 
 def drawn(analysis: Analysis, every_run: bool = False) -> dict[str, Drawing]:
-    return {drawing.name: drawing for drawing in draw.draw(analysis, every_run)}
+    return {drawing.name: drawing for drawing in registry.draw(analysis, every_run)}
 
 
-LONG = [f"{payload}/x" for payload in made.PAYLOADS[:4]]
+LONG = [f"{payload}/x" for payload in PAYLOADS[:4]]
 
 
 def titles(drawing: Drawing) -> list[str]:
@@ -46,7 +47,8 @@ def legend(drawing: Drawing) -> list[str]:
 
 def styles(axes: Axes) -> list[str]:
     """Line styles of curves, as opposed to points and single marks."""
-    return [str(line.get_linestyle()) for line in axes.lines if len(line.get_xydata()) > 100]
+    curves = [line for line in axes.lines if len(np.asarray(line.get_xydata())) > 100]
+    return [str(line.get_linestyle()) for line in curves]
 
 
 def texts(figure: Figure) -> list[Text]:
@@ -104,7 +106,10 @@ def test_an_onset_is_marked_in_both_rows_and_its_absence_is_stated() -> None:
     assert titles(curves) == [
         "easy: no onset", "medium: collapse from step 40 [35, 45]", "hard: no onset"
     ]  # fmt: skip
-    marks = [[list(x.get_xdata()) for x in axes.lines[1:]] for axes in curves.figure.axes]
+    marks = [
+        [np.asarray(line.get_xdata()).tolist() for line in axes.lines[1:]]
+        for axes in curves.figure.axes
+    ]
     assert marks == [[], [[40, 40]], [], [], [[40, 40]], []]
 
 
@@ -205,8 +210,8 @@ def test_no_text_lies_on_another_or_outside(found: Callable[[], dict[str, Drawin
 
 @pytest.mark.slow
 def test_hostile_names_are_drawn_as_they_stand() -> None:
-    level = "".join(made.PAYLOADS[9:20])
-    runs = [made.fitted(p, level=level, seed=None) for p in made.PAYLOADS]
+    level = "".join(PAYLOADS[9:20])
+    runs = [made.fitted(p, level=level, seed=None) for p in PAYLOADS]
     drawings = drawn(made.analysis(runs))
     for drawing in drawings.values():
         found = texts(drawing.figure)

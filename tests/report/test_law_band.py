@@ -4,14 +4,14 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 
 from harness.law.group_results import Analysis
-from harness.report.figures import draw
+from harness.report.figures import registry
 from tests.report import made
 
 NOT_IDENTIFIED = made.fitted("runs/hard", "hard", identified=False, ceiling=0.4, a=0.02)
 
 
 def panels(analysis: Analysis) -> list[Axes]:
-    (law,) = (d for d in draw.draw(analysis, False) if d.name == "entropy_law")
+    (law,) = (d for d in registry.draw(analysis, False) if d.name == "entropy_law")
     return list(law.figure.axes)
 
 

@@ -1,6 +1,8 @@
 """What a calibration looks like: its table, its findings and its picture."""
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -8,13 +10,13 @@ from rich.console import Console
 from harness.compose import planner
 from harness.config.run import LEVELS
 from harness.execution import difficulty_cards
-from harness.report import write_levels
+from harness.report import write
 from harness.report.figures import levels
 from harness.report.tables import levels as table_levels
 
 
 @pytest.fixture(scope="module")
-def calibration():
+def calibration() -> dict[str, Any]:
     """The shipped cards, as calibration.json holds them."""
     points = planner.plan([f"difficulty={','.join(LEVELS)}"]).points
     names = [difficulty_cards.file_name(difficulty_cards.key(p.config)) for p in points]
@@ -38,7 +40,9 @@ def calibration():
     }
 
 
-def test_the_table_has_every_measure_with_its_interval(calibration, capsys):
+def test_the_table_has_every_measure_with_its_interval(
+    calibration: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     table_levels.print_calibration(calibration, Console(width=100))
     said = capsys.readouterr().out
     card = calibration["levels"]["medium"]
@@ -50,7 +54,7 @@ def test_the_table_has_every_measure_with_its_interval(calibration, capsys):
     assert f"{card['best']['optimum']:.1f}" in said
 
 
-def test_what_is_not_met_and_not_shown_is_said(calibration):
+def test_what_is_not_met_and_not_shown_is_said(calibration: dict[str, Any]) -> None:
     assert list(table_levels.findings(calibration)) == [
         "no order shown in acceptance of medium and hard",
         "1 of 2 published figures are met; a match is of level: it proves no realism",
@@ -58,7 +62,7 @@ def test_what_is_not_met_and_not_shown_is_said(calibration):
     ]
 
 
-def test_a_deaf_reader_makes_acceptance_not_transferable(calibration):
+def test_a_deaf_reader_makes_acceptance_not_transferable(calibration: dict[str, Any]) -> None:
     card = {**calibration["levels"]["easy"], "strategy_agreement": {"value": 0.44}}
     lines = list(table_levels.findings({**calibration, "levels": {"easy": card}}))
     assert lines[-1] == (
@@ -66,12 +70,12 @@ def test_a_deaf_reader_makes_acceptance_not_transferable(calibration):
     )
 
 
-def test_one_level_has_no_order(calibration):
+def test_one_level_has_no_order(calibration: dict[str, Any]) -> None:
     alone = {**calibration, "order_holds": None, "order": [], "published": []}
     assert list(table_levels.findings(alone)) == []
 
 
-def test_the_picture_shows_the_numbers_beside_it(calibration):
+def test_the_picture_shows_the_numbers_beside_it(calibration: dict[str, Any]) -> None:
     rows = levels.draw(calibration).rows
     medium = calibration["levels"]["medium"]
     shown = {(r["panel"], r["what"]): r["value"] for r in rows if r["level"] == "medium"}
@@ -83,9 +87,11 @@ def test_the_picture_shows_the_numbers_beside_it(calibration):
 
 
 @pytest.mark.slow
-def test_it_is_written_whole_and_the_same_twice(calibration, tmp_path):
-    first = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "a")}
-    second = {p.name: p.read_bytes() for p in write_levels.write(calibration, tmp_path / "b")}
+def test_it_is_written_whole_and_the_same_twice(
+    calibration: dict[str, Any], tmp_path: Path
+) -> None:
+    first = {p.name: p.read_bytes() for p in write.write_calibration(calibration, tmp_path / "a")}
+    second = {p.name: p.read_bytes() for p in write.write_calibration(calibration, tmp_path / "b")}
     assert set(first) == {f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")}
     assert first == second
     assert json.loads(first["calibration.json"]) == calibration

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from harness.report.figures import figure_text
-from harness.report.tables import csv_cells
+from harness.report.figures import canvas
+from harness.report.tables import csv_files
+from harness.testing.payloads import PAYLOADS
 from harness.utils import safe_text
 from harness.utils.safe_text import shortened, visible
-from tests.report.made import PAYLOADS
 
 anything = st.text(st.characters(exclude_categories=()))
 
@@ -47,17 +47,17 @@ def test_a_terminal_gets_no_control_byte_and_no_markup(payload: str) -> None:
 
 @given(st.one_of(anything, st.sampled_from(PAYLOADS)))
 def test_a_text_cell_never_starts_a_formula(text: str) -> None:
-    assert not csv_cells.cell(text).lstrip(" ").startswith(csv_cells.FORMULA_STARTS)
+    assert not csv_files.cell(text).lstrip(" ").startswith(csv_files.FORMULA_STARTS)
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_a_number_stays_a_number_even_if_negative(number: float) -> None:
-    assert float(csv_cells.cell(number)) == number
+    assert float(csv_files.cell(number)) == number
 
 
 def test_a_table_keeps_its_shape_whatever_is_in_it() -> None:
     rows = [{"run": payload, "n": -1, "known": True} for payload in PAYLOADS]
-    text = csv_cells.table(["run", "n", "known", "absent"], rows)
+    text = csv_files.table(["run", "n", "known", "absent"], rows)
     read = list(csv.reader(io.StringIO(text)))
     assert [len(row) for row in read] == [4] * (len(PAYLOADS) + 1)
     assert {tuple(row[1:]) for row in read[1:]} == {("-1", "true", "")}
@@ -65,15 +65,15 @@ def test_a_table_keeps_its_shape_whatever_is_in_it() -> None:
 
 @given(anything)
 def test_a_label_is_short_and_the_font_can_draw_all_of_it(text: str) -> None:
-    label = figure_text.label(text)
-    assert len(label) <= figure_text.LONGEST_NAME
-    assert {ord(char) for char in label} <= figure_text._drawable()
+    label = canvas.label(text)
+    assert len(label) <= canvas.LONGEST_NAME
+    assert {ord(char) for char in label} <= canvas._drawable()
 
 
 def test_wrapping_keeps_an_interval_and_a_count_whole() -> None:
     sentence = "ceiling 0.81 [0.78, 0.84], law holds in 3"
     for width in range(14, 45):
-        lines = figure_text.wrapped(sentence, width).splitlines()
+        lines = canvas.wrapped(sentence, width).splitlines()
         assert " ".join(lines) == sentence
         assert any("[0.78, 0.84]" in line for line in lines)
         assert any("in 3" in line for line in lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.report import write_study
+from harness.report import write
 from harness.report.tables import study
 from tests.study.made import Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
@@ -19,12 +19,14 @@ WEAK = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
 ODD = dataclasses.replace(GAIN, name="[red]odd[/red]", direction="more")
 
 
-def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it(tmp_path):
+def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it(
+    tmp_path: Path,
+) -> None:
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
     found = study_of(tmp_path, arms, [GAIN, ODD], rival="starved", deciding=[GAIN.name])
-    shown = Console(file=io.StringIO(), width=150, force_terminal=False)
-    study.show(found, shown)
-    said = shown.file.getvalue()
+    stream = io.StringIO()
+    study.show(found, Console(file=stream, width=150, force_terminal=False))
+    said = stream.getvalue()
     assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
     assert "beside: [red]odd[/red]:" in said
     assert "; more by 0.05 is ruled out, p <0.001 by Holm" in said
@@ -33,9 +35,10 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     assert "made: supported" in said
 
 
-def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path):
+def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path: Path) -> None:
     found = study_of(tmp_path, {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}, [ODD])
     (link,) = found.links
+    assert link.judged is not None
     assert link.judged.high < 0
     assert link.p_holm == 1.0
     said = " ".join(study.notes(found))
@@ -43,7 +46,7 @@ def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path):
     assert "of no difference" not in said
 
 
-def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
+def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path: Path) -> None:
     wild = [Course(gain=0.3 + 0.2 * (-1) ** n) for n in range(5)]
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, wild)}
     found = study_of(tmp_path, arms, [GAIN])
@@ -53,10 +56,10 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path):
+def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path) -> None:
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
     found = study_of(tmp_path / "runs", arms, [GAIN, ODD], deciding=[GAIN.name])
-    one, two = (write_study.write(found, tmp_path / name) for name in ("one", "two"))
+    one, two = (write.write_study(found, tmp_path / name) for name in ("one", "two"))
     assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
     lines = list(csv.DictReader((tmp_path / "one" / "links.csv").read_text().splitlines()))
     seeds = [line for line in lines if line["seed"]]

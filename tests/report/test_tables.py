@@ -12,6 +12,7 @@ from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import Identified, Onset, Skipped
 from harness.report.tables.summary import print_analysis
 from harness.report.text import findings
+from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
 
@@ -31,8 +32,9 @@ hard
 2-hard-seed1    0.02 ?       0.42 ?       0.40 ?       drifting   undetermined
 n = 60          [-0.38,      [-0.18,      [0.00, 0.80] no onset   identification
                 0.42]        1.02]                                range
-a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified
-identified: the number is known well enough to quote; holds: R followed exp(H)
+law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used
+[low, high]: 95% interval; ?: not identified, too uncertain to quote
+onset: step at which H collapses; verdict: whether R follows exp(H)
 1 run could not be read:
   runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
 3 rows left out:
@@ -84,7 +86,7 @@ def test_the_whole_output_at_the_width_of_a_plain_terminal() -> None:
 
 
 def test_a_plain_terminal_is_wide_enough_for_every_line_of_the_table() -> None:
-    table = printed(study()).split("a, b, ceiling")[0]
+    table = printed(study()).split("law: R = ")[0]
     assert max(map(len, table.splitlines())) <= 80
 
 
@@ -132,7 +134,7 @@ def test_a_mean_says_what_its_runs_share_beside_the_heading() -> None:
     runs = [made.fitted(f"runs/{n}", seed=n) for n in range(4)]
     mean = Pooled(0.3, 0.2, 0.4, 2, 0)
     groups = [
-        GroupResult({"difficulty": "easy", "rate": rate}, names, *[mean] * 4)
+        GroupResult({"difficulty": "easy", "rate": rate}, names, mean, mean, mean, mean)
         for rate, names in ((1, ["runs/0", "runs/1"]), (2, ["runs/2", "runs/3"]))
     ]
     lines = printed(made.analysis(runs, [], groups)).splitlines()
@@ -148,7 +150,7 @@ def test_nothing_readable_prints_no_table_and_every_reason() -> None:
     ]
 
 
-@pytest.mark.parametrize("payload", made.PAYLOADS)
+@pytest.mark.parametrize("payload", PAYLOADS)
 def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str) -> None:
     analysis = made.analysis(
         [made.fitted(payload, level=payload, seed=None)],
@@ -156,7 +158,7 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
         skipped=[Skipped(payload, payload)],
     )
     stream = io.StringIO()
-    print_analysis(analysis, Console(file=stream, width=500), explain=True)
+    print_analysis(analysis, Console(file=stream, width=500), explained=True)
     text = stream.getvalue()
     assert all(visible(line) == line for line in text.split("\n"))
     assert text.count(visible(payload)) >= 5

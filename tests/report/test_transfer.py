@@ -10,9 +10,9 @@ import pytest
 
 from harness.law import analysis
 from harness.law.results import LevelEnds
-from harness.report.tables import transfer
+from harness.report.tables import csv_files
 from harness.report.write import write_results
-from tests.law import synthetic
+from harness.testing import synthetic
 
 STEPS = 40
 
@@ -43,7 +43,7 @@ def rows(text: str | None) -> list[dict[str, str]]:
 
 
 def test_each_group_is_worth_its_last_evaluations(sweep: Path) -> None:
-    easy, hard = rows(transfer.csv(analysis.analyse([sweep])))
+    easy, hard = rows(csv_files.transfer_csv(analysis.analyse([sweep])))
     assert (easy["trained_on"], hard["trained_on"]) == ("difficulty=easy", "difficulty=hard")
     assert float(easy["easy"]) == pytest.approx(0.8)
     assert float(hard["easy"]) == pytest.approx(0.5)
@@ -78,7 +78,7 @@ def test_it_is_written_and_taken_away_with_the_analysis(sweep: Path, tmp_path: P
     plain = synthetic.write_run(tmp_path / "plain", synthetic.lawful_rows())
     write_results(analysis.analyse([plain]), out, "none")
     assert not (out / "transfer.csv").exists()
-    assert transfer.csv(analysis.analyse([plain])) is None
+    assert csv_files.transfer_csv(analysis.analyse([plain])) is None
 
 
 def test_one_evaluation_is_no_transfer(tmp_path: Path) -> None:
@@ -86,4 +86,4 @@ def test_one_evaluation_is_no_transfer(tmp_path: Path) -> None:
     for line in lines[1:]:
         line["eval/easy/reward"] = None
     run = synthetic.write_run(tmp_path / "run", lines)
-    assert transfer.csv(analysis.analyse([run])) is None
+    assert csv_files.transfer_csv(analysis.analyse([run])) is None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.simulator.contract import REPLIES
+from harness.testing.simulator_contract import REPLIES
 
 Body = dict[str, Any]
 Script = Callable[[int, Body], bytes | str | None]

@@ -11,8 +11,8 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, UserTurn
 from harness.simulator.served.client import EndpointClient, client_for
 from harness.simulator.served.simulator import ServedSimulator
+from harness.testing.simulator_contract import converse
 from harness.trust import permission
-from tests.simulator.contract import converse
 from tests.simulator.endpoint import Script, serving
 
 BRIEF = DifficultyConfig(turn_cap=3)

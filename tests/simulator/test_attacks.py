@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.simulator.attacks import attacks
-from tests.simulator.judged import INSTEAD, MOST_EXCESS, judge, significant
+from harness.testing.attack_judge import INSTEAD, MOST_EXCESS, judge, significant
+from harness.testing.attacks import attacks
 
 EVERY = attacks()
 SAMPLE = tuple({attack.family: attack for attack in EVERY}.values())

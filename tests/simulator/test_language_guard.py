@@ -11,7 +11,7 @@ from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, converse, random_supporter
 from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.user import ScriptedSimulator
-from tests.simulator.contract import key
+from harness.testing.simulator_contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
 from tests.simulator.test_scripted import level
 

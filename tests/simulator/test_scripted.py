@@ -17,7 +17,7 @@ from harness.simulator.personas import DOMAINS, EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.appraisal import FRESH_FACT
 from harness.simulator.scripted.user import ScriptedSimulator
-from tests.simulator.contract import REPLIES, SimulatorContract, converse, key
+from harness.testing.simulator_contract import REPLIES, SimulatorContract, converse, key
 
 CONF = Path(__file__).parents[2] / "conf" / "difficulty"
 GOLDEN = Path(__file__).with_name("golden_conversation.txt")

@@ -15,7 +15,7 @@ from harness.simulator.scripted import voice
 from harness.simulator.served.answers import leak
 from harness.simulator.served.quoting import quoted
 from harness.simulator.served.wording import HOPES, changes
-from tests.simulator.contract import HOSTILE, REPLIES, SimulatorContract, converse, key
+from harness.testing.simulator_contract import HOSTILE, REPLIES, SimulatorContract, converse, key
 from tests.simulator.endpoint import completion, data, purpose, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 

@@ -17,7 +17,7 @@ from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.completions import LARGEST_BYTES, Request, retry_after_s
 from harness.simulator.served.simulator import check_endpoint
-from tests.simulator.contract import REPLIES, converse, key
+from harness.testing.simulator_contract import REPLIES, converse, key
 from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 

@@ -10,7 +10,7 @@ import pytest
 from harness.errors import DataError
 from harness.simulator.served import model_identity
 from harness.simulator.served.journal import BEFORE, OPENINGS, Journal
-from tests.simulator.contract import converse, key
+from harness.testing.simulator_contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 

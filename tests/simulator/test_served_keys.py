@@ -11,7 +11,7 @@ from harness.errors import EndpointError
 from harness.simulator.served.completions import redactor
 from harness.simulator.served.endpoint import is_local
 from harness.simulator.served.simulator import check_endpoint
-from tests.simulator.contract import converse, key
+from harness.testing.simulator_contract import converse, key
 from tests.simulator.endpoint import completion, purpose, response, serving
 from tests.simulator.served import connected, users
 

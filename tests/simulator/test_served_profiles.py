@@ -15,7 +15,7 @@ from harness.simulator.factory import make
 from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.served import cast, profiles
-from tests.simulator.contract import converse
+from harness.testing.simulator_contract import converse
 from tests.simulator.endpoint import data, purpose, serving
 from tests.simulator.served import BRIEF, connected, users
 

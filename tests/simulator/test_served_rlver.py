@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from harness.cli import user_profiles
+from harness.cli import profiles as profile_commands
 from harness.errors import ConfigError
 from harness.simulator.served import profiles, rlver
 
@@ -88,18 +88,18 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
     train = written(tmp_path / "train.jsonl", published(), *others)
     test = written(tmp_path / "test.jsonl", published(id="c"), published(id="d", player="姓名：李"))
     out = tmp_path / "as_published.jsonl"
-    user_profiles.from_rlver([train], [test], out)
+    profile_commands.from_rlver([train], [test], out)
     said = capsys.readouterr().out
     assert f"{out}: 43 users, 42 personas" in said
     assert "1 of 2 held-out users reuse a persona of train (personas: 1, such as 陈小舟-" in said
     with pytest.raises(ConfigError, match="reuse a persona of train"):
-        user_profiles.check(out)
-    user_profiles.from_rlver([train, test], [], tmp_path / "dealt.jsonl")
-    user_profiles.check(tmp_path / "dealt.jsonl")
+        profile_commands.check(out)
+    profile_commands.from_rlver([train, test], [], tmp_path / "dealt.jsonl")
+    profile_commands.check(tmp_path / "dealt.jsonl")
     assert "0 of " in capsys.readouterr().out
     assert len(profiles.load(str(tmp_path / "dealt.jsonl"))) == 43
     with pytest.raises(ConfigError, match="must be a new file, and is there already"):
-        user_profiles.from_rlver([train], [], out)
+        profile_commands.from_rlver([train], [], out)
 
 
 def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken_and_told_in_plain_signs(
@@ -108,8 +108,8 @@ def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken_and_told_
     values = {"scene": "。" * 26 + "\n" + LINE, "cha_group": None}
     made = [published(id=f"b{n}", player=f"姓名：李{n}", **values) for n in range(20)]
     out = tmp_path / "mine\x1b]0;.jsonl"
-    user_profiles.from_rlver([written(tmp_path / "p.jsonl", *made)], [], out)
-    user_profiles.check(out)
+    profile_commands.from_rlver([written(tmp_path / "p.jsonl", *made)], [], out)
+    profile_commands.check(out)
     assert {user.facts for user in profiles.read(out)} == {(LINE.strip(),)}
     said = capsys.readouterr().out
     assert said.count("mine\\x1b]0;.jsonl: 20 users, 20 personas\n") == 2

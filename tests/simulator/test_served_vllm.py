@@ -21,7 +21,7 @@ import pytest
 from harness.config.run import PolicyConfig
 from harness.simulator.personas import EVERYONE
 from harness.simulator.served.simulator import enforces_schema
-from tests.simulator.contract import converse, key
+from harness.testing.simulator_contract import converse, key
 from tests.simulator.served import BRIEF, connected, users
 
 READY_S = 240.0

@@ -20,7 +20,7 @@ from harness.simulator.scripted import voice
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.simulator.state import User
-from tests.simulator.contract import converse, key
+from harness.testing.simulator_contract import converse, key
 
 MANNERS = ("plain", "short")
 GLAD = tuple(voice.LINES[table] for table in ("rise", "rise_after", "rise_of"))

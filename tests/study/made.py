@@ -18,7 +18,7 @@ from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord, to_plain
 from harness.records.sweep_file import LedgerRow, Sweep
-from tests.law import synthetic
+from harness.testing import synthetic
 
 N = 100
 """Steps of a run, evaluated at each."""

@@ -9,7 +9,7 @@ from harness.execution import sweep as sweeps
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.study import arms, file, folder
-from tests.commands import here, ledger
+from harness.testing.commands import here, ledger
 from tests.study.test_study_command import written
 
 ONE_ARM = """

@@ -8,7 +8,7 @@ import pytest
 
 from harness.compose import search_path
 from harness.study import arms, cost, file
-from tests.commands import here, ledger
+from harness.testing.commands import here, ledger
 
 SMALL = """
 question: Do hard users teach less?

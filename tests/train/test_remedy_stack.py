@@ -13,9 +13,9 @@ from harness.compose import planner, search_path
 from harness.config.run import RemedyConfig
 from harness.errors import ConfigError
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import here
 from harness.train import remedies
 from harness.train.objective import remedy_stack
-from tests.commands import here
 from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
 
 TWICE = "trainer.updates_per_batch=2"

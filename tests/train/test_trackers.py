@@ -13,8 +13,8 @@ from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError
 from harness.execution import preflight
 from harness.records.run_folder import RunFolder
+from harness.testing.commands import harness, rows, started, until
 from harness.train import trackers
-from tests.commands import harness, rows, started, until
 
 RUN = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=20")
 

@@ -13,8 +13,8 @@ from harness.config.grant import Grant
 from harness.config.run import SimulatorConfig
 from harness.errors import ConfigError
 from harness.simulator.served.endpoint import api_key
+from harness.testing.commands import here
 from harness.trust import confirmed, permission
-from tests.commands import here
 
 OPENAI = Grant("api.openai.com", "OPENAI_API_KEY")
 

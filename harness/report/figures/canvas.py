@@ -1,33 +1,39 @@
-"""What all figures share: style, the grid of panels, the legend below, and bytes that repeat.
+"""The canvas that figures share: style, grid of panels, legend, labels, repeatable bytes.
 
-Only figure objects are used, no global plotting state; settings hold inside `styled` alone.
+Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
+wait for it. Only figure objects are used, no global plotting state; settings hold inside `styled`
+alone. Text is drawn as it stands, never read as a formula.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import itertools
 import math
+import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from harness.report.figures.apart import mpl  # before anything of matplotlib's
-
-# isort: split
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from harness.law.results import Floats
-from harness.report.figures.figure_text import FONT, label, wrapped
+from harness.utils.safe_text import escaped, shortened, visible
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+LONGEST_NAME = 32
+TIE = "\u00a0"
+"""A blank at which no line breaks."""
+FONT = "DejaVu Sans"
+"""Comes with matplotlib, so that a figure is the same on every machine."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
 """Okabe and Ito's colours that colour-blind readers tell apart, without the yellow: too pale."""
 MARKERS = ("o", "s", "^", "D", "v")
@@ -41,7 +47,8 @@ LINE_HEIGHT = 0.19
 """Inches of a line of text."""
 CHARACTERS_AN_INCH = 13.5
 DOTS_PER_INCH = 150
-CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}
+KINDS = ("png", "svg")
+"""Formats of pictures: each figure is written in both."""
 STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "svg.hashsalt": "harness",
@@ -66,15 +73,8 @@ STYLE: dict[Any, Any] = {
 
 
 Limits = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class AxisNames:
-    """What the axes say, with units."""
-
-    entropy: str
-    reward: str
-    time: str = "step"
+Legend: TypeAlias = "dict[str, Line2D | Patch]"
+"""Text -> its symbol, in the order of the legend."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,8 @@ class Drawing:
 @contextlib.contextmanager
 def styled() -> Iterator[None]:
     """Matplotlib's defaults and STYLE, whatever the user's own settings are."""
+    from harness.report.figures.matplotlib_loader import mpl
+
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -103,6 +105,8 @@ def image(figure: Figure, kind: str) -> bytes:
     Those of figure.savefig, which draws a figure once more than this, to lay it out. A second image
     of a figure is laid out as the first was.
     """
+    from harness.report.figures.matplotlib_loader import CANVASES
+
     file = io.BytesIO()
     silent = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}
     with styled():
@@ -137,6 +141,8 @@ def grid(
     `row_height` in inches. The figure grows by what headings, titles and `names` take, which stand
     left of the leftmost panels; the axes do not.
     """
+    from harness.report.figures import matplotlib_loader
+
     blocks = math.ceil(len(titles) / MOST_COLUMNS)
     columns = math.ceil(len(titles) / blocks)
     width = PANEL_WIDTH if columns > 1 else LONE_WIDTH
@@ -146,8 +152,8 @@ def grid(
     height = blocks * (rows_each * row_height + 0.45) + lines * LINE_HEIGHT
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     across = columns * width + longest / CHARACTERS_AN_INCH
-    figure = Figure(figsize=(across, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = matplotlib_loader.Figure(figsize=(across, height), layout="constrained")
+    matplotlib_loader.FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
     figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK)
     taken = [
@@ -167,7 +173,7 @@ def title(level: str, finding: str) -> str:
     return f"{label(level)}: {finding}"
 
 
-def legend(figure: Figure, entries: Mapping[str, Line2D | Patch]) -> None:
+def legend(figure: Figure, entries: Legend) -> None:
     """One legend below all panels, in as many columns as its words leave room for."""
     longest = max(map(len, entries))
     fitting = int(figure.get_figwidth() * CHARACTERS_AN_INCH / (longest + 8))
@@ -177,6 +183,20 @@ def legend(figure: Figure, entries: Mapping[str, Line2D | Patch]) -> None:
     figure.legend(
         list(entries.values()), list(entries), loc="outside lower left", ncols=columns
     )  # fmt: skip
+
+
+def line(**style: Any) -> Line2D:
+    """A symbol of the legend: a line, or a marker with `ls=""`."""
+    from harness.report.figures.matplotlib_loader import Line2D
+
+    return Line2D([], [], **style)
+
+
+def patch(**style: Any) -> Patch:
+    """A symbol of the legend: a filled area."""
+    from harness.report.figures.matplotlib_loader import Patch
+
+    return Patch(**style)
 
 
 def colour(slot: int) -> str:
@@ -196,3 +216,28 @@ def limits(values: Sequence[Floats], margin: float = 0.06) -> Limits:
     low, high = float(joined.min()), float(joined.max())
     air = margin * (high - low) or max(abs(high), 1.0) * margin
     return low - air, high + air
+
+
+def label(value: object, most: int = LONGEST_NAME) -> str:
+    """`value` on one line of at most `most` characters, all of which the font can draw."""
+    drawable = _drawable()
+    text = visible(str(value))
+    return shortened("".join(c if ord(c) in drawable else escaped(c) for c in text), most)
+
+
+def wrapped(sentence: str, width: int) -> str:
+    """Our own sentence in lines of at most `width` characters; `[a, b]` and `in 3` stay whole."""
+    kept = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tied, sentence)
+    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
+    return "\n".join(lines).replace(TIE, " ")
+
+
+def _tied(found: re.Match[str]) -> str:
+    return found[0].replace(" ", TIE)
+
+
+@functools.cache
+def _drawable() -> frozenset[int]:
+    from harness.report.figures.matplotlib_loader import FT2Font, font_manager
+
+    return frozenset(FT2Font(font_manager.findfont(FONT)).get_charmap())

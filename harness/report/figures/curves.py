@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
-
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
+from typing import TYPE_CHECKING, Any
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import AxisNames, Drawing, Limits
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, Limits, label
+from harness.report.figures.figure_specs import AxisNames
+from harness.report.figures.group_series import Pool, PoolPanel
 from harness.report.figures.run_series import Panel, Trace
+from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+GROUP_COLUMNS = ("level", "group", "quantity", "step", "value", "low", "high", "runs")
 COLUMNS = ("level", "run", "kind", "step", "low", "high", "entropy", "reward")
 
 
@@ -92,15 +94,15 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
         )  # fmt: skip
 
 
-def _entries(panels: Sequence[Panel]) -> dict[str, Line2D | Patch]:
+def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
-    entries: dict[str, Line2D | Patch] = {}
+    entries: canvas.Legend = {}
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ms=4)
+        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ms=4)
     if any(trace.onset is not None for trace in traces):
-        entries["onset"] = Line2D([], [], color=canvas.INK, ls=DASHES)
-        entries["its 95% interval"] = Patch(color=canvas.INK, alpha=0.15, lw=0)
+        entries["onset"] = canvas.line(color=canvas.INK, ls=DASHES)
+        entries["its 95% interval"] = canvas.patch(color=canvas.INK, alpha=0.15, lw=0)
     return entries
 
 
@@ -118,3 +120,60 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                     **same, "kind": onset.kind, "step": onset.step,
                     "low": onset.low, "high": onset.high,
                 }  # fmt: skip
+
+
+def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+    """H and R against the step; a tick at the top for each run's onset."""
+    titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
+    grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
+    pools = [pool for panel in panels for pool in panel.pools]
+    shared = frame(
+        [p.course.at for p in pools],
+        [values for p in pools for values in (p.course.low, p.course.high)],
+        [values for p in pools for values in (p.reward.low, p.reward.high)],
+    )
+    for position, (panel, (top, bottom)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for pool in panel.pools:
+            colour = canvas.colour(pool.slot)
+            for axes, values in ((top, pool.course), (bottom, pool.reward)):
+                axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
+                axes.plot(values.at, values.median, "-", color=colour)
+                _group_onsets(axes, pool)
+        dress(top, bottom, shared, names, grid.leftmost(position))
+    entries = group_legend(panels)
+    if any(pool.onsets for pool in pools):
+        entries["onset of one run"] = canvas.line(color=canvas.INK, marker="|", ls="", ms=8)
+    canvas.legend(grid.figure, entries)
+    return Drawing(name, grid.figure, GROUP_COLUMNS, tuple(_group_rows(panels)))
+
+
+def _group_onsets(axes: Axes, pool: Pool) -> None:
+    """All ticks as one artist: a thousand lines of their own take seconds to lay out."""
+    at_the_top = axes.get_xaxis_transform()
+    colour = canvas.colour(pool.slot)
+    axes.vlines(pool.onsets, 0.93, 1.0, transform=at_the_top, color=colour, lw=1.2)
+
+
+def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for pool in panel.pools:
+            same = {"level": panel.level, "group": pool.legend}
+            for quantity, values in (("entropy", pool.course), ("reward", pool.reward)):
+                for step, value, low, high in zip(
+                    values.at, values.median, values.low, values.high, strict=True
+                ):
+                    yield {
+                        **same, "quantity": quantity, "step": step, "value": value, "low": low,
+                        "high": high, "runs": len(pool.runs),
+                    }  # fmt: skip
+            for step in pool.onsets:
+                yield {**same, "quantity": "onset", "step": step, "runs": 1}
+
+
+FIGURE = series_figure(
+    "entropy_curves",
+    "Policy entropy and reward over training, with the onset of collapse.",
+    HEADING,
+    draw,
+    draw_groups,
+)

@@ -1,28 +1,28 @@
-"""What each group comes to: the seeds as points, their mean with its 95% interval."""
+"""Forest plot of the groups: the seeds as points, their mean with its 95% interval."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
-from harness.law.group_results import GroupResult, SeedNumbers
+from harness.law.group_results import Analysis, GroupResult, SeedNumbers
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, Limits
-from harness.report.figures.figure_text import label, wrapped
-from harness.report.tables import contrasts
+from harness.report.figures.canvas import Drawing, Limits, label, wrapped
+from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.text import wording
 from harness.report.text.wording import plural
 
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
 COLUMNS = ("quantity", "on", "group", "kind", "run", "seed", "value", "low", "high", "censored")
-HEADING = "a, ceiling, gain, fall of H and onset over seeds"
+HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
-"""Of the others: reward."""
+"""Units on the axes; the other quantities are rewards."""
 WITHOUT_REWARD = ("fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
@@ -31,7 +31,7 @@ MOST_GROUPS = 40
 TICK, MOST = 36, 64
 """Characters of a line of a group's name, and of all its lines."""
 BELOW = 0.25
-"""How far below its seeds a mean is drawn, in rows."""
+"""Distance of a mean below its seeds, in rows."""
 REACH = 1.0
 """An interval may widen the axis by this share of what the seeds span; a wider one runs off."""
 
@@ -69,7 +69,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     titles = [_title(groups, quantity) for quantity in PANELS]
     heading = HEADING if shown == len(groups) else f"{HEADING}: {shown} of {len(groups)} groups"
     out = sum(len(group.left_out) for group in groups)
-    heading += f"; {plural(out, 'unfinished run')} left out" if out else ""
+    heading += f"; {plural(out, 'unfinished run')} excluded" if out else ""
     ticks = [line.tick for line in lines["a"][:shown]]
     grid = canvas.grid(heading, titles, 1, shown * ROW + AROUND, ticks)
     slots = _slots(lines["onset"])
@@ -85,7 +85,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
     pooled = group.compared.mean(quantity)
     marks = [_mark(seed, quantity) for seed in group.compared.seeds]
     return _Line(
-        contrasts.key(group.key),
+        wording.group_name(group.key),
         _tick(group),
         tuple(mark for mark in marks if mark is not None),
         pooled.mean,
@@ -98,7 +98,7 @@ def _line(group: GroupResult, quantity: str) -> _Line:
 def _tick(group: GroupResult) -> str:
     last = {key.rpartition(".")[2]: value for key, value in group.key.items()}
     named = last if len(last) == len(group.key) else group.key
-    return wrapped(label(contrasts.key(named), MOST), TICK)
+    return wrapped(label(wording.group_name(named), MOST), TICK)
 
 
 def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
@@ -111,27 +111,31 @@ def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
 
 
 def _title(groups: Sequence[GroupResult], quantity: str) -> str:
-    """What is drawn and on what, then which pairs differ."""
+    """Name the quantity and its reward column, then count the pairs that differ."""
     compared = groups[0].compared
     assert compared is not None
-    on = f"on {label(compared.on)}" if compared.on else "each on its own users: not one scale"
+    on = (
+        f"on {label(compared.on)}"
+        if compared.on
+        else "each level on its own users (not comparable)"
+    )
     what = {
-        "a": f"a {on}, {'one' if compared.shared_range else 'each its own'} range of H",
+        "a": f"a {on}, {'same range' if compared.shared_range else 'different ranges'} of H",
         "ceiling": f"ceiling b - a {on}",
         "gain": f"gain of reward {on}",
-        "fall": "fall of H, states visited",
+        "fall": "fall of entropy H on visited states",
         "onset": "onset of collapse",
     }[quantity]
     return f"{what}{_found(groups, quantity)}"
 
 
 def _found(groups: Sequence[GroupResult], quantity: str) -> str:
-    """`: 1 of 3 pairs found to differ`; nothing where there are no pairs."""
+    """`: 1 of 3 pairs differ`; nothing where there are no pairs."""
     decisions = [c.decision for g in groups for c in g.contrasts if c.quantity == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
     if decisions and not tested:
         return ": not comparable"
-    return f": {tested.count('differs')} of {len(tested)} pairs found to differ" if tested else ""
+    return f": {tested.count('differs')} of {len(tested)} pairs differ" if tested else ""
 
 
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
@@ -173,7 +177,7 @@ def _dress(axes: Axes, lines: Sequence[_Line], quantity: str, leftmost: bool) ->
     axes.set_xlabel(UNITS.get(quantity, "reward"))
     axes.locator_params(axis="x", nbins=5)
     if not any(line.marks for line in lines):
-        axes.text(0.5, 0.5, "no run gives one", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
 
 
 def _arrows(axes: Axes, lines: Sequence[_Line]) -> None:
@@ -197,22 +201,22 @@ def _limits(lines: Sequence[_Line]) -> Limits:
     return canvas.limits([values, within])
 
 
-def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> dict[str, Line2D | Patch]:
+def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Legend:
     one_colour = len(set(slots.values())) < len(slots) or None in slots
     several = "one run" if None in slots else "one seed"
-    entries: dict[str, Line2D | Patch] = {
-        several if one_colour else f"seed {seed}": Line2D(
-            [], [], color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
+    entries: canvas.Legend = {
+        several if one_colour else f"seed {seed}": canvas.line(
+            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=5
         )
         for seed, slot in slots.items()
     }
     if any(mark.censored for line in lines for mark in line.marks):
-        entries["no onset by then: counts whole"] = Line2D(
-            [], [], color=canvas.INK, marker=">", mfc="none", ls="", ms=5
+        entries["no onset: counted as the end of the run"] = canvas.line(
+            color=canvas.INK, marker=">", mfc="none", ls="", ms=5
         )
-    mean = "mean over seeds (of a and ceiling weighed), 95% interval"
-    mean += "; over runs of unknown seed without" if None in slots else ""
-    entries[mean] = Line2D([], [], color=canvas.INK, marker="D", ms=5)
+    mean = "mean over seeds (weighted for a and ceiling), 95% interval"
+    mean += "; no interval where seeds are unknown" if None in slots else ""
+    entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=5)
     return entries
 
 
@@ -232,3 +236,25 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
                 **same, "kind": "mean", "value": line.mean, "low": line.low, "high": line.high,
                 "censored": line.censored,
             }  # fmt: skip
+
+
+def drawable(analysis: Analysis) -> list[GroupResult]:
+    """The groups, from the lowest level up; none where no seed stands beside another."""
+    found = [group for group in analysis.groups if group.compared is not None]
+    if sum(len(group.runs) for group in found) < 2:
+        return []
+    return sorted(found, key=lambda group: group.compared.order if group.compared else 0)
+
+
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:
+    groups = drawable(subject.analysis)
+    if groups:
+        yield "", tuple(groups)
+
+
+FIGURE = FigureSpec(
+    "forest",
+    "Groups of runs compared by a, ceiling, gain, fall of entropy and onset.",
+    _select,
+    draw,
+)

@@ -10,9 +10,9 @@ import numpy as np
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, RunResult
 from harness.report.figures import run_series
-from harness.report.figures.clock import STEPS, Clock
-from harness.report.text import findings, law_view, naming
-from harness.report.text.law_view import Law
+from harness.report.figures.run_series import STEPS, Clock
+from harness.report.text import findings, naming
+from harness.report.text.findings import Law
 
 STEP_BINS = 60
 LOW, HIGH = 0.1, 0.9
@@ -46,7 +46,7 @@ class Pool:
     curve: Middle | None
     """The laws that were judged, of the runs whose a is identified; None if there are none."""
     identified: int
-    """How many those are."""
+    """The number of those runs."""
     residual_by_step: Middle | None
     """R minus each run's own law in time bins; None where no law was fitted."""
     residual_by_entropy: Middle | None
@@ -119,7 +119,7 @@ def _pool(
     analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: Clock
 ) -> Pool:
     series = [clock.series(analysis.series[run.run]) for run in runs]
-    laws = [law_view.law(run) for run in runs]
+    laws = [findings.law(run) for run in runs]
     edges = np.linspace(
         min(s.course_steps.min() for s in series),
         max(s.course_steps.max() for s in series),

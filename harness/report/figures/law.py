@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import AxisNames, Drawing
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, label
+from harness.report.figures.figure_specs import AxisNames
+from harness.report.figures.group_series import Pool, PoolPanel
 from harness.report.figures.run_series import Curve, Panel, Trace
+from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+GROUP_COLUMNS = ("level", "group", "kind", "step", "entropy", "reward", "low", "high", "runs")
 COLUMNS = ("level", "run", "kind", "step", "entropy", "reward", "low", "high", "identified")
 GUESS = (0, (5, 3))
 """Dashes of a curve that is not identified."""
@@ -136,32 +139,32 @@ def _ceiling(axes: Axes, trace: Trace, shared: Frame, place: float) -> None:
     )  # fmt: skip
 
 
-def _entries(panels: Sequence[Panel]) -> dict[str, Line2D | Patch]:
+def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
-    entries: dict[str, Line2D | Patch] = {}
+    entries: canvas.Legend = {}
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ls="", ms=5)
+        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ls="", ms=5)
     ink = canvas.INK
     hollow: dict[str, Any] = {"color": ink, "marker": "o", "mfc": "none", "ls": "", "ms": 5}
     if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):
-        entries["after the onset"] = Line2D([], [], **hollow)
+        entries["after the onset"] = canvas.line(**hollow)
     if any(trace.unjudged.any() for trace in traces):
-        entries["after the onset, left out of the law"] = Line2D([], [], **hollow, alpha=PALE)
+        entries["after the onset, left out of the law"] = canvas.line(**hollow, alpha=PALE)
     curves = [trace.curve.identified for trace in traces if trace.curve is not None]
     if any(curves):
-        entries["fitted law"] = Line2D([], [], color=ink)
-        entries["its 95% band"] = Patch(color=ink, alpha=0.18, lw=0)
+        entries["fitted law"] = canvas.line(color=ink)
+        entries["its 95% band"] = canvas.patch(color=ink, alpha=0.18, lw=0)
     if not all(curves):
-        entries["law whose a is not identified"] = Line2D([], [], color=canvas.GREY, ls=GUESS)
+        entries["law whose a is not identified"] = canvas.line(color=canvas.GREY, ls=GUESS)
     if any(trace.straight is not None for trace in traces):
-        entries["rival: linear in H"] = Line2D([], [], color=ink, **RIVAL)
+        entries["rival: linear in H"] = canvas.line(color=ink, **RIVAL)
     ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
     if True in ceilings:
-        entries["ceiling b - a, 95% interval"] = Line2D([], [], color=ink, marker="D", ms=5)
+        entries["ceiling b - a, 95% interval"] = canvas.line(color=ink, marker="D", ms=5)
     if False in ceilings:
-        entries["ceiling not identified"] = Line2D(
-            [], [], color=canvas.GREY, marker="D", mfc="white", ms=5
+        entries["ceiling not identified"] = canvas.line(
+            color=canvas.GREY, marker="D", mfc="white", ms=5
         )
     return entries
 
@@ -195,3 +198,84 @@ def _curve_rows(same: dict[str, Any], trace: Trace) -> Iterator[dict[str, Any]]:
             **same, "kind": kind, "entropy": h, "reward": r, "low": low, "high": high,
             "identified": curve.identified,
         }  # fmt: skip
+
+
+def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+    """R against H: medians over runs, and the median of the curves that are identified."""
+    titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
+    grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 1, ROW_HEIGHT)
+    pools = [pool for panel in panels for pool in panel.pools]
+    shared = frame(
+        [p.entropy.median for p in pools],
+        [values for p in pools for values in (p.reward.low, p.reward.high)],
+    )
+    for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for place, pool in enumerate(panel.pools):
+            _group(one, pool, shared)
+            _group_ceiling(one, pool, shared, (place + 1) / (len(panel.pools) + 1))
+        dress(one, shared, names, grid.leftmost(position))
+    entries = group_legend(panels)
+    entries["median of the identified laws"] = canvas.line(color=canvas.INK)
+    entries["median ceiling b - a"] = canvas.line(color=canvas.INK, marker="D", ms=5)
+    canvas.legend(grid.figure, entries)
+    return Drawing(name, grid.figure, GROUP_COLUMNS, tuple(_group_rows(panels)))
+
+
+def _group(axes: Axes, pool: Pool, shared: Frame) -> None:
+    colour = canvas.colour(pool.slot)
+    axes.plot(
+        pool.entropy.median, pool.reward.median, canvas.marker(pool.slot), color=colour,
+        alpha=0.6, mew=0, zorder=2,
+    )  # fmt: skip
+    if pool.curve is not None:
+        curve, shown = pool.curve, pool.curve.at >= shared.left
+        h = curve.at[shown]
+        axes.fill_between(h, curve.low[shown], curve.high[shown], color=colour, alpha=0.18, lw=0)
+        axes.plot(h, curve.median[shown], "-", color=colour, zorder=3)
+
+
+def _group_ceiling(axes: Axes, pool: Pool, shared: Frame, place: float) -> None:
+    if pool.ceiling is None:
+        return
+    at = shared.left - shared.strip * (1 - place)
+    colour, ceiling = canvas.colour(pool.slot), pool.ceiling
+    axes.plot([at, at], [ceiling.low, ceiling.high], "-", color=colour, lw=1.4, zorder=4)
+    axes.plot([at], [ceiling.value], "D", color=colour, ms=5, zorder=5)
+
+
+def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+    for panel in panels:
+        for pool in panel.pools:
+            same = {"level": panel.level, "group": pool.legend}
+            for step, h, r, low, high in zip(
+                pool.reward.at, pool.entropy.median, pool.reward.median, pool.reward.low,
+                pool.reward.high, strict=True,
+            ):  # fmt: skip
+                yield {
+                    **same, "kind": "median", "step": step, "entropy": h, "reward": r,
+                    "low": low, "high": high, "runs": len(pool.runs),
+                }  # fmt: skip
+            if pool.ceiling is not None:
+                yield {
+                    **same, "kind": "ceiling", "entropy": 0.0, "reward": pool.ceiling.value,
+                    "low": pool.ceiling.low, "high": pool.ceiling.high,
+                    "runs": pool.identified_ceilings,
+                }  # fmt: skip
+            if pool.curve is not None:
+                for h, r, low, high in zip(
+                    pool.curve.at, pool.curve.median, pool.curve.low, pool.curve.high,
+                    strict=True,
+                ):  # fmt: skip
+                    yield {
+                        **same, "kind": "law", "entropy": h, "reward": r, "low": low,
+                        "high": high, "runs": pool.identified,
+                    }  # fmt: skip
+
+
+FIGURE = series_figure(
+    "entropy_law",
+    "Reward against policy entropy, with the fitted law and its ceiling.",
+    HEADING,
+    draw,
+    draw_groups,
+)

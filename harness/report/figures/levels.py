@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, colour, marker
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, colour, label, marker
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
 
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
 TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
 APART = 0.18
-"""Of levels in a row of policies."""
+"""Distance between levels in a row of policies."""
 Row = dict[str, Any]
 
 
@@ -108,8 +108,8 @@ def _point(axes: Axes, row: Row, at: float, slot: int, vertical: bool) -> None:
     axes.plot(*point, marker(slot), color=colour(slot))
 
 
-def _legend(levels: Sequence[str]) -> dict[str, Line2D]:
+def _legend(levels: Sequence[str]) -> canvas.Legend:
     return {
-        label(level): Line2D([], [], marker=marker(slot), color=colour(slot))
+        label(level): canvas.line(marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
     }

@@ -1,26 +1,27 @@
-"""What the law leaves of R, against time and against H: one column a level, runs overlaid."""
+"""Residuals of the fitted law against time and H: one column per level, runs overlaid."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from harness.law.results import Floats
 from harness.report.figures import canvas
-from harness.report.figures.canvas import AxisNames, Drawing, Grid, Limits
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, Grid, Limits, label
+from harness.report.figures.figure_specs import AxisNames
 from harness.report.figures.group_series import Middle, PoolPanel
 from harness.report.figures.run_series import Panel, Trace
+from harness.report.figures.series_pages import series_figure
 from harness.report.text.wording import number
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
 
 COLUMNS = ("level", "run", "step", "entropy", "residual")
 POOL_COLUMNS = ("level", "group", "against", "at", "residual", "low", "high", "runs")
-HEADING = "What the law leaves: R - (b - a exp(H)), against time and entropy H"
+HEADING = "Residuals of the fitted law, R - (b - a exp(H)), against time and entropy H"
 ROW_HEIGHT = 2.0
 """Inches."""
 RESIDUAL = "R minus the law"
@@ -53,7 +54,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def draw_pools(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
     """Medians over the runs of a group, and their spread."""
     pools = [pool for panel in panels for pool in panel.pools]
     by_step = [pool.residual_by_step for pool in pools if pool.residual_by_step]
@@ -127,25 +128,25 @@ def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
         axes.plot(values.at, values.median, "-", color=colour)
 
 
-def _entries(traces: Sequence[Trace]) -> dict[str, Line2D | Patch]:
-    entries: dict[str, Line2D | Patch] = {}
+def _entries(traces: Sequence[Trace]) -> canvas.Legend:
+    entries: canvas.Legend = {}
     for trace in sorted(traces, key=lambda t: t.slot):
         colour, marker = canvas.colour(trace.slot), canvas.marker(trace.slot)
-        entries[label(trace.legend)] = Line2D([], [], color=colour, marker=marker, ls="", ms=5)
+        entries[label(trace.legend)] = canvas.line(color=colour, marker=marker, ls="", ms=5)
     if any(trace.after_onset.any() for trace in traces):
-        entries["after the onset"] = Line2D(
-            [], [], color=canvas.INK, marker="o", mfc="none", ls="", ms=5
+        entries["after the onset"] = canvas.line(
+            color=canvas.INK, marker="o", mfc="none", ls="", ms=5
         )
     return entries
 
 
-def _pool_entries(panels: Sequence[PoolPanel]) -> dict[str, Line2D | Patch]:
+def _pool_entries(panels: Sequence[PoolPanel]) -> canvas.Legend:
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
-    entries: dict[str, Line2D | Patch] = {
-        label(legend, 60): Line2D([], [], color=canvas.colour(slot))
+    entries: canvas.Legend = {
+        label(legend, 60): canvas.line(color=canvas.colour(slot))
         for legend, slot in sorted(slots.items(), key=lambda item: item[1])
     }
-    entries["10% to 90% of runs"] = Patch(color=canvas.INK, alpha=0.18, lw=0)
+    entries["10% to 90% of runs"] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
     return entries
 
 
@@ -176,3 +177,12 @@ def _pool_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
                             "at": at, "residual": median, "low": low, "high": high,
                             "runs": len(pool.runs),
                         }  # fmt: skip
+
+
+FIGURE = series_figure(
+    "residuals",
+    "Residuals of the fitted law, over training and against entropy.",
+    HEADING,
+    draw,
+    draw_groups,
+)

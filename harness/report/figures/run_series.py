@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,58 @@ from numpy.typing import NDArray
 from harness.law.estimate import binning, estimate, interval
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, Onset, RunResult, RunSeries
-from harness.report.figures.clock import STEPS, Clock
-from harness.report.text import findings, law_view, naming
+from harness.report.text import findings, naming
 
 Bools = NDArray[np.bool_]
+STEP, SHARE = "step", "share"
+FLATTENED = 0.1
+"""Share of the axis below which the typical run cannot be read."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The unit of time in figures: steps, or shares of each run."""
+
+    unit: str = STEP
+    """STEP or SHARE"""
+    spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Run -> first and last step; needed for shares."""
+
+    def series(self, given: RunSeries) -> RunSeries:
+        """The points by this clock."""
+        if self.unit == STEP:
+            return given
+        steps, course = (self._at(given.run, s) for s in (given.steps, given.course_steps))
+        return replace(given, steps=steps, course_steps=course)
+
+    def onset(self, run: str, given: Onset | None) -> Onset | None:
+        """The onset by this clock."""
+        if given is None or self.unit == STEP:
+            return given
+        first, last = self.spans[run]
+        whole = (last - first) or 1.0
+        step, low, high = ((s - first) / whole for s in (given.step, given.low, given.high))
+        return replace(given, step=step, low=low, high=high)
+
+    def _at(self, run: str, steps: Floats) -> Floats:
+        first, last = self.spans[run]
+        shares: Floats = (steps - first) / ((last - first) or 1.0)
+        return shares
+
+
+STEPS = Clock()
+
+
+def common_clock(runs: Iterable[RunSeries]) -> Clock:
+    """Steps, unless half of the runs would each take up less than FLATTENED of the axis."""
+    spans = {r.run: (float(r.course_steps.min()), float(r.course_steps.max())) for r in runs}
+    lengths = [last - first for first, last in spans.values() if last > first]
+    if not lengths:
+        return STEPS
+    axis = max(last for _, last in spans.values()) - min(first for first, _ in spans.values())
+    return Clock(SHARE, spans) if statistics.median_low(lengths) < FLATTENED * axis else STEPS
+
+
 MOST_POINTS = 100
 """Time bins of a run; a figure of more points is a smear."""
 CURVE_POINTS = 120
@@ -148,19 +197,19 @@ def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
 
 def curve(series: RunSeries, run: RunResult) -> Curve | None:
     """The fitted law from H = 0 to the highest point drawn, or None where there is no fit."""
-    law = law_view.law(run)
+    law = findings.law(run)
     if law.a is None or law.b is None or law.ceiling is None:
         return None
     entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
     x = np.exp(entropy)
     reward = law.b.value - law.a.value * x
-    half = band(law.a, law.b, law.ceiling, x, _least_half_width(law_view.part(series, law), run))
+    half = band(law.a, law.b, law.ceiling, x, _least_half_width(findings.part(series, law), run))
     return Curve(entropy, reward, reward - half, reward + half, law.a_identified)
 
 
 def straight(series: RunSeries, run: RunResult) -> Straight | None:
     """Least squares of R on H through the bins of what was judged; None without rivals."""
-    points = law_view.part(series, law_view.law(run))
+    points = findings.part(series, findings.law(run))
     label = binning.labels(len(points.steps), binning.fit_bins(len(points.steps)))
     h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
     found = estimate.least_squares(h, r) if run.rivals else None
@@ -179,7 +228,7 @@ def residual(series: RunSeries, run: RunResult) -> Floats | None:
 
 def residuals(series: RunSeries, run: RunResult) -> Floats | None:
     """R - (b - a exp(H)) of every point by the law that was judged; None without a fit."""
-    law = law_view.law(run)
+    law = findings.law(run)
     if law.a is None or law.b is None:
         return None
     return series.reward - (law.b.value - law.a.value * np.exp(series.entropy))
@@ -196,14 +245,14 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
     """1.96 sd / sqrt(n_eff) of the residuals: how well a mean of R is known at best."""
-    left, n_eff = residuals(series, run), law_view.law(run).n_eff
+    left, n_eff = residuals(series, run), findings.law(run).n_eff
     if left is None or not n_eff:
         return 0.0
     return 1.96 * float(left.std()) / math.sqrt(n_eff)
 
 
 def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clock) -> Trace:
-    law, timed = law_view.law(run), clock.series(series)
+    law, timed = findings.law(run), clock.series(series)
     return Trace(
         run.run,
         legend,

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from harness.law.compare.links import SIGNS, Judged
 from harness.law.compare.study_outcome import Outcome
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, label
 from harness.report.tables import study
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
 
 NAME = "links"
 COLUMNS = ("link", "kind", "quantity", "seed", "value", "low", "high", "verdict")
@@ -71,7 +70,7 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         axes.plot([found.low, found.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
         axes.plot([found.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
     elif not judged.by_seed:
-        axes.text(0.5, 0.5, "no pair gives one", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     axes.set(xlim=(low, high), ylim=(0.5, -0.3))
     axes.set_yticks([])
     axes.locator_params(axis="x", nbins=TICKS)
@@ -93,18 +92,18 @@ def _limits(judged: Judged) -> canvas.Limits:
     return canvas.limits([np.array(values)], AIR)
 
 
-def _entries(slots: dict[int, int]) -> dict[str, Line2D | Patch]:
+def _entries(slots: dict[int, int]) -> canvas.Legend:
     many = len(slots) > len(canvas.COLOURS)
-    entries: dict[str, Line2D | Patch] = {
-        "one seed" if many else f"seed {seed}": Line2D(
-            [], [], color=canvas.colour(0 if many else slot),
+    entries: canvas.Legend = {
+        "one seed" if many else f"seed {seed}": canvas.line(
+            color=canvas.colour(0 if many else slot),
             marker=canvas.marker(0 if many else slot), ls="", ms=5,
         )
         for seed, slot in slots.items()
     }  # fmt: skip
-    mean = Line2D([], [], color=canvas.INK, marker="D", ms=5)
-    margin = Line2D([], [], color=canvas.GREY, ls=":")
-    stated = Patch(color=STATED)
+    mean = canvas.line(color=canvas.INK, marker="D", ms=5)
+    margin = canvas.line(color=canvas.GREY, ls=":")
+    stated = canvas.patch(color=STATED)
     entries |= {"mean, 95% t interval": mean, "margin": margin}
     return entries | {"what the link states": stated}
 

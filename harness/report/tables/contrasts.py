@@ -1,8 +1,8 @@
-"""What differs between groups of runs: a table on the terminal, and contrasts.csv."""
+"""Contrasts between groups of runs, as a table on the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -10,37 +10,21 @@ from rich.table import Table
 from harness.law.compare import claims
 from harness.law.group_results import Analysis, Contrast, Gap, GroupResult
 from harness.law.io.identity import Identity
-from harness.report.tables import csv_cells
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
 
-COLUMNS = (
-    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
-    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
-    "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
-    "net_of_null_difference", "net_of_null_low", "net_of_null_high",
-)  # fmt: skip
-PLAIN = (
-    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
-    "p_equivalent", "minimum_detectable", "seeds_needed",
-)  # fmt: skip
 QUANTITY = {"fall": "fall of H"}
 WIDTHS = (9, 21, 9)
-"""Of quantity, difference and p; what was decided has the rest."""
+"""Widths of quantity, difference and p; the decision has the rest."""
 MOST_ROWS = 30
 """More are shown only where something was decided; contrasts.csv has them all."""
 NET_OF_NULL = (
-    "net of the null: the same with what its null control of the same seed did taken off each "
-    "run; an interval beside the decision, not part of it"
+    "net of the null: the same difference after subtracting from each run its null control of the "
+    "same seed; it does not enter the decision"
 )
 LARGEST_SHARE = 1.0
 """No onset lies further than this share of the run from another."""
-
-
-def csv(analysis: Analysis) -> str:
-    """All contrasts, one a row."""
-    return csv_cells.table(COLUMNS, _rows(analysis))
 
 
 def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
@@ -70,26 +54,24 @@ def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
 
 
 def notes(analysis: Analysis) -> list[str]:
-    """What the table leaves unsaid: how it was done, what it leaves out."""
+    """Return the notes below the table: the method, and what is omitted."""
     found, said = _all(analysis), []
     method = _method([c for _, c in found])
     if method:
         said.append(method)
     hidden = len(found) - len(_shown(found))
     if hidden:
-        said.append(f"{plural(hidden, 'contrast')} more in contrasts.csv")
+        said.append(f"{plural(hidden, 'more contrast')} in contrasts.csv")
     if any(c.net_of_null for _, c in found):
         said.append(NET_OF_NULL)
     nulls = _of_null_controls(analysis)
     if nulls:
-        said.append(
-            f"{plural(nulls, 'pair')} of null controls left out: what they do is no treatment"
-        )
+        said.append(f"{plural(nulls, 'comparison')} between two null controls omitted")
     apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
     if apart:
         said.append(
-            f"{plural(apart, 'pair')} of groups differ in several axes and are not compared: "
-            "no difference could be put down to one of them"
+            f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so "
+            "that a difference could not be attributed to one of them"
         )
     return said
 
@@ -103,7 +85,7 @@ def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 
 def decision(contrast: Contrast) -> str:
-    """`undecided: of 0.29 would be found; 35 seeds a group for 0.05`, and the like."""
+    """`undecided: the smallest detectable difference is 0.29; about 35 seeds per group ...`."""
     said, why = wording.plain(contrast.decision), contrast.why
     if contrast.decision == "equivalent" and contrast.margin is not None:
         said += f" within {wording.number(contrast.margin)}"
@@ -121,14 +103,14 @@ def _net_of_null(contrast: Contrast) -> str:
 
 
 def _seeds(contrast: Contrast) -> str:
-    """How many seeds settle it; with a single seed no more than a lower bound is known."""
+    """Say how many seeds would decide; a single seed gives only a lower bound."""
     needed, margin = contrast.seeds_needed, contrast.margin
     if contrast.decision != "undecided" or margin is None:
         return ""
     if contrast.minimum_detectable is None:
-        return f"needs at least {needed} seeds a group, of runs like these" if needed else ""
+        return f"needs at least {needed} seeds per group, with runs like these" if needed else ""
     seeds = f"about {needed}" if needed else f"over {claims.MOST_SEEDS}"
-    return f"{seeds} seeds a group for one of {wording.number(margin, margin)}"
+    return f"{seeds} seeds per group would detect {wording.number(margin, margin)}"
 
 
 def _failures(contrast: Contrast) -> str:
@@ -136,18 +118,22 @@ def _failures(contrast: Contrast) -> str:
     if not rates:
         return ""
     one, other = (f"{100 * rate:.1f}%" for rate in rates)
-    return f"careful: {one} of conversations failed against {other}"
+    return f"caution: {one} of conversations failed, against {other}"
 
 
 def _inactive(contrast: Contrast) -> str:
     runs = contrast.remedy_inactive
-    return f"careful: remedy inactive, it acted on no token in {runs} of the runs" if runs else ""
+    return (
+        f"caution: the remedy was inactive (acted on no token) in {runs} of the runs"
+        if runs
+        else ""
+    )
 
 
 def _detectable(quantity: str, smallest: float) -> str:
     if quantity == "onset" and smallest > LARGEST_SHARE:
-        return "no difference could be found"
-    return f"a difference of {smallest:.2g} would be found"
+        return "no difference is detectable"
+    return f"the smallest detectable difference is {smallest:.2g}"
 
 
 def _difference(given: Gap) -> str:
@@ -165,8 +151,9 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     columns = sorted({c.on for c in contrasts if c.on})
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
-        f"differences of means over seeds, 95% intervals, p by Holm over {tested}; onset as a "
-        "share of the run, runs without one count whole; fall of H on the states visited"
+        "differences between means over seeds with 95% intervals; p corrected by Holm for "
+        f"{plural(tested, 'test')}; onset as a share of the run, 1 for a run without one; "
+        "fall of H on visited states"
     )
     return "; ".join(part for part in (how if tested else "", on) if part)
 
@@ -180,7 +167,7 @@ def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupRes
 
 def _compared(groups: Sequence[GroupResult]) -> int:
     """Pairs of groups."""
-    return sum(len({csv_cells.cell(str(dict(c.baseline))) for c in g.contrasts}) for g in groups)
+    return sum(len({str(dict(c.baseline)) for c in g.contrasts}) for g in groups)
 
 
 def _of_null_controls(analysis: Analysis) -> int:
@@ -191,33 +178,3 @@ def _of_null_controls(analysis: Analysis) -> int:
 
 def _pairs(groups: int) -> int:
     return groups * (groups - 1) // 2
-
-
-def _rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
-    for group in analysis.groups:
-        for c in group.contrasts:
-            seeds, rates, probe = c.seeds, c.unlike_failures or (None, None), c.on_probe
-            yield {
-                **{name: getattr(c, name) for name in PLAIN},
-                "group": key(group.key),
-                "with": key(c.baseline),
-                "seeds": seeds[0],
-                "seeds_with": seeds[1],
-                **_gap("probe", probe),
-                "failed": rates[0],
-                "failed_with": rates[1],
-                "remedy_inactive": c.remedy_inactive,
-                **_gap("net_of_null", c.net_of_null),
-            }
-
-
-def _gap(name: str, given: Gap | None) -> dict[str, float | None]:
-    if given is None:
-        return {}
-    values = {"difference": given.difference, "low": given.low, "high": given.high}
-    return {f"{name}_{end}": value for end, value in values.items()}
-
-
-def key(values: Mapping[str, Any]) -> str:
-    """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
-    return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"

@@ -36,7 +36,7 @@ def show(outcome: Outcome, console: Console) -> None:
 
 
 def statement(link: Link) -> str:
-    """What a link states, as in `gain of reward of hard is less than that of medium`."""
+    """State a link in words, as in `gain of reward of hard is less than that of medium`."""
     what = measured(link).partition(",")[0]  # without its unit
     net = ", net of the null controls" if link.net_of_null else ""
     than = f"that of {link.against}" if link.against else "0"
@@ -63,7 +63,7 @@ def stated(link: Link) -> str:
 
 
 def notes(outcome: Outcome) -> Iterator[str]:
-    """What the table leaves unsaid."""
+    """Yield the lines below the table: method, doubts, counts."""
     yield METHOD
     for judged in (*outcome.checks, *outcome.links):
         if said := list(_of_link(judged)):
@@ -81,7 +81,7 @@ def notes(outcome: Outcome) -> Iterator[str]:
             yield f"{arm}: {', '.join(left_out)}"
     for name, chosen in outcome.chosen.items():
         of_arms = ", ".join(outcome.stated.best[name])
-        yield f"{name} is {chosen or 'none, since no run gives a number'}, of {of_arms}"
+        yield f"{name} is {chosen or 'none, since no run has a value'}, of {of_arms}"
     starved, of = outcome.starved
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
@@ -132,7 +132,7 @@ def _cells(judged: Judged) -> Sequence[str]:
 
 
 def _of_link(judged: Judged) -> Iterator[str]:
-    """What its row leaves unsaid."""
+    """Yield the notes on a link that its row has no place for."""
     if judged.own:
         means = judged.own.items()
         yield ", ".join(f"{arm} {wording.interval(mean) if mean else '-'}" for arm, mean in means)

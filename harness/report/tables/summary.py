@@ -12,10 +12,8 @@ from rich.text import Text
 from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
-from harness.report.tables import contrasts as table_contrasts
-from harness.report.tables import dropped_rows
-from harness.report.text import alternatives, beside_law, naming, sentences, wording
-from harness.report.text import explain as explanations
+from harness.report.tables import contrasts
+from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
 from harness.utils.safe_text import text
 
 NARROW = {"run": 15, "a": 12, "b": 12, "ceiling": 12, "regime": 10, "verdict": 14}
@@ -27,35 +25,36 @@ IN_THE_HEADING = ("difficulty", "remedy", "algorithm.null_control")
 MOST_ROWS = 40
 """Runs of one level that are shown; nobody reads more, and law.csv has them all."""
 FOOTNOTES = (
-    "a, b, ceiling b - a and onset with 95% intervals; n = points; ? = not identified",
-    "identified: the number is known well enough to quote; holds: R followed exp(H)",
+    "law: R = -a exp(H) + b; ceiling: b - a, the reward at H = 0; n: rows used",
+    "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
+    "onset: step at which H collapses; verdict: whether R follows exp(H)",
 )
 
 
-def print_analysis(analysis: Analysis, console: Console, explain: bool) -> None:
+def print_analysis(analysis: Analysis, console: Console, explained: bool) -> None:
     """The table, what was left out, and the finding of each level with what would decide it.
 
-    `explain` adds how each number was got, run by run.
+    `explained` adds how each number was got, run by run.
     """
     called = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
         console.print(_table(analysis, fitted, called, console.width))
         _lines(console, FOOTNOTES, "dim")
-    _lines(console, sentences.unknown_seeds(analysis))
-    _lines(console, sentences.unfinished(analysis, called))
-    for pair, contrasts in table_contrasts.blocks(analysis, console.width):
+    _lines(console, dropped_rows.unknown_seeds(analysis))
+    _lines(console, dropped_rows.unfinished(analysis, called))
+    for pair, table in contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
-        console.print(contrasts)
-    _lines(console, table_contrasts.notes(analysis), "dim")
-    _lines(console, sentences.not_read(analysis), "red")
-    _lines(console, sentences.left_out(analysis, called), "dim")
+        console.print(table)
+    _lines(console, contrasts.notes(analysis), "dim")
+    _lines(console, dropped_rows.not_read(analysis), "red")
+    _lines(console, dropped_rows.left_out(analysis, called), "dim")
     _lines(console, alternatives.forecasts(analysis, called))
-    if explain:
+    if explained:
         for run in fitted:
             _lines(console, [f"{called[run.run]}:"], "bold")
-            _lines(console, (f"  {said}" for said in explanations.of_run(run)))
-    _lines(console, sentences.closing(analysis, fitted), "bold")
+            _lines(console, (f"  {said}" for said in explain.of_run(run)))
+    _lines(console, findings.closing(analysis, fitted), "bold")
     _lines(console, advice.what_would_decide(analysis))
 
 
@@ -123,7 +122,7 @@ def _driven(run: RunResult) -> list[str]:
 
 def _other_law(column: str, law: ColumnLaw) -> list[Text]:
     """A row for the law on another reward column of the run above."""
-    label = beside_law.SAME_BATCH if law.same_batch else ""
+    label = explain.SAME_BATCH if law.same_batch else ""
     return [
         _stacked(f"on {column}", label),
         *_numbers(law),
@@ -151,7 +150,7 @@ def _group_cells(group: GroupResult) -> list[Text]:
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
-    told = table_contrasts.key(beside) if beside else ""
+    told = wording.group_name(beside) if beside else ""
     return [
         _stacked(f"mean of {len(group.runs)}", told, unknown, _left_out(len(group.left_out))),
         _stacked(*_pooled(group.a)),

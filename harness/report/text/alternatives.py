@@ -82,7 +82,7 @@ def against_linear(runs: Sequence[RunResult]) -> str:
 
 
 def forecast(run: RunResult) -> str:
-    """What was predicted, and what came; empty where no forecast was asked for."""
+    """Compare the forecast with what came; empty where no forecast was asked for."""
     given = run.forecast
     if given is None:
         return ""
@@ -112,7 +112,7 @@ def _came(given: Forecast) -> str:
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
-    """How far all were off, and a line a run; nothing where no forecast was asked for."""
+    """Return the errors of all forecasts, then a line per run; nothing where none was asked for."""
     asked = [run for run in analysis.runs if run.forecast is not None]
     known = [run for run in asked if run.forecast and run.forecast.identified]
     lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in known if run.forecast]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.law import verdict
+from harness.law import verdict as verdict
 from harness.law.estimate import identifiability
-from harness.law.results import RunResult
-from harness.report.text import alternatives, beside_law, sentences, wording
+from harness.law.results import Bounded, Interval, RunResult
+from harness.report.text import alternatives, dropped_rows, wording
 from harness.report.text.wording import number, plural
 
 ONSETS = {
@@ -26,16 +26,16 @@ REGIMES = {
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
     said = [_rows(run), _law(run), _ceiling(run), _least_squares(run), _onset(run), _regime(run)]
-    said += [alternatives.rivals(run), alternatives.forecast(run), beside_law.other_laws(run)]
-    said += [beside_law.at_onset(run), beside_law.null_control(run)]
+    said += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
+    said += [at_onset(run), null_control(run)]
     return [sentence for sentence in [*said, *_verdict(run)] if sentence]
 
 
 def _rows(run: RunResult) -> str:
-    out = f", after leaving out {sentences.counts(run)}" if run.dropped else ""
+    out = f", after leaving out {dropped_rows.counts(run)}" if run.dropped else ""
     worth = f", worth {run.n_eff:.0f} independent ones" if run.n_eff is not None else ""
     rows = plural(run.n_valid or 0, "row")
-    label = f" ({beside_law.SAME_BATCH})" if run.same_batch else ""
+    label = f" ({SAME_BATCH})" if run.same_batch else ""
     return f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}{worth}."
 
 
@@ -66,7 +66,7 @@ def _least_squares(run: RunResult) -> str:
     if not run.ols:
         return ""
     share = f"; the ratio of the two a is {run.reliability:.2f}" if run.reliability else ""
-    share += beside_law.expected_reliability(run) if run.reliability else ""
+    share += expected_reliability(run) if run.reliability else ""
     return (
         f"Plain least squares gives a = {number(run.ols.a)}, b = {number(run.ols.b)} "
         f"(R2 {run.ols.r2:.2f}){share}."
@@ -86,7 +86,7 @@ def _regime(run: RunResult) -> str:
     if run.regime is None:
         return ""
     gained = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
-    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{beside_law.silent(run)}."
+    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{silent(run)}."
 
 
 def _verdict(run: RunResult) -> list[str]:
@@ -117,8 +117,74 @@ def _before_onset(run: RunResult) -> str:
 
 
 def _measured_skill(run: RunResult) -> str:
-    """What stands behind `not_validated_out_of_time`; the rivals' split is another one."""
+    """Give the number behind `not_validated_out_of_time`; the rivals use another split."""
     skill = run.out_of_time_skill
     if "not_validated_out_of_time" not in (run.reasons or ()) or skill is None:
         return ""
     return f" (skill {skill:.2f}, where 0 is the last value's; the better of two splits)"
+
+
+SAME_BATCH = "same batch, expected to fit"
+"""The label of an R measured on the batch that H was measured on."""
+AT_ONSET = {
+    "frac_reward_zero_std": "groups without variance",
+    "distinct_2": "distinct word pairs",
+    "strategy/entropy": "strategy entropy",
+}
+
+
+def other_laws(run: RunResult) -> str:
+    """`On 'reward', same batch, expected to fit: a = 0.30 [0.29, 0.31], ..., law holds.`"""
+    said = []
+    for column, law in (run.fits or {}).items():
+        label = f", {SAME_BATCH}" if law.same_batch else ""
+        verdict = wording.VERDICT_WORDS.get(law.verdict, law.verdict)
+        a, ceiling = _bounded(law.a), _bounded(law.ceiling)
+        said.append(f"On {column!r}{label}: a = {a}, ceiling {ceiling}, {verdict}.")
+    return " ".join(said)
+
+
+def null_control(run: RunResult) -> str:
+    """Give fall and gain beyond the null control; empty without one."""
+    if run.net_of_null is None:
+        return ""
+    numbers = {"fall": run.net_of_null.fall, "gain": run.net_of_null.gain}
+    net = ", ".join(f"{what} {wording.interval(value)}" for what, value in numbers.items() if value)
+    beyond = f"; net of it: {net}" if net else ""
+    if run.null_share is None:
+        return f"H fell by no more than its noise, so a null control explains no share{beyond}."
+    driven = ", more than half: noise driven" if run.noise_driven else ""
+    share = wording.interval(run.null_share)
+    return f"The null control explains {share} of the fall of H{driven}{beyond}."
+
+
+def at_onset(run: RunResult) -> str:
+    """Reward left and the columns around the onset, and whether the probe has one too."""
+    if run.onset is None or run.at_onset is None:
+        return ""
+    left = run.at_onset.reward_left
+    said = [f"reward left {_bounded(left)}"] if left else []
+    known = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
+    said += [f"{AT_ONSET[name]} {number(v)}" for name, v in known.items() if v is not None]
+    probe = f" On entropy/probe: {wording.onset(run.onset_probe)}." if run.onset_probe else ""
+    return f"At the onset: {', '.join(said)}.{probe}" if said else probe.strip()
+
+
+def silent(run: RunResult) -> str:
+    """`; 0.71 [0.66, 0.76] of groups carried no signal`"""
+    share = run.silent_share
+    return f"; {wording.interval(share)} of groups carried no signal" if share else ""
+
+
+def expected_reliability(run: RunResult) -> str:
+    """Give the ratio of the two a that the logged standard errors of H predict."""
+    told = run.reliability_from_se
+    return f" ({told:.2f} by the standard errors of H)" if told is not None else ""
+
+
+def _bounded(given: Bounded | Interval | None) -> str:
+    if given is None:
+        return "unknown"
+    if given.low is None or given.high is None:
+        return f"{number(given.value)}, not identified"
+    return wording.estimate(given.value, given.low, given.high)

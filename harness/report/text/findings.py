@@ -1,4 +1,4 @@
-"""What was found at a level, in one sentence: the titles of panels and the closing lines.
+"""Findings on a level, in one sentence: the titles of panels and the closing lines.
 
 All functions take runs that could be read: status ok.
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from harness.law.group_results import Analysis, Pooled
-from harness.law.results import RunResult
-from harness.report.text import law_view, wording
+from harness.law.results import Identified, Interval, RunResult, RunSeries
+from harness.report.text import alternatives, naming, wording
 
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
@@ -20,11 +21,11 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     points that where it leads is open. Of several runs those that are left out of means are
     counted, and nothing is said of them.
     """
-    finished, out = told(analysis, runs)
+    finished, out = _in_means(analysis, runs)
     return f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_noise(finished)}{out}"
 
 
-def told(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
+def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """The runs a sentence is about; all, where none is finished."""
     finished = [run for run in runs if run.run not in analysis.left_out]
     out = len(runs) - len(finished)
@@ -43,7 +44,7 @@ def _noise(runs: Sequence[RunResult]) -> str:
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """`collapse from step 212 [205, 220]`; `no onset`; how many of several runs have one."""
-    finished, out = told(analysis, runs)
+    finished, out = _in_means(analysis, runs)
     return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
 
 
@@ -73,7 +74,7 @@ def _onsets(runs: Sequence[RunResult]) -> str:
 
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    laws = [law_view.law(run) for run in runs]
+    laws = [law(run) for run in runs]
     known = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
     if not known:
         return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
@@ -93,10 +94,68 @@ def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | N
 
     A group's mean is of whole runs: it says nothing of a law that holds until the onset.
     """
-    if any(law_view.law(run).until is not None for run in runs):
+    if any(law(run).until is not None for run in runs):
         return None
     wanted = {run.run for run in runs}
     for group in analysis.groups:
         if wanted <= set(group.runs) and group.ceiling.low is not None:
             return group.ceiling
     return None
+
+
+@dataclass(frozen=True)
+class Law:
+    """R = -a exp(H) + b, as far as it is known. None where no number could be computed."""
+
+    a: Interval | None
+    b: Interval | None
+    ceiling: Interval | None
+    n_eff: float | None
+    identified: Identified
+    until: float | None
+    """The step before which the law was judged; None where it was on the whole run."""
+
+    @property
+    def a_identified(self) -> bool:
+        return self.identified.a
+
+    @property
+    def ceiling_identified(self) -> bool:
+        return self.ceiling is not None and self.identified.ceiling
+
+
+def law(run: RunResult) -> Law:
+    """Return the law of a run with status ok: of the rows before the onset where it holds there."""
+    before = run.until_onset if run.onset is not None else None
+    if before is None or run.onset is None:
+        identified = run.identified or Identified(a=False, ceiling=False)
+        return Law(run.a, run.b, run.ceiling, run.n_eff, identified, None)
+    numbers = (before.a, before.b, before.ceiling, before.n_eff, before.identified)
+    return Law(*numbers, run.onset.step)
+
+
+def part(series: RunSeries, given: Law) -> RunSeries:
+    """The points that the law was judged on; the course of H stays whole."""
+    if given.until is None:
+        return series
+    before = series.steps < given.until
+    return replace(
+        series,
+        steps=series.steps[before],
+        entropy=series.entropy[before],
+        reward=series.reward[before],
+    )
+
+
+def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
+    """One sentence a level: ceiling, verdicts, onset, and whether a line in H does as well."""
+    return [
+        f"{level}: {'; '.join(_sentence(analysis, members))}."
+        for level, members in naming.by_level(analysis, fitted).items()
+    ]
+
+
+def _sentence(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
+    counted, _ = _in_means(analysis, members)
+    found = [law_finding(analysis, members), onset_finding(analysis, members)]
+    return [said for said in [*found, alternatives.against_linear(counted)] if said]

@@ -1,4 +1,4 @@
-"""What runs and levels are called in tables and figures, and in which order they come."""
+"""Names and order of runs and levels in tables and figures."""
 
 from __future__ import annotations
 

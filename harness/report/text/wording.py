@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.law.group_results import Pooled
 from harness.law.results import Interval, Onset, RunResult
@@ -94,3 +95,8 @@ def verdicts(runs: Sequence[RunResult]) -> str:
     return ", ".join(
         f"{words[verdict]} {in_runs(count, len(runs))}" for verdict, count in counts.most_common()
     )
+
+
+def group_name(values: Mapping[str, Any]) -> str:
+    """`difficulty=easy, policy=tiny`; of the only group, `all runs`."""
+    return ", ".join(f"{axis}={value}" for axis, value in values.items()) or "all runs"

@@ -18,9 +18,9 @@ from harness.law.compare import random_effects
 from harness.law.compare.claims import DEFAULT_MARGINS, p_differs
 from harness.report.tables import contrasts
 from harness.report.write import write_results
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
-from tests.law.synthetic import LOW, Log
 
 
 def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> None:

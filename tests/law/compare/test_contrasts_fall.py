@@ -11,9 +11,9 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Contrast
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.synthetic import Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
-from tests.law.synthetic import Log
 
 SEEDS = (1, 2, 3, 4)
 LOGS = {"easy": law_with(0.3, 1.1, end=0.5), "hard": law_with(0.3, 1.1, end=0.05)}

@@ -10,7 +10,7 @@ import pytest
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.law.compare.claims import DEFAULT_MARGINS, parse_margins
-from tests.law import synthetic
+from harness.testing import synthetic
 
 
 def test_what_is_named_replaces_the_default_and_the_rest_stays() -> None:

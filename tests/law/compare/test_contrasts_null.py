@@ -16,8 +16,8 @@ from harness.law.estimate.null_control import gain_beyond
 from harness.law.group_results import Analysis, Contrast
 from harness.law.io.clean import Points
 from harness.report.tables import contrasts
-from tests.law import synthetic
-from tests.law.synthetic import LOW
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW
 
 COMMON = "eval/medium/reward"
 N = 200

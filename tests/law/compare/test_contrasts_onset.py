@@ -10,9 +10,9 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.report.tables import contrasts
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, Log
 from tests.law.compared import N, contrast, levels, rows
-from tests.law.synthetic import LOW, Log
 
 
 def falling(seed: int) -> Log:

@@ -10,8 +10,8 @@ import pytest
 from harness.law.analysis import analyse
 from harness.law.compare.groups import pooled
 from harness.law.results import Skipped
-from tests.law import synthetic
-from tests.law.synthetic import LOW, lawful_rows
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, lawful_rows
 
 
 def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:

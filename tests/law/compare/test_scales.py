@@ -7,9 +7,9 @@ from typing import Any
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Contrast
-from tests.law import synthetic
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW, Log
 from tests.law.compared import COMMON, contrast, levels
-from tests.law.synthetic import LOW, Log
 
 APART = "different scales: each on its own users' reward"
 STEPS = 100

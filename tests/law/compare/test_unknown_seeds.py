@@ -9,10 +9,11 @@ import yaml
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
-from harness.report.figures import draw
-from harness.report.text import sentences
-from tests.law import compared, synthetic
-from tests.law.synthetic import LOW
+from harness.report.figures import registry
+from harness.report.text import dropped_rows
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW
+from tests.law import compared
 from tests.report.test_figures import legend
 from tests.report.test_tables import printed
 
@@ -67,11 +68,11 @@ def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> Non
 
 
 def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
-    (said,) = sentences.unknown_seeds(unknown)
+    (said,) = dropped_rows.unknown_seeds(unknown)
     assert said == (
-        "The seed of 6 runs is unknown. Several of one config may be repeats, which are no "
-        "replicates: their means have no interval and decide no difference. `seed: NUMBER` in the "
-        "config.yaml of each, if they are seeds, makes them count."
+        "The seed of 6 runs is unknown. Runs of one config may then repeat one seed, so their "
+        "means have no interval and are not compared. If their seeds differ, write "
+        "`seed: NUMBER` in the config.yaml of each."
     )
     text = printed(unknown)
     assert said in text
@@ -79,10 +80,11 @@ def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
 
 
 def test_the_forest_says_that_there_is_no_interval(unknown: Analysis) -> None:
-    forest = next(d for d in draw.draw(unknown, every_run=False) if d.name == "forest")
+    forest = next(d for d in registry.draw(unknown, every_run=False) if d.name == "forest")
     assert legend(forest)[:2] == [
-        "one run", "mean over seeds (of a and ceiling weighed), 95% interval; "
-        "over runs of unknown seed without",
+        "one run",
+        "mean over seeds (weighted for a and ceiling), 95% interval; "
+        "no interval where seeds are unknown",
     ]  # fmt: skip
     assert {row["low"] for row in forest.rows if row["kind"] == "mean"} == {None}
 
@@ -91,7 +93,7 @@ def test_the_same_runs_with_seeds_count_and_nothing_is_said(tmp_path: Path) -> N
     found = analyse([copied(tmp_path, without_seed=0)])
     assert found.groups[0].a.low is not None
     assert compared.contrast(found, "gain").seeds == (COPIES, COPIES)
-    assert sentences.unknown_seeds(found) == []
+    assert dropped_rows.unknown_seeds(found) == []
 
 
 def test_one_unknown_among_known_seeds_is_enough_for_doubt(tmp_path: Path) -> None:

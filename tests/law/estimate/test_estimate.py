@@ -8,13 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from benchmarks import cells
 from harness.law.estimate import binning, estimate, identifiability, interval
 from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import Points
 from harness.law.results import Identified
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, NONE, TRUE_A, TRUE_B, TRUE_CEILING, Log, Noise
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, NONE, TRUE_A, TRUE_B, TRUE_CEILING, Log, Noise
 
 
 def fit(log: Log) -> Fitted:

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.cells import points_of
 from harness.cli.fit import Wanted, fit
 from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate.forecast import forecast, guesses
 from harness.law.io.clean import Cleaned
 from harness.law.results import Forecast
-from tests.law import synthetic
-from tests.law.synthetic import LOW, NONE, Log
+from harness.testing import synthetic
+from harness.testing.cells import points_of
+from harness.testing.synthetic import LOW, NONE, Log
 
 RUNS = 40
 Make = Callable[[int], Log]

@@ -15,8 +15,8 @@ from harness.law.analysis import analyse
 from harness.law.estimate.null_control import fall
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
-from tests.law import synthetic
-from tests.law.synthetic import Log, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import Log, Noise
 
 STILL = Noise(0.5, 0.05, 0.0)
 """H as it is meant, without a wander of its own, seen through noise."""

@@ -10,8 +10,8 @@ import pytest
 from harness.law.estimate import onset, regime, segments
 from harness.law.io.clean import Points
 from harness.law.results import Onset
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 60
 

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from benchmarks import quoted
+from harness.testing import quoted
 
 
 def test_a_row_tells_what_was_given_and_what_holds() -> None:

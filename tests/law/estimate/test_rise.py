@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cells
 from harness.law.analysis import analyse
 from harness.report.text import explain
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Noise
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, Noise
 
 RUNS = 30
 

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchmarks.cells import points_of
 from harness.law.estimate import rival_forms, rivals
 from harness.law.io.clean import LARGEST, Points
 from harness.law.results import Floats, Rival
-from tests.law import synthetic
-from tests.law.synthetic import LOW, NONE, Noise
+from harness.testing import synthetic
+from harness.testing.cells import points_of
+from harness.testing.synthetic import LOW, NONE, Noise
 
 RUNS = 20
 Reward = Callable[[Floats, Floats], Floats]

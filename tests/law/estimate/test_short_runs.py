@@ -8,8 +8,8 @@ import pytest
 
 from harness.law.analysis import analyse
 from harness.law.results import Identified
-from tests.law import synthetic
-from tests.law.synthetic import LOW
+from harness.testing import synthetic
+from harness.testing.synthetic import LOW
 
 NEEDS = {
     "ols": 2,

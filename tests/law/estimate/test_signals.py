@@ -14,8 +14,8 @@ from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Bounded, RunResult
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 STILL = Noise(0.5, 0.05, 0.0)
 

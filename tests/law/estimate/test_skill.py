@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import cells
 from harness.law.estimate import forecast
 from harness.law.io.clean import Points
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Log, Noise
+from harness.testing import cells, synthetic
+from harness.testing.synthetic import HIGH, LOW, Log, Noise
 
 RUNS = 20
 

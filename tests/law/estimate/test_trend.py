@@ -8,7 +8,7 @@ import pytest
 from harness.law.estimate import estimate, interval, regime
 from harness.law.io.clean import Points
 from harness.law.results import Floats
-from tests.law import synthetic
+from harness.testing import synthetic
 
 RUNS = 200
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmarks import cells, uneven
 from harness.law.estimate import binning, breaks, onset, regime
 from harness.law.io.clean import Points
-from tests.law import synthetic
-from tests.law.synthetic import LOW, Noise
+from harness.testing import cells, synthetic, uneven
+from harness.testing.synthetic import LOW, Noise
 
 RUNS = 20
 UNEVEN = [rows for rows in uneven.ROWS if rows != "all"]

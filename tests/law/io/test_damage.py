@@ -17,7 +17,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
-from tests.law import synthetic
+from harness.testing import synthetic
 
 KEYS = ("step", "entropy", "reward")
 CLEAN = synthetic.rows(synthetic.kink(11, 80, synthetic.LOW))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.law.io.discover import Discovery, discover
 from harness.law.results import Skipped
-from tests.law import synthetic
+from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
 

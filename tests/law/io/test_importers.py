@@ -19,7 +19,7 @@ from harness.law.io import reading
 from harness.law.io.importers import aliases
 from harness.law.io.table import FAULTS
 from harness.law.results import RunResult
-from tests.law import synthetic
+from harness.testing import synthetic
 
 LOGS = Path(__file__).parents[1] / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90

@@ -15,7 +15,7 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
 from harness.law.results import RunResult
-from tests.law import synthetic
+from harness.testing import synthetic
 
 WANTED = ["step", "entropy", "reward", "eval/reward"]
 GOOD = [json.dumps(r) for r in synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))]

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.results import ReadProblem, RunResult
-from tests.law import synthetic
+from harness.testing import synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(5, 40, synthetic.LOW))
 HEADER = "step,entropy,reward,extra"

@@ -1,4 +1,4 @@
-"""Cells of runs with known a, b and onset (tests/law/synthetic.py), and what the law stage says.
+"""Cells of runs with known a, b and onset (synthetic.py), and what the law stage says of them.
 
 A cell is measured by its name and not by its maker, so that another process can do it.
 """
@@ -17,8 +17,8 @@ from harness.law.estimate.interval import half_width
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, Floats, Log, Noise
+from harness.testing import synthetic
+from harness.testing.synthetic import HIGH, LOW, Floats, Log, Noise
 
 Make = Callable[[int, int, Noise], Log]
 FIRST_SEED = 1_000_000

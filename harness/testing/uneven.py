@@ -15,11 +15,10 @@ from itertools import product, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks import cells
-from benchmarks.cells import Make
 from harness.law.results import VERDICTS
-from tests.law import synthetic
-from tests.law.synthetic import Log, Noise
+from harness.testing import cells, synthetic
+from harness.testing.cells import Make
+from harness.testing.synthetic import Log, Noise
 
 Kept = NDArray[np.bool_]
 
@@ -105,4 +104,5 @@ def _words(m: Thinned) -> str:
 
 
 def _every(stride: int, u: NDArray[np.float64]) -> Kept:
-    return np.arange(len(u)) % stride == 0
+    kept: Kept = np.arange(len(u)) % stride == 0
+    return kept

@@ -1,4 +1,4 @@
-"""Loads matplotlib without the settings that it would read from the current folder.
+"""Load matplotlib, here alone, without the settings it would read from the current folder.
 
 A matplotlibrc beside somebody's logs would change every figure, and a pipe in its place would be
 waited for. Those of the user's own, in the home folder or at $MATPLOTLIBRC, count.
@@ -10,7 +10,16 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-__all__ = ["mpl"]
+__all__ = [
+    "CANVASES",
+    "FT2Font",
+    "Figure",
+    "FigureCanvasAgg",
+    "Line2D",
+    "Patch",
+    "font_manager",
+    "mpl",
+]
 
 
 @contextlib.contextmanager
@@ -31,3 +40,12 @@ def elsewhere() -> Iterator[None]:
 
 with elsewhere():
     import matplotlib as mpl  # it reads its settings as it is loaded, and only then
+    from matplotlib import font_manager
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+    from matplotlib.ft2font import FT2Font
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from benchmarks.cells import Held, Intervals, Judged
-from tests.law.synthetic import TRUE_A
+from harness.testing.cells import Held, Intervals, Judged
+from harness.testing.synthetic import TRUE_A
 
 COVERED, COVERED_MEDIAN, SIGNIFICANT = 90.0, 93.0, 0.01
 WIDER = 1.15

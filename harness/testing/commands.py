@@ -91,7 +91,8 @@ def only_sweep(cwd: Path) -> Path:
 
 
 def ledger(root: Path) -> list[dict[str, object]]:
-    return json.loads((root / "sweep.json").read_text())["runs"]
+    runs: list[dict[str, object]] = json.loads((root / "sweep.json").read_text())["runs"]
+    return runs
 
 
 def rows(run: Path) -> int:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
+from harness.law.group_results import Analysis
+from harness.law.io.identity import share_of_run
+from harness.law.results import Interval, RunResult
 from harness.report.figures import canvas
-from harness.report.figures.canvas import Drawing, colour, marker
-from harness.report.figures.difficulties import Mark
-from harness.report.figures.figure_text import label
+from harness.report.figures.canvas import Drawing, colour, label, marker
+from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.text import naming
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
 
 MEASURES = {
     "acceptance": "acceptance of fixed replies",
@@ -27,7 +33,7 @@ HEADING = "Onset of collapse against measured difficulty: harder to the left"
 NO_ONSET = 1.04
 """Where runs without an onset stand, above the end of the run."""
 APART = 0.02
-"""Of runs of one level, as a share of the axis."""
+"""Distance between runs of one level, as a share of the axis."""
 
 
 def draw(marks: Sequence[Mark], name: str) -> Drawing:
@@ -64,13 +70,13 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
     axes.locator_params(axis="x", nbins=5)
 
 
-def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> dict[str, Line2D]:
-    found = {
-        label(level): Line2D([], [], ls="", marker=marker(slot), color=colour(slot))
+def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
+    found: canvas.Legend = {
+        label(level): canvas.line(ls="", marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
     }
     if any(mark.null_control for mark in marks):
-        found["null control"] = Line2D([], [], ls="", marker="o", mfc="none", mec=canvas.INK)
+        found["null control"] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
     return found
 
 
@@ -90,3 +96,58 @@ def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
                 "onset_low": mark.low,
                 "onset_high": mark.high,
             }
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One run."""
+
+    run: str
+    level: str
+    null_control: bool
+    difficulty: Mapping[str, Interval]
+    """Measure of the difficulty card -> its value."""
+    onset: float | None
+    """Onset of collapse as a share of the run; None where there is none."""
+    low: float | None
+    high: float | None
+
+
+def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
+    """Return the runs whose level has a card; none where all cards are equal or none collapses."""
+    called = naming.names(analysis)
+    found = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
+    distinct = {str(mark.difficulty) for mark in found}
+    some = any(mark.onset is not None for mark in found)
+    return tuple(found) if some and len(distinct) > 1 else ()
+
+
+def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
+    steps, onset = analysis.series[run.run].course_steps, run.onset
+    first, last = float(steps[0]), float(steps[-1])
+    share: list[float | None] = [None] * 3
+    if onset is not None and onset.is_collapse:
+        ends = (onset.step, onset.low, onset.high)
+        share = [share_of_run(run.config, first, last, end) for end in ends]
+    assert run.difficulty is not None
+    return Mark(name, run.level or "", _null(run), run.difficulty, *share)
+
+
+def _null(run: RunResult) -> bool:
+    return run.setting("algorithm", "null_control") is True
+
+
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
+    analysis = subject.analysis
+    readable = [run for run in analysis.runs if run.run in analysis.series]
+    found = marks(analysis, [run for run in readable if run.run not in analysis.left_out])
+    if found:
+        yield "", found
+
+
+FIGURE = FigureSpec(
+    "onset_by_difficulty",
+    "Onset of collapse against the measured difficulty of the level.",
+    _select,
+    draw,
+)

@@ -14,12 +14,12 @@ from itertools import product, repeat
 
 import numpy as np
 
-from benchmarks.cells import FIRST_SEED, points_of
 from harness.law.estimate import identifiability, null_control, regime, rivals
 from harness.law.estimate.identifiability import Fitted
 from harness.law.results import Floats, Interval
-from tests.law import synthetic
-from tests.law.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
+from harness.testing import synthetic
+from harness.testing.cells import FIRST_SEED, points_of
+from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
 
 NOISES = {"low": LOW, "mid": Noise(0.5, 0.15, 0.05), "high": HIGH}
 """mid: the noise of H of high, its autocorrelation that of low."""

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tests.commands import here
+from harness.testing.commands import here
 
 
 def chat(*words: str, said: bytes | str, cwd: Path) -> subprocess.CompletedProcess[str]:

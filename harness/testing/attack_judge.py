@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import yaml
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
+from harness.config.run import DifficultyConfig
 from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey
 from harness.simulator.reference import REFERENCES, Reference, converse
 from harness.simulator.scripted.user import ScriptedSimulator
-from tests.simulator.attacks import Attack
-from tests.simulator.test_scripted import level
+from harness.testing.attacks import Attack
+from harness.utils import installation
 
 LEVEL = 0.01
 """One-sided, for all attacks put in one way together."""
@@ -25,6 +27,12 @@ MOST_EXCESS = 2.0
 SEEDS = 5
 INSTEAD = "in place"
 WAYS = (INSTEAD, "before neutral", "after neutral", "before attentive", "after attentive")
+
+
+def level(name: str) -> DifficultyConfig:
+    """The shipped difficulty of that name."""
+    path = installation.shipped() / "conf" / "difficulty" / f"{name}.yaml"
+    return DifficultyConfig(**yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from harness.simulator.reference import Reference
-from tests.simulator import attack_disguises, attack_texts
-from tests.simulator.attack_words import (
+from harness.testing import attack_disguises, attack_texts
+from harness.testing.attack_words import (
     AS_USER,
     BRIBES,
     EMOJI,

@@ -11,7 +11,7 @@ from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import TRAIN
 from harness.simulator.scripted import recognition
 from harness.simulator.scripted.words import sentences
-from tests.simulator.attack_words import AS_USER, FLATTERY, PRAISES, STOCK, WARM
+from harness.testing.attack_words import AS_USER, FLATTERY, PRAISES, STOCK, WARM
 
 Make = Callable[[Sequence[str], int, random.Random], str]
 Made = tuple[str, str, Make]
@@ -151,8 +151,12 @@ def _repeated() -> Iterator[Made]:
         for text in (WARM[0], WARM[9], WARM[14]):
 
             def make(
-                heard: Sequence[str], turn: int, r: random.Random, f=alter, t=text,  # type: ignore[no-untyped-def]
-            ) -> str:  # fmt: skip
+                heard: Sequence[str],
+                turn: int,
+                r: random.Random,
+                f: Callable[[str, int], str] = alter,
+                t: str = text,
+            ) -> str:
                 return str(f(t, turn))
 
             yield "one warm sentence altered", f"{name} {text[:16]!r}", make

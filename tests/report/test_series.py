@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.law.group_results import Pooled
 from harness.law.results import Floats, Onset, RunResult, RunSeries
-from harness.report.figures import clock, draw, group_series, run_series
+from harness.report.figures import group_series, registry, run_series
 from tests.report import made
 
 
@@ -32,15 +33,15 @@ def test_the_band_is_exact_where_the_intervals_share_a_covariance(
 ) -> None:
     covariance = correlation * sd_a * sd_b
     sd_c = np.sqrt(sd_a**2 + sd_b**2 - 2 * covariance)
-    intervals = [made.around(0.0, t * sd) for sd in (sd_a, sd_b, float(sd_c))]
-    half = run_series.band(*intervals, np.array([x]), 0.0)
+    a, b, ceiling = [made.around(0.0, t * sd) for sd in (sd_a, sd_b, float(sd_c))]
+    half = run_series.band(a, b, ceiling, np.array([x]), 0.0)
     truth = t * np.sqrt(sd_b**2 + x**2 * sd_a**2 - 2 * x * covariance)
     assert half == pytest.approx([truth], rel=1e-6, abs=1e-6)
 
 
 def test_the_band_never_falls_below_what_the_points_allow() -> None:
-    crossed = [made.around(0.0, w) for w in (0.1, 0.3, 0.1)]
-    assert run_series.band(*crossed, np.array([2.0]), 0.02) == pytest.approx([0.02])
+    a, b, ceiling = [made.around(0.0, w) for w in (0.1, 0.3, 0.1)]
+    assert run_series.band(a, b, ceiling, np.array([2.0]), 0.02) == pytest.approx([0.02])
 
 
 def test_a_curve_meets_the_ceiling_and_its_interval_at_no_entropy() -> None:
@@ -102,7 +103,7 @@ def on_steps(pool: group_series.Pool, steps: Floats) -> Floats:
 def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> None:
     runs = [made.fitted(f"r/{i}", seed=i) for i in range(6)]
     groups = [
-        made.group({"difficulty": "easy", "rate": rate}, paths, made.Pooled(None, None, None, 0, 3))
+        made.group({"difficulty": "easy", "rate": rate}, paths, Pooled(None, None, None, 0, 3))
         for rate, paths in ((0.1, ["r/0", "r/1", "r/2"]), (0.2, ["r/3", "r/4", "r/5"]))
     ]
     analysis = made.analysis(runs, groups=groups)
@@ -121,7 +122,7 @@ def offset(run: str, by: float, times: float = 1.0) -> tuple[RunResult, RunSerie
 def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
     alike = [offset(str(seed), 0) for seed in range(1, 30)]
     analysis = made.analysis([*alike, offset("30", 1e6)])
-    law, curves, residuals = draw.draw(analysis, every_run=False)
+    law, curves, residuals = registry.draw(analysis, every_run=False)
     top, bottom = curves.figure.axes
     assert bottom.get_xlabel() == "share of each run's own steps"
     assert top.get_xlim() == pytest.approx((0, 1), abs=0.05)
@@ -148,12 +149,12 @@ def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
 def test_the_axis_is_steps_while_the_typical_run_can_be_read_on_it(
     runs: list[tuple[RunResult, RunSeries]], unit: str
 ) -> None:
-    assert clock.of(series for _, series in runs).unit == unit
+    assert run_series.common_clock(series for _, series in runs).unit == unit
 
 
 def test_a_level_says_its_onset_in_steps_whatever_the_axis() -> None:
     analysis = made.analysis([offset("1", 0), offset("2", 1e6)])
-    curves = next(d for d in draw.draw(analysis, every_run=False) if "curves" in d.name)
+    curves = next(d for d in registry.draw(analysis, every_run=False) if "curves" in d.name)
     assert curves.figure.axes[0].get_title(loc="left").replace("\n", " ") == (
         "easy: collapse from step 31 and 1000031 in both runs"
     )

@@ -1,0 +1,148 @@
+"""Figures of runs: which runs stand on which page, and how a page becomes a drawing.
+
+Every run is drawn where there are at most MOST_RUNS; of more the medians over groups of them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from harness.law.group_results import Analysis
+from harness.law.results import RunResult
+from harness.report.figures import canvas, group_series, run_series
+from harness.report.figures.canvas import Drawing, Legend, label
+from harness.report.figures.figure_specs import AxisNames, FigureSpec, Measured, Page, Unread
+from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.run_series import SHARE, STEP, Clock, Panel
+from harness.report.text import naming
+from harness.report.text.wording import plural
+
+MOST_RUNS = 24
+"""More runs in one figure hide each other."""
+TIMES = {STEP: "step", SHARE: "share of each run's own steps"}
+MEDIANS = "medians over runs"
+BAND = "10% to 90% of runs"
+DrawRuns = Callable[[Sequence[Panel], str, AxisNames], Drawing]
+DrawGroups = Callable[[Sequence[PoolPanel], str, AxisNames], Drawing]
+
+
+def series_figure(
+    name: str, shows: str, heading: str, of_runs: DrawRuns, of_groups: DrawGroups
+) -> FigureSpec[Page]:
+    """A figure of every page of runs, drawn run by run or by groups of them."""
+
+    def draw(page: Page, file_name: str) -> Drawing:
+        if page.unread:
+            return _empty(page.unread, file_name, heading)
+        names = _axis_names(page.measured)
+        if page.pools:
+            drawing = of_groups(page.pools, file_name, names)
+        else:
+            drawing = of_runs(page.panels, file_name, names)
+        return drawing if page.measured.time == STEP else _in_shares(drawing)
+
+    return FigureSpec(
+        name, shows, lambda subject: ((page.suffix, page) for page in subject.pages), draw, True
+    )
+
+
+def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
+    """The pages of an analysis; `every_run` adds those of MOST_RUNS runs to the medians of many.
+
+    An analysis without a single readable run has one page that says so.
+    """
+    readable = [run for run in analysis.runs if run.run in analysis.series]
+    if not readable:
+        unread = tuple(
+            Unread(run.run, run.error.message if run.error else None) for run in analysis.runs
+        )
+        return (Page("", unread=unread),)
+    finished = [run for run in readable if run.run not in analysis.left_out]
+    clock = run_series.common_clock(analysis.series[run.run] for run in readable)
+    if len(readable) <= MOST_RUNS:
+        return (_of_runs(analysis, readable, clock, ""),)
+    found = [_of_groups(analysis, readable, clock)] if finished else []
+    if every_run or not finished:
+        for number, members in enumerate(_split(analysis, readable), 1):
+            found.append(_of_runs(analysis, members, clock, f"_{number}"))
+    return tuple(found)
+
+
+def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: Clock, suffix: str) -> Page:
+    panels = run_series.panels(analysis, runs, clock)
+    return Page(suffix, _measured(runs, clock), panels=panels)
+
+
+def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> Page:
+    pools = group_series.panels(analysis, runs, clock)
+    return Page("", _measured(runs, clock), pools=pools)
+
+
+def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
+    policies, columns = {_policy_kind(run) for run in runs}, {run.reward for run in runs}
+    return Measured(
+        policies.pop() if len(policies) == 1 else None,
+        columns.pop() if len(columns) == 1 else None,
+        clock.unit,
+    )
+
+
+def _policy_kind(run: RunResult) -> str | None:
+    policy = (run.config or {}).get("policy")
+    kind = policy.get("kind") if isinstance(policy, dict) else None
+    return kind if isinstance(kind, str) else None
+
+
+def _split(analysis: Analysis, runs: Sequence[RunResult]) -> list[list[RunResult]]:
+    """At most MOST_RUNS runs each; a level is split over pages only where it fills one alone."""
+    pages: list[list[RunResult]] = [[]]
+    for members in naming.by_level(analysis, runs).values():
+        for start in range(0, len(members), MOST_RUNS):
+            part = members[start : start + MOST_RUNS]
+            if len(pages[-1]) + len(part) > MOST_RUNS:
+                pages.append([])
+            pages[-1] += part
+    return pages
+
+
+def _in_shares(drawing: Drawing) -> Drawing:
+    """The numbers under the name of what they are."""
+    named = {STEP: SHARE}
+    rows = (
+        {named.get(name, name): SHARE if value == STEP else value for name, value in row.items()}
+        for row in drawing.rows
+    )
+    columns = tuple(named.get(name, name) for name in drawing.columns)
+    return replace(drawing, columns=columns, rows=tuple(rows))
+
+
+def _axis_names(measured: Measured) -> AxisNames:
+    """The axes' labels with units; what differs between the runs is left out."""
+    unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
+    reward = f" ({label(measured.reward)})" if measured.reward else ""
+    return AxisNames(
+        f"policy entropy H (nats{unit})", f"empathy reward R{reward}", TIMES[measured.time]
+    )
+
+
+def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
+    """A picture that says why there is none."""
+    reasons = [run.reason for run in unread if run.reason is not None]
+    first = f" The first: {label(reasons[0], 200)}" if reasons else ""
+    sentence = f"Nothing to draw: of {plural(len(unread), 'run')}, none could be read.{first}"
+    grid = canvas.grid(heading, [sentence], 1, 0.2)
+    grid.panels[0][0].set_axis_off()
+    rows = tuple({"run": run.run, "reason": run.reason} for run in unread)
+    return Drawing(name, grid.figure, ("run", "reason"), rows)
+
+
+def group_legend(panels: Sequence[PoolPanel]) -> Legend:
+    """The groups of all panels, and the band around their medians."""
+    slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
+    entries: Legend = {
+        label(legend, 60): canvas.line(color=canvas.colour(slot), marker=canvas.marker(slot))
+        for legend, slot in sorted(slots.items(), key=lambda item: item[1])
+    }
+    entries[BAND] = canvas.patch(color=canvas.INK, alpha=0.18, lw=0)
+    return entries

@@ -1,0 +1,201 @@
+"""CSV files: law.csv, contrasts.csv and transfer.csv, and how any table becomes cells.
+
+A text cell never starts a formula in a spreadsheet; a number stays a number.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from harness.config.run import LEVELS
+from harness.law.compare.groups import over_seeds, pooled
+from harness.law.group_results import Analysis, Gap, GroupResult, Pooled
+from harness.law.results import Bounded, Interval, Onset, RunResult
+from harness.report.text import dropped_rows, naming, wording
+from harness.utils.safe_text import visible
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""Starts of text that spreadsheets take for a formula; the last four are the full-width = + - @."""
+
+
+def cell(value: Any) -> str:
+    """One cell. None is empty; text that a spreadsheet would run gets a leading apostrophe."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(float(value)) if isinstance(value, float) else repr(value)
+    text = visible(str(value))
+    return f"'{text}" if str(value).lstrip(" ").startswith(FORMULA_STARTS) else text
+
+
+def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A header and one line a row; a row without a column leaves its cell empty.
+
+    Raises ValueError for a row with a value that no column is for: it would be lost.
+    """
+    file = io.StringIO()
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: cell(value) for name, value in row.items()} for row in rows)
+    return file.getvalue()
+
+
+LAW_COLUMNS = (
+    "run", "level", "seed", "status", "error", "message", "n_valid", "dropped", "reward",
+    "entropy", "n_eff", "verdict", "reasons", "regime", "a", "a_low", "a_high", "a_identified",
+    "b", "b_low", "b_high", "ceiling", "ceiling_low", "ceiling_high", "ceiling_identified",
+    "cov_ab", "reliability", "out_of_time_skill", "intervened", "ols_a", "ols_b", "ols_r2",
+    "onset_kind", "onset", "onset_low", "onset_high", "gain", "gain_low", "gain_high",
+    "null_share", "null_share_low", "null_share_high", "noise_driven", "net_fall", "net_fall_low",
+    "net_fall_high", "net_gain", "net_gain_low", "net_gain_high", "silent_share",
+    "silent_share_low", "silent_share_high", "reward_left", "reward_left_low", "reward_left_high",
+    "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
+    "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
+    "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
+    "unfinished", "checksums",
+)  # fmt: skip
+LAW_PLAIN = (
+    "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
+    "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
+    "reliability_from_se", "same_batch", "against_linear", "checksums",
+)  # fmt: skip
+FORECAST = {
+    "value": "forecast", "low": "forecast_low", "high": "forecast_high",
+    "identified": "forecast_identified", "truth": "forecast_truth",
+    "last_value": "forecast_last_value",
+}  # fmt: skip
+"""Field of RunResult.forecast -> column."""
+
+
+def law_csv(analysis: Analysis) -> str:
+    """The runs of law.json as CSV; `dropped` counts all rows left out."""
+    return table(LAW_COLUMNS, (_law_row(analysis, run) for run in analysis.runs))
+
+
+def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
+    known, net = run.identified, run.net_of_null
+    return {
+        **{name: getattr(run, name) for name in LAW_PLAIN},
+        "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
+        "error": run.error.kind if run.error else None,
+        "message": run.error.message if run.error else None,
+        "unfinished": dropped_rows.standing(run) if run.unfinished is not None else None,
+        "dropped": sum(run.dropped.values()),
+        "reasons": " ".join(run.reasons or ()) or None,
+        **_interval("a", run.a),
+        "a_identified": known.a if known else None,
+        **_interval("b", run.b),
+        **_interval("ceiling", run.ceiling),
+        "ceiling_identified": known.ceiling if known else None,
+        **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
+        **_onset("onset", run.onset),
+        **_onset("onset_probe", run.onset_probe),
+        **_interval("gain", run.gain),
+        **_interval("null_share", run.null_share),
+        **{column: getattr(run.forecast, key, None) for key, column in FORECAST.items()},
+        **_interval("net_fall", net.fall if net else None),
+        **_interval("net_gain", net.gain if net else None),
+        **_interval("silent_share", run.silent_share),
+        **_interval("reward_left", run.at_onset.reward_left if run.at_onset else None),
+    }
+
+
+def _onset(name: str, given: Onset | None) -> dict[str, Any]:
+    if given is None:
+        return {name: None}
+    where = Interval(given.step, given.low, given.high)
+    return {f"{name}_kind": given.kind, **_interval(name, where)}
+
+
+def _interval(name: str, given: Interval | Bounded | None) -> dict[str, float | None]:
+    if given is None:
+        return {name: None}
+    return {name: given.value, f"{name}_low": given.low, f"{name}_high": given.high}
+
+
+CONTRAST_COLUMNS = (
+    "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
+    "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
+    "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
+    "net_of_null_difference", "net_of_null_low", "net_of_null_high",
+)  # fmt: skip
+CONTRAST_PLAIN = (
+    "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
+    "p_equivalent", "minimum_detectable", "seeds_needed",
+)  # fmt: skip
+
+
+def contrasts_csv(analysis: Analysis) -> str:
+    """All contrasts, one a row."""
+    return table(CONTRAST_COLUMNS, _contrast_rows(analysis))
+
+
+def _contrast_rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
+    for group in analysis.groups:
+        for c in group.contrasts:
+            seeds, rates = c.seeds, c.unlike_failures or (None, None)
+            yield {
+                **{name: getattr(c, name) for name in CONTRAST_PLAIN},
+                "group": wording.group_name(group.key),
+                "with": wording.group_name(c.baseline),
+                "seeds": seeds[0],
+                "seeds_with": seeds[1],
+                **_gap("probe", c.on_probe),
+                "failed": rates[0],
+                "failed_with": rates[1],
+                "remedy_inactive": c.remedy_inactive,
+                **_gap("net_of_null", c.net_of_null),
+            }
+
+
+def _gap(name: str, given: Gap | None) -> dict[str, float | None]:
+    if given is None:
+        return {}
+    values = {"difference": given.difference, "low": given.low, "high": given.high}
+    return {f"{name}_{end}": value for end, value in values.items()}
+
+
+BOUNDS = ("", "_low", "_high")
+TRANSFER_COLUMNS = (
+    "trained_on",
+    "runs",
+    *(f"{level}{what}{end}" for level in LEVELS for what in ("", "_gain") for end in BOUNDS),
+    "unfinished",
+)
+
+
+def transfer_csv(analysis: Analysis) -> str | None:
+    """Mean over seeds of the last evaluation at each level, and of its gain since the first.
+
+    Intervals are t intervals over seeds, empty for one seed. `unfinished` runs are left out and
+    counted. None where no run tells.
+    """
+    runs = {run.run: run for run in analysis.runs if run.transfer}
+    members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
+    rows = [_transfer_row(group, told) for group, told in members if told]
+    return table(TRANSFER_COLUMNS, rows) if rows else None
+
+
+def _transfer_row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "trained_on": wording.group_name(group.key) or runs[0].level,
+        "runs": len(runs),
+    }
+    for level in LEVELS:
+        told = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
+        seeds = [run.seed for run in runs if level in (run.transfer or {})]
+        gains = [ends.end - ends.start for ends in told]
+        row |= _transfer_cells(level, over_seeds(pooled([ends.end for ends in told], 0), seeds))
+        row |= _transfer_cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
+    return row | {"unfinished": len(group.left_out)}
+
+
+def _transfer_cells(name: str, given: Pooled) -> dict[str, float | None]:
+    return dict(
+        zip([name + end for end in BOUNDS], (given.mean, given.low, given.high), strict=True)
+    )

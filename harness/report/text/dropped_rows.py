@@ -1,0 +1,132 @@
+"""Sentences on what an analysis leaves out: rows, runs, paths and groups."""
+
+from __future__ import annotations
+
+from harness.law.group_results import Analysis, GroupResult
+from harness.law.results import RunResult
+from harness.report.text import wording
+from harness.report.text.wording import plural
+from harness.utils.safe_text import visible
+
+
+def not_read(analysis: Analysis) -> list[str]:
+    """Return one line per run that could not be read: file, rule and what was found."""
+    failed = [run for run in analysis.runs if run.error is not None]
+    if not failed:
+        return []
+    lines = [f"{plural(len(failed), 'run')} could not be read:"]
+    return lines + [f"  {run.error.message} ({run.error.kind})" for run in failed if run.error]
+
+
+def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
+    """Return the rows left out of each run by reason, and the paths left out."""
+    damaged = [run for run in analysis.runs if run.dropped]
+    lines = []
+    if damaged:
+        total = sum(sum(run.dropped.values()) for run in damaged)
+        lines.append(f"{plural(total, 'row')} left out:")
+        lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
+    if analysis.skipped:
+        lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
+        lines += [f"  {entry.path}: {entry.reason}" for entry in analysis.skipped]
+    return lines
+
+
+def unknown_seeds(analysis: Analysis) -> list[str]:
+    """Return what cannot be computed for want of seeds, and how to provide them."""
+    unknown = sum(group.unknown_seeds for group in analysis.groups)
+    if not unknown:
+        return []
+    return [
+        f"The seed of {plural(unknown, 'run')} is unknown. Runs of one config may then repeat one "
+        "seed, so their means have no interval and are not compared. If their seeds differ, write "
+        "`seed: NUMBER` in the config.yaml of each."
+    ]
+
+
+def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
+    """Return a line per group with unfinished runs: how many, and how many diverged."""
+    return [_of_group(group, called) for group in analysis.groups if group.unfinished]
+
+
+def _of_group(group: GroupResult, called: dict[str, str]) -> str:
+    names = ", ".join(called.get(run, run) for run in group.unfinished)
+    whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
+    said = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
+    said += ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
+    if group.diverged:
+        said += f"; {len(group.diverged)} diverged"
+    if not group.runs:
+        said += "; no run is left, n = 0"
+    return f"{f'{whose}: ' if whose else ''}{said} ({names})"
+
+
+def counts(run: RunResult) -> str:
+    """`2 nan, 1 torn last line`."""
+    return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())
+
+
+FIRST_FEW = 3
+"""Unfinished runs that are named; law.json names all."""
+MOST_RUNS = 20
+"""Damaged runs that are listed; more are counted, and law.json has them all."""
+
+
+def lines(analysis: Analysis) -> list[str]:
+    """`left out of RUN: 5 nan (FILE:12, FILE:15, FILE:16, ...), 1 torn_last_line (FILE:41)`.
+
+    Then the unfinished runs, and how many runs have rows that nothing can be told of.
+    """
+    return [*_rows(analysis), *_unfinished(analysis), *_without_checksums(analysis)]
+
+
+def _rows(analysis: Analysis) -> list[str]:
+    damaged = [run for run in analysis.runs if run.dropped]
+    said = [visible(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
+    more = len(damaged) - MOST_RUNS
+    return said + ([f"and rows of {plural(more, 'more run')}: see law.json"] if more > 0 else [])
+
+
+def _unfinished(analysis: Analysis) -> list[str]:
+    """`2 runs are unfinished, excluded from means and contrasts (...): A (...), ...`."""
+    found = [run for run in analysis.runs if run.unfinished is not None]
+    if not found:
+        return []
+    named = [f"{run.run} ({standing(run)})" for run in found[:FIRST_FEW]]
+    more = [f"{len(found) - FIRST_FEW} more"] if len(found) > FIRST_FEW else []
+    pooled = {run for group in analysis.groups for run in group.runs}
+    means = "excluded from means and contrasts (include them with --with-unfinished)"
+    if any(run.run in pooled for run in found):
+        means = "included in means and contrasts by --with-unfinished"
+    are = "run is" if len(found) == 1 else "runs are"
+    return [visible(f"{len(found)} {are} unfinished, {means}: {', '.join(named + more)}")]
+
+
+def standing(run: RunResult) -> str:
+    """`failed 70 at step 12 of 300`; `damaged` of a run that was done."""
+    ended = run.unfinished
+    assert ended is not None
+    code = f" {ended.exit_code}" if ended.exit_code else ""
+    of = f" of {ended.steps}" if ended.steps is not None else ""
+    word = "damaged" if ended.status in ("done", None) else f"{ended.status}{code}"
+    return f"{word} at step {ended.last_step}{of}"
+
+
+def _without_checksums(analysis: Analysis) -> list[str]:
+    """Count the runs that were written before rows had checksums."""
+    count = sum(run.checksums == "none" for run in analysis.runs)
+    have = "has" if count == 1 else "have"
+    said = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
+    return [f"{said}: a number changed since then would go unnoticed"] if count else []
+
+
+def _reasons(run: RunResult) -> str:
+    return ", ".join(f"{count} {why}{_places(run, why)}" for why, count in run.dropped.items())
+
+
+def _places(run: RunResult, reason: str) -> str:
+    places = (run.dropped_at or {}).get(reason, ())
+    if not places:
+        return ""
+    more = ", ..." if run.dropped[reason] > len(places) else ""
+    return f" ({', '.join(places)}{more})"

@@ -1,0 +1,26 @@
+"""Text that would do something to a terminal, a spreadsheet or a figure if it were obeyed."""
+
+PAYLOADS = (
+    '=HYPERLINK("http://x","y")',
+    "@SUM(1)",
+    "-1+1",
+    "+1",
+    "\t=1",
+    "[/]",
+    "[red]x[/red]",
+    "[link=file:///etc/passwd]x[/link]",
+    ":skull:",
+    "\x1b[31mred",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "back\x08\rover",
+    "\u202egnp.exe",
+    "zero\u200bwidth",
+    "$\\frac{1}{2}$",
+    "$\\unknown",
+    "\ud800",
+    "\x00",
+    "a\nb",
+    "\u4e2d\u6587",
+    "long" * 60,
+)

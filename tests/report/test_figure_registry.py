@@ -1,0 +1,163 @@
+"""What holds of every figure in the registry: it is drawn, its CSV has it, its text is shown."""
+
+from __future__ import annotations
+
+import csv
+import pickle
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.results import Onset
+from harness.report.figures import canvas, registry
+from harness.report.figures.figure_specs import FigureSpec
+from harness.report.write import write_results
+from harness.testing.payloads import PAYLOADS
+from harness.utils.safe_text import visible
+from tests.report import made
+from tests.report.test_figures import texts
+
+COLLAPSE = Onset("terminal_fall", 40, 35, 45)
+HOSTILE = "".join(PAYLOADS[9:18])
+
+
+def card(value: float) -> dict[str, dict[str, float]]:
+    names = ("acceptance", "need_expression", "population_final_emotion")
+    return {name: {"value": value, "low": value - 0.1, "high": value + 0.1} for name in names}
+
+
+def compared(runs: list[str]) -> dict[str, Any]:
+    """What the forest takes of a group: a mean of each quantity, and the seeds behind it."""
+    quantities = ("a", "ceiling", "gain", "fall", "onset")
+    means = {name: Pooled(0.5, 0.4, 0.6, len(runs), 0) for name in quantities}
+    seeds = [
+        {"run": run, "seed": seed, "reached": 1.0}
+        | {name: made.around(0.5, 0.1) for name in quantities}
+        | {"onset": 0.5}
+        for seed, run in enumerate(runs)
+    ]
+    return {"on": "eval/reward", "shared_range": True, "order": 0, "seeds": seeds, **means}
+
+
+def everything(level: str = "easy") -> Analysis:
+    """An analysis that every figure has something to draw of."""
+    runs = [
+        made.fitted(f"{name}/{seed}", name, seed, onset=COLLAPSE, difficulty=card(at))
+        for name, at in ((level, 0.2), ("hard", 0.8))
+        for seed in (1, 2)
+    ]
+    groups: list[GroupResult] = []
+    for name in (level, "hard"):
+        paths = [result.run for result, _ in runs if result.level == name]
+        group = made.group({"difficulty": name}, paths, Pooled(0.8, 0.7, 0.9, 2, 0))
+        groups.append(replace(group, compared=compared(paths)))
+    return made.analysis(runs, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of everything()."""
+    out = tmp_path_factory.mktemp("results")
+    write_results(everything(), out, "auto")
+    return out
+
+
+def sketch_of(figure: FigureSpec[Any], analysis: Analysis) -> registry.Sketch:
+    (sketch,) = [s for s in registry.sketches(analysis, False) if s.figure == figure.name]
+    return sketch
+
+
+every_figure = pytest.mark.parametrize("figure", registry.FIGURES, ids=lambda figure: figure.name)
+
+
+def test_names_differ_and_none_reads_as_a_page_of_another() -> None:
+    names = [figure.name for figure in registry.FIGURES]
+    assert len(set(names)) == len(names)
+    for figure in registry.FIGURES:
+        assert registry.is_file_of_a_figure(f"{figure.name}.svg")
+        assert registry.is_file_of_a_figure(f"{figure.name}_2.csv") == figure.paged
+    assert not registry.is_file_of_a_figure("entropy_law_draft.png")
+    assert not registry.is_file_of_a_figure("entropy_law.txt")
+
+
+@every_figure
+def test_a_figure_says_in_a_sentence_what_it_shows(figure: FigureSpec[Any]) -> None:
+    assert figure.shows[0].isupper()
+    assert figure.shows.endswith(".")
+
+
+@every_figure
+def test_its_numbers_travel_to_another_process_and_are_drawn_there(figure: FigureSpec[Any]) -> None:
+    sketch = sketch_of(figure, everything())
+    sent: registry.Sketch = pickle.loads(pickle.dumps(sketch))
+    here, there = (registry.drawn(one).rows for one in (sketch, sent))
+    assert here == there
+
+
+@every_figure
+def test_its_csv_has_the_numbers_that_are_drawn(figure: FigureSpec[Any], results: Path) -> None:
+    drawing = registry.drawn(sketch_of(figure, everything()))
+    assert drawing.name == figure.name
+    assert drawing.rows
+    assert all(set(row) <= set(drawing.columns) for row in drawing.rows)
+    with (results / f"{figure.name}.csv").open(newline="") as file:
+        written = list(csv.DictReader(file))
+    assert [numbers(row) for row in written] == [numbers(row) for row in drawing.rows]
+
+
+def numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    """The cells of a row that are numbers, which text never is here."""
+    found = {}
+    for name, value in row.items():
+        try:
+            found[name] = float(value)
+        except (TypeError, ValueError):
+            continue
+    return {k: v for k, v in found.items() if not isinstance(row[k], bool)}
+
+
+@every_figure
+def test_points_of_the_picture_stand_in_its_csv(figure: FigureSpec[Any]) -> None:
+    drawing = registry.drawn(sketch_of(figure, everything()))
+    known = [v for row in drawing.rows for v in numbers(row).values()]
+    drawn = [
+        float(value)
+        for axes in drawing.figure.axes
+        for line in axes.lines
+        if line.get_marker() not in ("None", "", None) and len(np.asarray(line.get_xydata())) > 1
+        for value in np.asarray(line.get_ydata())
+    ]
+    assert all(min(abs(value - other) for other in known) < 1e-9 for value in drawn)
+
+
+@every_figure
+def test_text_of_a_run_is_escaped_and_never_a_formula(figure: FigureSpec[Any]) -> None:
+    drawing = registry.drawn(sketch_of(figure, everything(HOSTILE)))
+    shown = texts(drawing.figure)
+    assert not any(text.get_parse_math() for text in shown)
+    assert all(visible(line) == line for t in shown for line in t.get_text().split("\n"))
+    svg = canvas.image(drawing.figure, "svg").decode()
+    assert all(visible(line) == line for line in svg.splitlines())
+
+
+@every_figure
+def test_without_a_readable_run_it_is_left_out_or_says_so(figure: FigureSpec[Any]) -> None:
+    nothing = made.analysis([], [made.unread("runs/a", "runs/a/metrics.jsonl: is empty")])
+    for sketch in registry.sketches(nothing, False):
+        if sketch.figure == figure.name:
+            assert registry.drawn(sketch).rows == (
+                {"run": "runs/a", "reason": "runs/a/metrics.jsonl: is empty"},
+            )
+
+
+def test_selecting_the_numbers_loads_no_matplotlib() -> None:
+    code = "import sys; from harness.report import write; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

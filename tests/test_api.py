@@ -102,7 +102,9 @@ def test_the_law_is_that_of_the_command(root, law):
 
 def test_every_figure_can_be_drawn_and_another_name_lists_them(law):
     for name in ("entropy_law", "entropy_curves", "residuals", "forest"):
-        assert isinstance(law.plot(name), matplotlib.figure.Figure)
+        figure = law.plot(name)
+        assert isinstance(figure, matplotlib.figure.Figure)
+        assert figure._repr_png_().startswith(b"\x89PNG"), "what a notebook shows"
     with pytest.raises(ConfigError, match=r"plot: must be one of entropy_law, .*got 'pie'"):
         law.plot("pie")
 

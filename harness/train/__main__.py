@@ -72,7 +72,7 @@ def main() -> int:
         return StorageError.exit_code
     except Exception as error:
         where = debug_log.keep(run.path, error)
-        safe_text.say(f"a bug: {type(error).__name__}: {error}{where}")
+        safe_text.say(f"internal error: {type(error).__name__}: {error}{where}")
         return 1
 
 
@@ -135,7 +135,7 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         explained = expected(run, error)
         if explained is None:
             reason = f"{type(error).__name__}: {error}{where}"
-            safe_text.say(f"a bug: {reason}")
+            safe_text.say(f"internal error: {reason}")
             return "failed", reason, 1
         safe_text.say(str(explained))
         return "failed", str(explained), explained.exit_code

@@ -33,7 +33,7 @@ OPTIONS = {
 def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(word, tmp_path):
     found = here("sweep", word, cwd=tmp_path)
     assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == f"harness: {OPTIONS[word]} `harness --help`.\n"
+    assert found.stderr == f"harness: {OPTIONS[word]} `harness sweep --help`.\n"
 
 
 MISTAKES = {

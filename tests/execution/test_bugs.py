@@ -57,7 +57,10 @@ def test_a_bug_in_a_run_is_in_its_debug_log(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     done = python(IN_A_RUN, str(run.path), cwd=tmp_path)
     reason = f"ZeroDivisionError: of a policy: \\x1b[2J; traceback in {run.path}/debug.log"
-    assert (done.returncode, done.stderr.splitlines()) == (1, [f"harness: a bug: {reason}"])
+    assert (done.returncode, done.stderr.splitlines()) == (
+        1,
+        [f"harness: internal error: {reason}"],
+    )
     text = (run.path / "debug.log").read_text()
     assert "in breaks" in text
     assert "\x1b" not in text
@@ -94,7 +97,9 @@ def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(tmp_path: Pat
     done = sweep(IN_A_SWEEP.format(module="gpu_lease", name="runs_at_once"), tmp_path)
     root = only_sweep(tmp_path)
     assert done.returncode == 1
-    said = f"harness: a bug: ZeroDivisionError: a bug of ours; traceback in {root}/debug.log"
+    said = (
+        f"harness: internal error: ZeroDivisionError: a bug of ours; traceback in {root}/debug.log"
+    )
     assert said in done.stderr.splitlines()
     assert "in breaks" in (root / "debug.log").read_text()
 

@@ -17,8 +17,8 @@ from harness.execution.progress import RunView, RunWatcher
 from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
-from tests.report.made import PAYLOADS
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 

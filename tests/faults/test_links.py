@@ -32,7 +32,7 @@ from harness.records import (
 )
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.report import write as write_levels
+from harness.report import write
 from harness.testing.commands import TABULAR, here
 from harness.train import trackers
 from harness.train.objective import remedy_stack
@@ -350,7 +350,7 @@ def test_a_calibration_replaces_links(tmp_path: Path) -> None:
     shipped = json.loads(next(difficulty_cards.SHIPPED.glob("*.json")).read_text())
     found = {"schema": 1, "levels": {"easy": shipped}, "order_holds": None, "published": []}
     with planted(names, where, tmp_path / "victims"):
-        write_levels.write(found, where)
+        write.write_calibration(found, where)
         assert all(own(where / name) for name in names)
 
 

@@ -38,6 +38,7 @@ WORDS = {
     "status": ["status", "run"],
     "verify": ["verify", "run"],
     "doctor": ["doctor"],
+    "config": ["config"],
     "trust": ["trust"],
     "chat": ["chat", "difficulty=easy"],
     "probe-simulator": ["probe-simulator", "difficulty.turn_cap=1"],

@@ -10,6 +10,7 @@ import pytest
 
 from harness.law import analysis
 from harness.law.io import identity
+from harness.law.results import Interval
 from harness.report.figures import onset_by_difficulty, registry
 from harness.report.figures.canvas import styled
 
@@ -53,8 +54,8 @@ def sweep(tmp_path: Path) -> Path:
 
 def test_each_run_has_the_card_of_its_level(sweep: Path) -> None:
     found = {run.level: run.difficulty or {} for run in analysis.analyse([sweep]).runs}
-    assert found["easy"]["population_final_emotion"]["value"] == 80
-    assert found["hard"]["population_final_emotion"] == {"value": 12, "low": 10, "high": 14}
+    assert found["easy"]["population_final_emotion"].value == 80
+    assert found["hard"]["population_final_emotion"] == Interval(12, 10, 14)
     assert set(found["hard"]) == set(identity.DIFFICULTY)
 
 

@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from typing import Any
 
-from harness.law.results import Interval, Onset
+from harness.law.results import (
+    AtOnset,
+    Bounded,
+    ColumnLaw,
+    Identified,
+    Interval,
+    LawNumbers,
+    LeastSquares,
+    NetOfNull,
+    Onset,
+)
 from harness.report.tables import csv_files
 from tests.report import made
 from tests.report.test_tables import printed
 
 FALL = Onset("terminal_fall", 40, 35, 45)
-OTHER = {
-    "n_valid": 300, "verdict": "undetermined", "reasons": ["identification_range"],
-    "out_of_time_skill": None, "n_eff": 100.0, "same_batch": True,
-    "a": {"value": 0.2, "low": 0.1, "high": 0.3}, "b": {"value": 0.9, "low": 0.8, "high": 1.0},
-    "ceiling": {"value": 0.7, "low": 0.6, "high": 0.8}, "cov_ab": 0.01,
-    "identified": {"a": True, "ceiling": False}, "reliability": 0.9,
-    "ols": {"a": 0.2, "b": 0.9, "r2": 0.5},
-}  # fmt: skip
+BEFORE = LawNumbers(
+    n_valid=300, n_eff=100.0, a=Interval(0.2, 0.1, 0.3), b=Interval(0.9, 0.8, 1.0),
+    ceiling=Interval(0.7, 0.6, 0.8), cov_ab=0.01, identified=Identified(a=True, ceiling=False),
+    reliability=0.9, ols=LeastSquares(0.2, 0.9, 0.5),
+)  # fmt: skip
+OTHER = ColumnLaw(
+    **{field.name: getattr(BEFORE, field.name) for field in dataclasses.fields(BEFORE)},
+    verdict="undetermined", reasons=["identification_range"], out_of_time_skill=None,
+    same_batch=True, gain=None,
+)  # fmt: skip
 
 
 def said(**more: Any) -> str:
@@ -46,7 +59,7 @@ def test_a_headline_of_the_same_batch_is_labelled_too() -> None:
 
 
 def test_a_law_without_numbers_on_the_other_reward_is_a_row_of_dashes() -> None:
-    text = said(fits={"reward": {**OTHER, "a": None, "b": None, "ceiling": None}})
+    text = said(fits={"reward": dataclasses.replace(OTHER, a=None, b=None, ceiling=None)})
     assert "a = unknown, ceiling unknown" in text
     assert "None" not in text
 
@@ -55,7 +68,7 @@ def test_a_noise_driven_run_is_marked_at_its_verdict_and_at_its_onset() -> None:
     text = said(
         onset=FALL, noise_driven=True, reasons=["noise_driven"],
         null_share=Interval(0.8, 0.6, 1.0),
-        net_of_null={"fall": made.around(0.1, 0.05), "gain": None},
+        net_of_null=NetOfNull(made.around(0.1, 0.05), None),
     )  # fmt: skip
     table, explained = text.split("law: R = ")
     assert table.count("noise") == 2
@@ -67,22 +80,20 @@ def test_a_noise_driven_run_is_marked_at_its_verdict_and_at_its_onset() -> None:
 
 
 def test_a_run_whose_h_did_not_fall_has_no_share_for_its_null() -> None:
-    text = said(net_of_null={"fall": made.around(-0.1, 0.2), "gain": made.around(0.1, 0.2)})
+    text = said(net_of_null=NetOfNull(made.around(-0.1, 0.2), made.around(0.1, 0.2)))
     assert "H fell by no more than its noise, so a null control explains no share" in text
 
 
 def test_what_was_so_at_the_onset_is_one_sentence() -> None:
-    about = {
-        "reward_left": {"value": 0.12, "low": 0.08, "high": 0.16},
-        "frac_reward_zero_std": 0.4, "distinct_2": None, "strategy/entropy": 1.5,
-    }  # fmt: skip
+    columns = {"frac_reward_zero_std": 0.4, "distinct_2": None, "strategy/entropy": 1.5}
+    about = AtOnset(Bounded(0.12, 0.08, 0.16), columns)
     probe = Onset("budget_spent", 50, 45, 55)
     text = said(onset=FALL, at_onset=about, onset_probe=probe)
     assert (
         "At the onset: reward left 0.12 [0.08, 0.16], groups without variance 0.40, "
         "strategy entropy 1.50. On entropy/probe: entropy spent by step 50 [45, 55]." in text
     )
-    open_end = {**about, "reward_left": {"value": 0.12, "low": None, "high": None}}
+    open_end = AtOnset(Bounded(0.12, None, None), columns)
     assert "reward left 0.12, not identified," in said(onset=FALL, at_onset=open_end)
 
 
@@ -93,10 +104,10 @@ def test_silent_groups_and_the_noise_of_h_are_said_beside_what_they_bear_on() ->
 
 
 def test_a_run_is_explained_in_at_most_fifteen_lines() -> None:
-    about = {"reward_left": None, "frac_reward_zero_std": 0.4}
+    about = AtOnset(None, {"frac_reward_zero_std": 0.4})
     text = said(
         fits={"reward": OTHER}, onset=FALL, at_onset=about, noise_driven=True,
-        null_share=Interval(0.8, 0.6, 1.0), net_of_null={"fall": None, "gain": None},
+        null_share=Interval(0.8, 0.6, 1.0), net_of_null=NetOfNull(None, None),
         reasons=["law_break", "entropy_rises", "noise_driven"],
     )  # fmt: skip
     block = text[text.index("0:\n") :].splitlines()[1:]
@@ -107,8 +118,8 @@ def test_a_run_is_explained_in_at_most_fifteen_lines() -> None:
 def test_law_csv_has_the_same_in_columns() -> None:
     run = made.fitted(
         "runs/0", onset=FALL, onset_probe=Onset("budget_spent", 50, 45, 55), noise_driven=True,
-        net_of_null={"fall": made.around(0.25, 0.125), "gain": None}, same_batch=False,
-        at_onset={"reward_left": {"value": 0.5, "low": None, "high": None}},
+        net_of_null=NetOfNull(made.around(0.25, 0.125), None), same_batch=False,
+        at_onset=AtOnset(Bounded(0.5, None, None), {}),
         silent_share=made.around(0.5, 0.25),
     )  # fmt: skip
     text = csv_files.law_csv(made.analysis([run, made.fitted("runs/1")]))
@@ -144,7 +155,7 @@ def test_too_few_rows_for_an_onset_are_not_called_the_lack_of_one() -> None:
 
 
 def test_a_law_that_holds_until_the_onset_is_told_from_the_rows_before_it() -> None:
-    text = said(onset=FALL, verdict="holds_until_onset", reasons=["law_break"], until_onset=OTHER)
+    text = said(onset=FALL, verdict="holds_until_onset", reasons=["law_break"], until_onset=BEFORE)
     assert (
         "Verdict: law holds until the onset: a = 0.20 [0.10, 0.30], "
         "ceiling 0.70 [0.60, 0.80] (not identified) from the rows before it." in text

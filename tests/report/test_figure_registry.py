@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.results import Onset
+from harness.law.group_results import Analysis, GroupNumbers, GroupResult, Pooled, SeedNumbers
+from harness.law.results import Interval, Onset
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
@@ -28,22 +28,21 @@ COLLAPSE = Onset("terminal_fall", 40, 35, 45)
 HOSTILE = "".join(PAYLOADS[9:18])
 
 
-def card(value: float) -> dict[str, dict[str, float]]:
+def card(value: float) -> dict[str, Interval]:
     names = ("acceptance", "need_expression", "population_final_emotion")
-    return {name: {"value": value, "low": value - 0.1, "high": value + 0.1} for name in names}
+    return {name: Interval(value, value - 0.1, value + 0.1) for name in names}
 
 
-def compared(runs: list[str]) -> dict[str, Any]:
+def compared(runs: list[str]) -> GroupNumbers:
     """What the forest takes of a group: a mean of each quantity, and the seeds behind it."""
-    quantities = ("a", "ceiling", "gain", "fall", "onset")
-    means = {name: Pooled(0.5, 0.4, 0.6, len(runs), 0) for name in quantities}
+    quantities = ("a", "ceiling", "gain", "fall")
+    means = {name: Pooled(0.5, 0.4, 0.6, len(runs), 0) for name in (*quantities, "onset")}
+    numbers = {name: made.around(0.5, 0.1) for name in quantities}
     seeds = [
-        {"run": run, "seed": seed, "reached": 1.0}
-        | {name: made.around(0.5, 0.1) for name in quantities}
-        | {"onset": 0.5}
+        SeedNumbers(run=run, seed=seed, onset=0.5, reached=1.0, **numbers)
         for seed, run in enumerate(runs)
     ]
-    return {"on": "eval/reward", "shared_range": True, "order": 0, "seeds": seeds, **means}
+    return GroupNumbers(order=0, on="eval/reward", shared_range=True, seeds=seeds, **means)
 
 
 def everything(level: str = "easy") -> Analysis:

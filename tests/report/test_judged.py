@@ -68,7 +68,8 @@ def test_the_table_gives_both_laws_and_the_sentence_the_judged_one(broken: Analy
     (run,) = broken.runs
     before = run.until_onset
     assert before is not None
-    assert f"until the onset {before['a']['value']:.2f} " in text
-    assert f"n = {before['n_valid']} " in text
+    assert before.a is not None
+    assert f"until the onset {before.a.value:.2f} " in text
+    assert f"n = {before.n_valid} " in text
     (said,) = findings.closing(broken, broken.runs)
     assert said.startswith("easy: ceiling not identified, law holds until the onset; collapse")

@@ -98,7 +98,7 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
     profile_commands.check(tmp_path / "dealt.jsonl")
     assert "0 of " in capsys.readouterr().out
     assert len(profiles.load(str(tmp_path / "dealt.jsonl"))) == 43
-    with pytest.raises(ConfigError, match="must be a new file, and is there already"):
+    with pytest.raises(ConfigError, match="already exists; --out must name a new file"):
         profile_commands.from_rlver([train], [], out)
 
 

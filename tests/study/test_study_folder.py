@@ -195,5 +195,5 @@ def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path):
     assert list(status.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
     (tmp_path / study_file.FILE).touch()
     assert list(status.closing(done, 0))[-1] == (
-        "next: the `harness study` command that these runs are of; it judges them as they are"
+        "next: repeat the `harness study` command that planned these runs, to judge them"
     )

@@ -152,7 +152,7 @@ def grid(
     height = blocks * (rows_each * row_height + 0.45) + lines * LINE_HEIGHT
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     across = columns * width + longest / CHARACTERS_AN_INCH
-    figure = matplotlib_loader.Figure(figsize=(across, height), layout="constrained")
+    figure = matplotlib_loader.NotebookFigure(figsize=(across, height), layout="constrained")
     matplotlib_loader.FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
     figure.suptitle(above, x=0.01, ha="left", fontsize=11, color=INK)

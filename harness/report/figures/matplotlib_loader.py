@@ -16,6 +16,7 @@ __all__ = [
     "Figure",
     "FigureCanvasAgg",
     "Line2D",
+    "NotebookFigure",
     "Patch",
     "font_manager",
     "mpl",
@@ -47,5 +48,15 @@ with elsewhere():
     from matplotlib.ft2font import FT2Font
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture."""
+
+    def _repr_png_(self) -> bytes:
+        from harness.report.figures.canvas import image
+
+        return image(self, "png")
+
 
 CANVASES = {"png": FigureCanvasAgg, "svg": FigureCanvasSVG}

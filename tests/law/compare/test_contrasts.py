@@ -129,7 +129,7 @@ def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path
     ceiling = contrast(found, "ceiling")
     asked = (found.runs[0].config or {})["trainer"]["conversations"]
     assert ceiling.unlike_failures == pytest.approx([4 / asked, 0.0])
-    assert "of conversations failed against 0.0%" in contrasts.decision(ceiling)
+    assert "of conversations failed, against 0.0%" in contrasts.decision(ceiling)
 
 
 def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with(
@@ -147,7 +147,8 @@ def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with
     marked = [c.remedy_inactive for group in found.groups for c in group.contrasts]
     assert sorted(set(marked)) == [0, 3]
     said = [contrasts.decision(c) for g in found.groups for c in g.contrasts]
-    assert sum("remedy inactive, it acted on no token in 3 of the runs" in s for s in said) == 2 * 5
+    inactive = "the remedy was inactive (acted on no token) in 3 of the runs"
+    assert sum(inactive in sentence for sentence in said) == 2 * 5
 
 
 def test_unlike_cards_are_not_compared_unless_told_to(tmp_path: Path) -> None:
@@ -184,7 +185,7 @@ def test_pairs_that_differ_in_several_axes_are_left_out_and_counted(tmp_path: Pa
     pairs = {(str(g.key), str(c.baseline)) for g in found.groups for c in g.contrasts}
     assert len(pairs) == 3
     notes = " ".join(contrasts.notes(found))
-    assert "2 pairs of groups differ in several axes and are not compared" in notes
+    assert "2 pairs of groups not compared: they differ in several axes" in notes
 
 
 def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:

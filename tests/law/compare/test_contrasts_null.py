@@ -137,8 +137,8 @@ def test_a_run_is_held_against_its_null_control_whichever_comes_first(
     nulls = [g for g in found.groups if g.key["algorithm.null_control"]]
     assert [list(g.contrasts) for g in nulls] == [[], []]
     notes = " ".join(contrasts.notes(found))
-    assert "1 pair of null controls left out: what they do is no treatment" in notes
-    assert "2 pairs of groups differ in several axes" in notes
+    assert "1 comparison between two null controls omitted" in notes
+    assert "2 pairs of groups not compared" in notes
 
 
 def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(tmp_path: Path) -> None:

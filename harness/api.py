@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.group_results import Analysis
 from harness.law.io import discover, identity, reading
 from harness.law.io.discover import Found
-from harness.law.io.table import ReadError
+from harness.law.io.table import ReadError, Table
 from harness.records import plain_file, sweep_file
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Config = Mapping[str, Any]
+STEP_FILE = re.compile(r"step-\d+\.parquet")
 NESTED = ("config", "fits", "rivals", "contrasts", "compared")
 """Parts of law.json that have no place in one row; `Law.to_json` has them."""
 
@@ -46,7 +48,7 @@ class Run:
     log: Path | None
     """metrics.jsonl, or the log; None where it cannot be read."""
     problem: str | None
-    """Why it has no metrics."""
+    """Why it has no log."""
     config: Config | None
     """config.yaml as nested mappings; None where there is none."""
     status: str | None
@@ -69,13 +71,14 @@ class Runs:
         return iter(self.runs)
 
     def __repr__(self) -> str:
-        unread = sum(run.problem is not None for run in self.runs)
-        return f"Runs({len(self.runs)} runs{f', {unread} without metrics' if unread else ''})"
+        without = sum(run.log is None for run in self.runs)
+        return f"Runs({len(self.runs)} runs{f', {without} without a log' if without else ''})"
 
     def table(self) -> pd.DataFrame:
         """One row a run: its axes, status, and why it has no metrics where it has none."""
         rows = [
-            {**self._labels(run), "status": run.status, "problem": run.problem} for run in self.runs
+            {**self._labels(run), "status": run.status, "problem": self._problem(run)}
+            for run in self.runs
         ]
         return pd.DataFrame(rows, index=pd.Index([run.name for run in self.runs], name="run"))
 
@@ -86,7 +89,11 @@ class Runs:
         have. Rows are those of the file, also the ones that a fit leaves out. A run without
         metrics has no rows; `table` says why.
         """
-        parts = [self._metrics(run, run.log) for run in self.runs if run.log is not None]
+        parts = [
+            self._metrics(run, log)
+            for run in self.runs
+            if isinstance(log := self._logs[run.name], Table)
+        ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
     def conversations(self, step: int | None = None) -> pd.DataFrame:
@@ -100,7 +107,7 @@ class Runs:
             for run in self.runs
             if run.folder is not None
             for path in sorted((run.folder / "conversations").glob("step-*.parquet"))
-            if step is None or _step(path) == step
+            if STEP_FILE.fullmatch(path.name) and step in (None, _step(path))
         ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -113,13 +120,16 @@ class Runs:
         known = {"difficulty": _get(config, "difficulty", "name"), "seed": config.get("seed")}
         return {**known, **{key: run.axes.get(key) for key in self._axes if key not in known}}
 
-    def _metrics(self, run: Run, log: Path) -> pd.DataFrame:
-        try:
-            names = reading.read(log, ("step",)).names
-            table = reading.read(log, tuple(dict.fromkeys(("step", *names))))
-        except ReadError:
-            return pd.DataFrame()
-        frame = pd.DataFrame({name: table.columns[name] for name in ("step", *names)})
+    @cached_property
+    def _logs(self) -> Mapping[str, Table | str | None]:
+        """Each run's log, read once, or why it cannot be read; None where there is no file."""
+        return {run.name: _read(run.log) if run.log else None for run in self.runs}
+
+    def _problem(self, run: Run) -> str | None:
+        return log if isinstance(log := self._logs[run.name], str) else run.problem
+
+    def _metrics(self, run: Run, table: Table) -> pd.DataFrame:
+        frame = pd.DataFrame({name: table.columns[name] for name in ("step", *table.names)})
         with contextlib.suppress(ValueError):  # a damaged row may have no step
             frame["step"] = frame["step"].astype("int64")
         return self._labelled(run, frame)
@@ -265,6 +275,15 @@ def _run(found: Found, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> R
             sweeps[parent] = _axes_of(parent)
         axes = sweeps[parent].get(found.folder.resolve().name, {})
     return Run(found.run, found.folder, found.metrics, problem, who.config, who.status, axes)
+
+
+def _read(log: Path) -> Table | str:
+    """All numeric columns of a log; the reason where it cannot be read."""
+    try:
+        names = reading.read(log, ("step",)).names
+        return reading.read(log, tuple(dict.fromkeys(("step", *names))))
+    except ReadError as error:
+        return str(error)
 
 
 def _axes_of(folder: Path) -> Mapping[str, Mapping[str, Any]]:

@@ -1,6 +1,7 @@
 """The public API: `import harness`, then data frames from run folders and their law."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,10 +61,13 @@ def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root, runs):
 
 def test_the_table_has_a_row_for_a_run_without_metrics(root, tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
-    (tmp_path / "whole").mkdir()
     log = root / "other.jsonl"
     loaded = harness.load([log, tmp_path / "empty.jsonl"])
     assert len(loaded) == 2
+    problems = loaded.table()["problem"].tolist()
+    assert pd.isna(problems[0])
+    assert problems[1].startswith(f"{tmp_path}/empty.jsonl: ")
+    assert problems[1].endswith(", is empty")
     assert loaded.metrics()["run"].unique().tolist() == [str(log)]
     assert loaded.metrics()["step"].tolist() == list(range(1, 31))
 
@@ -78,9 +82,9 @@ def test_conversations_are_those_of_the_step(runs):
 
 
 def test_a_damaged_file_of_conversations_is_named(root, tmp_path):
-    import shutil
-
     shutil.copytree(next((root / "runs").glob("*/0-*")), tmp_path / "run")
+    (tmp_path / "run" / "conversations" / "step-mine.parquet").write_text("not of a run")
+    assert set(harness.load(tmp_path / "run").conversations()["step"]) == {1, 10, 20}
     path = tmp_path / "run" / "conversations" / "step-00020.parquet"
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match=r"step-00020\.parquet: must be a parquet file of conv"):

@@ -145,10 +145,10 @@ def difference(values: Mapping[str, Any]) -> Difference:
 
 
 def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    """The keys of nested mappings, a part's own name left out where it holds keys."""
+    """The keys of nested mappings; a part that holds keys is not one itself."""
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and key != METHODS:
+        if isinstance(value, Mapping) and value and key != METHODS:
             yield from _dotted(value, f"{key}.")
         else:
             yield key

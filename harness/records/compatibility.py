@@ -2,8 +2,8 @@
 
 A run is read by every version: status, fit, verify and view refuse none. To continue it is another
 matter. Keys that only a newer version knows would be dropped or disobeyed, and rows of two versions
-of the user simulator would not be of one run. Nor does a run go on with
-a config that was changed since it was planned.
+of the user simulator would not be of one run. Nor does a run continue with a config that was
+changed since it was planned.
 """
 
 from __future__ import annotations

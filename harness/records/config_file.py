@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, get_type_hints
 
+from harness.config import keys
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError
 from harness.records import shape
@@ -55,33 +56,12 @@ def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
 
 def absent(values: Mapping[str, Any]) -> list[str]:
     """Dotted keys that a config file lacks, because they came after it was written."""
-    whole = to_dict(RunConfig())
-    return [key for key in _dotted(whole) if key not in set(_dotted(values))]
+    return list(keys.difference(values).lacking)
 
 
 def unknown(values: Mapping[str, Any]) -> list[str]:
     """Dotted keys of a config file that this version does not know, as a newer one writes them."""
-    return list(_unknown(RunConfig, {k: v for k, v in values.items() if k != "schema"}, ""))
-
-
-def _unknown(cls: type[Any], values: Mapping[str, Any], above: str) -> Iterator[str]:
-    fields = {part.name for part in dataclasses.fields(cls)}
-    kinds = _part_types(cls)
-    for name, value in values.items():
-        key = shape.dotted(above, str(name))
-        if name not in fields:
-            yield key
-        elif name in kinds and isinstance(value, Mapping):
-            yield from _unknown(kinds[name], value, key)
-
-
-def _dotted(values: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """The keys of a config file's parts; below a part, only what is a key of its own."""
-    for name, value in values.items():
-        key = shape.dotted(above, name)
-        yield key
-        if isinstance(value, Mapping) and name != "methods":
-            yield from _dotted(value, key)
+    return list(keys.difference(values).unknown)
 
 
 def _completed(cls: type[Any], values: Any) -> Any:

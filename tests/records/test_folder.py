@@ -130,7 +130,7 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
     assert run_folder.read_config(RunFolder(tmp_path)) == RunConfig()
     lacks = config_file.absent(values)
-    assert {"levels.hard.clamp", "simulator", "simulator.base_url"} <= set(lacks)
+    assert {"levels.hard.clamp", "simulator.kind", "simulator.base_url"} <= set(lacks)
     assert config_file.absent(to_dict(RunConfig())) == []
     assert config_file.hash_of(values) != config_hash(RunConfig())
     assert config_file.hash_of(to_dict(RunConfig())) == config_hash(RunConfig())

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import pytest
 
@@ -11,8 +11,9 @@ from harness.calibration import population
 from harness.compose import planner
 from harness.config.run import LEVELS as NAMES
 from harness.execution import difficulty_cards
+from harness.simulator.protocol import UserTurn
 from harness.simulator.reference import REFERENCES
-from harness.simulator.state import Disclosed
+from harness.simulator.state import Disclosed, State
 from tests.calibration.levels import LEVELS
 
 USERS = 12
@@ -46,10 +47,25 @@ def test_a_shipped_card_is_what_measuring_gives(name):
     assert json.loads(json.dumps(difficulty_cards.measure(config))) == shipped, due
 
 
+@dataclass(frozen=True)
+class LaterTurn(UserTurn):
+    """A turn with the field of a later version."""
+
+    later: int = 0
+
+
+@dataclass(frozen=True)
+class LaterState(State):
+    """A state with the field of a later version."""
+
+    later: int = 0
+
+
 def test_a_record_with_one_field_changed_keeps_the_others():
-    """By name: a field that is added later is not lost on the way."""
-    (turns,) = population.named(LEVELS["easy"], "attentive", 1).turns
-    turn = turns[1]
+    """Also a field that is added later, which a copy by position would lose."""
+    (turns,) = population.converse_with(range(1), LEVELS["easy"], REFERENCES["attentive"]).turns
+    turn = LaterTurn(*(getattr(turns[1], f.name) for f in fields(UserTurn)), later=7)
     assert turn.with_state(None) == replace(turn, state=None)
+    state = LaterState(*(getattr(turn.state, f.name) for f in fields(State)), later=7)
     disclosed = Disclosed(facts=2)
-    assert turn.state.with_disclosed(disclosed) == replace(turn.state, disclosed=disclosed)
+    assert state.with_disclosed(disclosed) == replace(state, disclosed=disclosed)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from harness import simulator
 from harness.config.run import PolicyConfig
 from harness.policy import tiny
 from harness.policy.chat import chat_of
@@ -83,6 +84,23 @@ def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(training_rows, "USERS", shorter)
     assert start_model.key(QUICK) != name
     assert [len(training_rows.generate(n)) for n in (3, 101)] == [3, 101]
+
+
+TAUGHT = {(1, 1): ("cf470adad13c9c4f", 6.3797, 6.3899)}
+"""By version of start model and simulator: digest of rows; loss and H of QUICK's model, nats."""
+
+
+def test_a_start_model_is_taught_what_those_of_its_version_were(built: Path) -> None:
+    rows = [
+        training_rows.generate(24),
+        [row.ids for row in training_rows.copy_rows(8, range(4, 260), seed=1)],
+    ]
+    card = json.loads((built / "card.json").read_text())
+    rows_digest, loss, entropy = TAUGHT.get((start_model.VERSION, simulator.VERSION), ("", 0, 0))
+    due = "start models have changed: raise start_model.VERSION, and add the new values"
+    assert hashlib.sha256(json.dumps(rows).encode()).hexdigest()[:16] == rows_digest, due
+    taught = (card["loss_nats"], card["entropy_nats"])
+    assert taught == pytest.approx((loss, entropy), abs=2e-3), due
 
 
 @pytest.mark.slow

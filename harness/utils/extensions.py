@@ -1,0 +1,68 @@
+"""Extensions from other packages: found by entry point, or registered in this process.
+
+An installed package names them in its metadata, as `[project.entry-points."harness.remedies"]`
+with `NAME = "module:ITEM"`. Only metadata is read to list names; a package is imported when one of
+its items is asked for. What is registered in a process is not seen by the runs it starts, which are
+processes of their own: a run needs an entry point.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from harness.errors import ConfigError
+
+KINDS = ("algorithm", "remedy", "reward", "simulator", "importer", "figure")
+"""The kinds of things that another package can add; the entry points are `harness.KINDs`."""
+
+_registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
+
+
+def group(kind: str) -> str:
+    """The entry-point group of a kind: `harness.remedies` of `remedy`."""
+    return f"harness.{kind[:-1]}ies" if kind.endswith("y") else f"harness.{kind}s"
+
+
+def register(kind: str, name: str, item: Any) -> None:
+    """Add `item` to this process. Raises ConfigError if another extension has the name."""
+    if name in names(kind):
+        raise ConfigError(f"{kind} {name!r} must be registered once, got a second one")
+    _registered[kind][name] = item
+
+
+def names(kind: str) -> tuple[str, ...]:
+    """Names of all extensions of a kind, in alphabetical order."""
+    return tuple(sorted({*_installed(kind), *_registered[kind]}))
+
+
+def load(kind: str, name: str) -> Any:
+    """The item that an extension calls `name`.
+
+    Raises ConfigError if its package cannot be imported, and KeyError if there is none.
+    """
+    if name in _registered[kind]:
+        return _registered[kind][name]
+    point = _installed(kind)[name]
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as error:
+        package = point.dist.name if point.dist else point.value
+        raise ConfigError(
+            f"{group(kind)}: {name} of {package} must be importable as {point.value}, "
+            f"got {type(error).__name__}: {error}"
+        ) from error
+
+
+@functools.cache
+def _installed(kind: str) -> Mapping[str, metadata.EntryPoint]:
+    """Entry points by name. Raises ConfigError if two packages give one name."""
+    found: dict[str, metadata.EntryPoint] = {}
+    for point in metadata.entry_points(group=group(kind)):
+        if point.name in found and found[point.name].value != point.value:
+            values = f"{found[point.name].value} and {point.value}"
+            raise ConfigError(f"{group(kind)}: {point.name} must be given once, got {values}")
+        found[point.name] = point
+    return found

@@ -22,10 +22,10 @@ from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
-from harness.train.algorithms.advantages import FloatArray
 from harness.train.engines.engine import Transformers
 from harness.train.loop.trl_adapter import CHECKPOINT
 from harness.train.metrics import evaluate
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.speaker import LanguageSpeaker
 from harness.train.warm_start import start_model
 

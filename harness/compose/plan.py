@@ -48,7 +48,7 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_unused_keys(points, swept)
     _refuse_repeats(points)
-    _check_remedies(points)
+    _check_objectives(points)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 
@@ -102,14 +102,23 @@ def _unused_words(point: Point) -> Iterable[str]:
             yield f"{name} {reason}"
 
 
-def _check_remedies(points: Sequence[Point]) -> None:
-    """Check the methods' own keys; their files need numpy and are imported only if one is used."""
-    treated = [point.config for point in points if point.config.remedy.methods]
-    if treated:
-        from harness.train.objective import remedy_stack
+def _check_objectives(points: Sequence[Point]) -> None:
+    """Check the keys of algorithms and remedies, which their files declare.
 
-        for config in treated:
-            remedy_stack.check(config)
+    These need numpy and are imported only where something but plain GRPO is asked for.
+    """
+    unlike = [point.config for point in points if not _is_plain_grpo(point.config)]
+    if unlike:
+        from harness.train.objective import registry
+
+        for config in unlike:
+            registry.check(config)
+
+
+def _is_plain_grpo(config: RunConfig) -> bool:
+    algorithm = config.algorithm
+    plain = algorithm.kind == "grpo" and not algorithm.options and algorithm.group_size > 1
+    return plain and not config.remedy.methods
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:

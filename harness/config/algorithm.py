@@ -7,38 +7,48 @@ from typing import Annotated, Any
 
 from harness.config import ranges
 from harness.config.policy import ANY_LANGUAGE_MODEL
-from harness.config.ranges import Between, ByOption, OneOf, Unit, Unless
+from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, Unless
 from harness.errors import ConfigError
 
+GRPO = Only("algorithm.kind", ("grpo",))
+NOT_CONSTANT = Unless("algorithm.kind", "dr_grpo", "it divides by a constant")
+NOT_TOKENS = Unless("algorithm.kind", "lite_ppo", "it divides by the number of tokens")
+CLIPS = Unless("algorithm.kind", "reinforce", "it does not clip")
 LATER_UPDATES = Unless("trainer.updates_per_batch", 1, "every ratio is 1 and nothing is clipped")
 
 
 @dataclass(frozen=True)
 class AlgorithmConfig:
-    """GRPO: group-relative advantages and a clipped policy-gradient loss."""
+    """How rewards become advantages, and advantages a loss."""
 
     name: Annotated[str, ByOption()] = "grpo"
     """Name of the algorithm, under which the run is filed."""
-    group_size: Annotated[int, Between(2, 1024), Unit("conversations")] = 8
-    """Conversations that share a user and an opening; their mean reward is the baseline."""
+    kind: Annotated[str, ByOption()] = "grpo"
+    """grpo, dr_grpo, lite_ppo, reinforce or the algorithm of a plug-in."""
+    options: dict[str, Any] = field(default_factory=dict, hash=False)
+    """Keys of the algorithm's own, as conf/algorithm/NAME.yaml lists them. One is set by
+    algorithm.options.KEY=VALUE."""
+    group_size: Annotated[int, Between(1, 1024), Unit("conversations")] = 8
+    """Conversations that share a user and an opening; their mean reward is the baseline of
+    algorithms with groups. 1 for those without."""
     learning_rate: Annotated[float, Between(0, 1e4)] = 1e-3
     """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
     which sets 4.0."""
-    std_floor: Annotated[float | None, Between(0, 10)] = 0.10
+    std_floor: Annotated[float | None, Between(0, 10), GRPO] = 0.10
     """Smallest standard deviation that advantages are divided by. 0 divides by the standard
     deviation as it is, null does not divide."""
-    std_over: Annotated[str, OneOf(("group", "batch"))] = "group"
+    std_over: Annotated[str, OneOf(("group", "batch")), GRPO] = "group"
     """The rewards whose standard deviation advantages are divided by: the group's or the whole
     batch's."""
-    denominator: Annotated[str, OneOf(("tokens", "constant"))] = "tokens"
+    denominator: Annotated[str, OneOf(("tokens", "constant")), NOT_CONSTANT, NOT_TOKENS] = "tokens"
     """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
     that a batch could hold."""
     null_control: bool = False
     """Permute the advantages of whole conversations within each group. The policy gets updates of
     the same size without any signal: a baseline for what noise alone does."""
-    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES] = 0.2
+    clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS] = 0.2
     """Lower clip of the probability ratio: at 1 - clip_low."""
-    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES] = 0.2
+    clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS] = 0.2
     """Upper clip of the probability ratio: at 1 + clip_high."""
     adam_beta1: Annotated[float, Between(0, 0.9999), ANY_LANGUAGE_MODEL] = 0.9
     """Decay rate of Adam's first moment."""

@@ -33,6 +33,9 @@ STRATEGIES = (
 )
 """ESConv's eight strategies of a supporter's reply (arXiv 2106.01144, section 3)."""
 
+MAX_TURNS = 20
+"""Replies that no conversation exceeds: the largest turn_cap."""
+
 EMOTIONAL_INTENTIONS = INTENTIONS[:4]
 TEMPERAMENTS = ("negative", "passive", "avoidant")
 DISCLOSURES = ("free", "hint", "never")
@@ -63,7 +66,7 @@ class DifficultyConfig:
     stop_below: Annotated[int, Between(0, 95), Unit("points")] = 10
     """The user leaves when the emotion falls below this, and the conversation ends at emotion 0.
     Must not exceed start_emotion."""
-    turn_cap: Annotated[int, Between(1, 20), Unit("replies")] = 8
+    turn_cap: Annotated[int, Between(1, MAX_TURNS), Unit("replies")] = 8
     """Maximum number of replies by the policy in one conversation."""
     intentions: Annotated[list[str], SomeOf(INTENTIONS)] = field(
         default_factory=lambda: list(INTENTIONS)

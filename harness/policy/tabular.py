@@ -18,13 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config.run import STRATEGIES
+from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
-MAX_TURNS = 20
 NOTHING_YET = len(STRATEGIES)
 """Stands for the policy's own last strategy at its first reply."""
 FEATURES = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
@@ -61,6 +60,13 @@ def observe(turns: Sequence[int], last_words: Sequence[str], own: Sequence[int])
     values = [(h.mood, h.cue, h.change, o) for h, o in zip(heard, own, strict=True)]
     rows = np.array(values, dtype=np.int64).reshape(-1, len(FEATURES)) + _OFFSETS
     return Observations(np.array(turns, dtype=np.int64), rows)
+
+
+def one_hot(seen: Observations) -> FloatArray:
+    """What each reply goes by: 1 at the features of its turn; shape (n, MAX_TURNS * ROWS)."""
+    marks = np.zeros((len(seen.turn), MAX_TURNS * ROWS))
+    np.put_along_axis(marks, seen.turn[:, None] * ROWS + seen.rows, 1.0, axis=1)
+    return marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from harness.train.algorithms.advantages import group_relative, group_stds, permuted_within_groups
+from harness.train.policy_gradient.advantages import (
+    group_relative,
+    group_stds,
+    permuted_within_groups,
+)
 
 LATTICE = st.integers(0, 20).map(lambda n: n / 20)
 NAN = float("nan")

@@ -9,8 +9,8 @@ import pytest
 import torch
 from trl import GRPOTrainer
 
-from harness.train.algorithms.losses import clipped
-from harness.train.algorithms.remedy_roles import StepTokens
+from harness.train.policy_gradient.losses import clipped
+from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.reference_kl import ReferenceKl

@@ -12,7 +12,7 @@ from harness.compose import planner
 from harness.config.run import RemedyConfig, RunConfig
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.algorithms.advantages import group_relative
+from harness.train.policy_gradient.advantages import group_relative
 from harness.train.remedies.soft_overlong import SoftOverlong
 from harness.train.rollout.batch import denominator, fill, keys_of
 from harness.train.rollout.conversation import Conversation

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 from harness.config.run import AlgorithmConfig
-from harness.train.algorithms.losses import clipped
 from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
 from harness.train.objective.language_loss import (
     LossBatch,
@@ -20,6 +19,7 @@ from harness.train.objective.language_loss import (
     own_log_probabilities,
 )
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 
 WORDS = 24

@@ -5,7 +5,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from harness.train.algorithms.losses import clipped
+from harness.train.policy_gradient.losses import clipped
 
 VALUES = st.floats(-2, 2, allow_nan=False, width=32)
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
-from harness.train.algorithms.losses import clipped
-from harness.train.algorithms.remedy_roles import Ratio
+from harness.train.policy_gradient.losses import clipped
+from harness.train.policy_gradient.remedy_roles import Ratio
 from harness.train.remedies.ce_gppo import CeGppo
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher

@@ -17,10 +17,10 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.__main__ import attempt
-from harness.train.algorithms.losses import clipped
 from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular import update as treated_update
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import AlgorithmConfig
-from harness.train.algorithms.advantages import token_covariances
-from harness.train.algorithms.remedy_roles import Remedy, StepTokens
 from harness.train.objective.remedy_stack import RemedyStack, metrics
+from harness.train.policy_gradient.advantages import token_covariances
+from harness.train.policy_gradient.remedy_roles import Remedy, StepTokens
 from harness.train.remedies.clip_cov import ClipCov
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens

@@ -24,6 +24,7 @@ from harness.train.loop.language_step import (
     evaluate_model,
     length_penalties,
     loss_settings,
+    replies_of,
     trace_of,
     update_metrics,
 )
@@ -41,11 +42,11 @@ from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
+from harness.train.policy_gradient.algorithm import Rewards
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
     ROLLOUT_STREAM,
     FilledBatch,
-    advantages_of,
     fill,
     rng_of,
     rollout_groups,
@@ -53,6 +54,7 @@ from harness.train.rollout.batch import (
     waves,
 )
 from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.learning_signal import LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
@@ -83,6 +85,7 @@ class LanguageRun:
         self._model, self._start, self._chat = model, start, chat
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
         self.stack = remedy_stack.begin(session.config, _checkpoint(session))
+        self._critic = self.stack.critic(_checkpoint(session))
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._planning = Planning(chat)
 
@@ -109,7 +112,10 @@ class LanguageRun:
         if penalties is not None:
             shaped = penalised(rewards, penalties)
             touched = touched | (np.nansum(penalties, axis=1) < 0)
-        advantages, known = advantages_of(shaped, config, step), np.isfinite(rewards.total)
+        signal = self._learning_signal(shaped, trajectories, step)
+        advantages, known = signal.advantages, np.isfinite(rewards.total)
+        metrics |= signal.metrics
+        self._critic = signal.critic
         batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
         settings = loss_settings(self.stack, batch, config, step, self._model)
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
@@ -126,6 +132,13 @@ class LanguageRun:
             settings=settings,
             engine_logp=[t.logp for t in trajectories] if self.engine.corrected else None,
         )
+
+    def _learning_signal(
+        self, rewards: Rewards, trajectories: Sequence[TokenTrajectory], step: int
+    ) -> LearningSignal:
+        replies = None if self._critic is None else replies_of(trajectories, self._model)
+        algorithm = self.stack.algorithm
+        return learning_signal(algorithm, self._critic, rewards, replies, self._config, step)
 
     def _filled_batch(self, step: int) -> tuple[FilledBatch, list[TokenTrajectory]]:
         """The conversations of step `step`, in words and in tokens."""
@@ -178,6 +191,8 @@ class LanguageRun:
         self.trainer.save(folder)
         curriculum.save(self._curriculum, folder)
         remedy_stack.save(self.stack, folder)
+        if self._critic is not None:
+            self._critic.save(folder)
 
     def _record(self) -> Metrics:
         """Make the row of the current step durable; its values."""
@@ -188,7 +203,7 @@ class LanguageRun:
         acted = [p.acted_share for p in state.passes]
         selection = state.settings.selection
         values: Metrics = {
-            **conversation_metrics(conversations, self._config, state.rewards.total),
+            **conversation_metrics(conversations, state.rewards.total, *self.stack.groups()),
             **entropy_metrics(trace),
             **thinking_entropies(trace, rows, self._chat.thought),
             **self._planning.entropies(trace, rows),

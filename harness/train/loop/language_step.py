@@ -13,19 +13,25 @@ from typing import Any
 import numpy as np
 import torch
 
-from harness.config.run import PolicyConfig, RunConfig
+from harness.config.run import MAX_TURNS, PolicyConfig, RunConfig
 from harness.policy.chat import Chat
-from harness.train.algorithms.advantages import FloatArray, IntArray
-from harness.train.algorithms.losses import BoolArray
-from harness.train.algorithms.remedy_roles import StepTokens
 from harness.train.engines.engine import Engine
 from harness.train.metrics import evaluate
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
-from harness.train.objective.language_loss import LossResult, LossSettings, own_entropies
+from harness.train.objective.language_loss import (
+    LossResult,
+    LossSettings,
+    own_entropies,
+    states_before_replies,
+)
 from harness.train.objective.remedy_stack import RemedyStack
-from harness.train.rollout.batch import REMEDY_STREAM, denominator, rng_of, waves
-from harness.train.rollout.conversation import MAX_TURNS, Conversation, InWaves
-from harness.train.rollout.rewards import Rewards
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
+from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.policy_gradient.losses import BoolArray
+from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.rollout.batch import REMEDY_STREAM, rng_of, waves
+from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.learning_signal import Replies, denominator
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
@@ -105,8 +111,19 @@ def loss_settings(
         touched=batch.touched[conversation],
         lost=None if batch.has_reward.all() else ~batch.has_reward[conversation],
     )
-    total = denominator(config, max(1, int(batch.has_reward[conversation].sum())))
+    counted = max(1, int(batch.has_reward[conversation].sum()))
+    total = denominator(stack.algorithm, config, counted)
     return LossSettings(stack, stack.select(tokens), config.policy.temperature, total)
+
+
+def replies_of(trajectories: Sequence[TokenTrajectory], model: Any) -> Replies:
+    """A batch's replies as a critic sees them: by the hidden state before each, of unit length."""
+    rows = [t.row for t in trajectories]
+    states = states_before_replies(model, [row.ids for row in rows], [row.turn for row in rows])
+    counts = [len(row) for row in states]
+    features = _joined([row / row.norm(dim=1, keepdim=True) for row in states])
+    reply = np.concatenate([np.arange(count) for count in counts])
+    return Replies(np.repeat(np.arange(len(counts)), counts), reply, features)
 
 
 def length_penalties(

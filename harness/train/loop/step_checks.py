@@ -13,9 +13,9 @@ import numpy as np
 
 from harness.config import engine_choice
 from harness.errors import StoppedError
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import MOST_IMPORTANCE
 from harness.train.loop.session import Session
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.losses import MOST_IMPORTANCE
 from harness.utils import safe_text
 
 IDLE_STEPS = 20

@@ -18,11 +18,8 @@ import numpy as np
 
 from harness.config.run import STRATEGIES, RunConfig
 from harness.errors import DataError, DivergedError
-from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe
+from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
 from harness.records import atomic
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import BoolArray
-from harness.train.algorithms.remedy_roles import StepTokens
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch
 from harness.train.metrics import card, evaluate
@@ -30,13 +27,15 @@ from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.critic import Critic
+from harness.train.policy_gradient.losses import BoolArray, LossTokens
+from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
     REMEDY_STREAM,
     ROLLOUT_STREAM,
     FilledBatch,
-    advantages_of,
-    denominator,
     fill,
     rng_of,
     rollout_groups,
@@ -44,6 +43,7 @@ from harness.train.rollout.batch import (
 )
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
+from harness.train.rollout.learning_signal import Replies, denominator, learning_signal
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
@@ -55,6 +55,7 @@ class TrainState:
     policy: TabularPolicy
     curriculum: CurriculumState
     stack: RemedyStack
+    critic: Critic | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,11 @@ class ActBatch:
     temperature: float
     denominator: float
     """Divisor of the summed loss."""
+
+    @property
+    def conversations(self) -> int:
+        """Number of conversations that the acts are of."""
+        return int(self.acts.conversation.max()) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,8 @@ def train(session: Session) -> None:
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
     policy = _load(saved) if saved else TabularPolicy.start()
-    state = TrainState(policy, curriculum.begin(config, saved), remedy_stack.begin(config, saved))
+    stack = remedy_stack.begin(config, saved)
+    state = TrainState(policy, curriculum.begin(config, saved), stack, stack.critic(saved))
     watch = RemedyWatch(session)
     session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
@@ -100,12 +107,13 @@ def train(session: Session) -> None:
 def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) -> TrainState:
     """Rollout, evaluation, updates; the row is durable when this returns."""
     config, temperature = session.config, session.config.policy.temperature
+    stack, algorithm = state.stack, state.stack.algorithm
     begin = time.monotonic()
     filled, acts = _rollout(state, step)
     conversations, rollout_end = filled.conversations, time.monotonic()
     rewards = compute_rewards(conversations, config.reward)
-    advantages = advantages_of(rewards, config, step)
-    trace = _trace(state.policy, acts, advantages, temperature)
+    signal = learning_signal(algorithm, state.critic, rewards, _replies(acts), config, step)
+    trace = _trace(state.policy, acts, signal.advantages, temperature)
     evaluated = _evaluate(state.policy, config) if evaluate.due(step, config) else {}
     session.judge_evaluation(step, evaluated)
     eval_end = time.monotonic()
@@ -113,21 +121,22 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     touched = filled.redrawn[acts.conversation]
     lost = ~np.isfinite(rewards.total)[acts.conversation]
     batch = _act_batch(state, acts, trace, start_logp, step, touched, lost)
-    result = update(state.policy, batch, state.stack, config.trainer.updates_per_batch)
-    remedy = remedy_stack.metrics(state.stack, batch.selection, result.acted, filled.groups_drawn)
+    result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
+    remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     values = {
-        **conversation_metrics(conversations, config, rewards.total),
+        **conversation_metrics(conversations, rewards.total, *stack.groups()),
         **entropy_metrics(trace),
         **curriculum.metrics(state.curriculum, conversations),
         **evaluated,
         **_update_metrics(result),
         **remedy,
+        **signal.metrics,
         "kl": float((trace.logp - start_logp).mean()),
     }
     session.record(
         step,
         values,
-        lambda: turn_records(conversations, advantages, trace),
+        lambda: turn_records(conversations, signal.advantages, trace),
         rollout=rollout_end - begin,
         eval=eval_end - rollout_end,
         update=time.monotonic() - eval_end,
@@ -135,8 +144,8 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
     next_curriculum = curriculum.advanced(state.curriculum, conversations)
-    next_stack = remedy_stack.advanced(state.stack, float(trace.entropy_nats.mean()))
-    return TrainState(result.policy, next_curriculum, next_stack)
+    next_stack = remedy_stack.advanced(stack, float(trace.entropy_nats.mean()))
+    return TrainState(result.policy, next_curriculum, next_stack, signal.critic)
 
 
 def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:
@@ -152,6 +161,11 @@ def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:
 
     filled = fill(rollout_once, config, state.stack.most_tries)
     return filled, gathered(by_try, filled.source)
+
+
+def _replies(acts: Acts) -> Replies:
+    """The batch's acts as a critic sees them: by one-hot rows of its observations."""
+    return Replies(acts.conversation, acts.reply, one_hot(acts.seen))
 
 
 def _trace(
@@ -205,7 +219,7 @@ def _act_batch(
         touched=touched,
         lost=lost if lost.any() else None,
     )
-    total = denominator(config, max(1, int((~lost).sum())))
+    total = denominator(state.stack.algorithm, config, max(1, int((~lost).sum())))
     selection = state.stack.select(tokens)
     return ActBatch(acts, trace.advantage, selection, config.policy.temperature, total)
 
@@ -223,14 +237,15 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     shares, norm, counted = [], 0.0, batch.selection.counted
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
-        loss = stack.loss(logp, old_logp, batch.advantage, batch.selection)
+        tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
+        loss = stack.loss(tokens, batch.selection)
         slope = counted * loss.loss.slope / batch.denominator
         gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
         if batch.selection.bonus:
             by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
             gradient -= batch.selection.bonus / batch.denominator * by_entropy
         norm = float(np.sqrt((gradient**2).sum()))
-        policy = TabularPolicy(policy.table - stack.algorithm.learning_rate * gradient)
+        policy = TabularPolicy(policy.table - stack.config.learning_rate * gradient)
         masks = (loss.loss.low, loss.loss.high, loss.acted)
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()
@@ -265,6 +280,8 @@ def _check_finite(result: UpdateResult, session: Session, step: int) -> None:
 def _save(state: TrainState, folder: Path) -> None:
     curriculum.save(state.curriculum, folder)
     remedy_stack.save(state.stack, folder)
+    if state.critic is not None:
+        state.critic.save(folder)
     table, values = io.BytesIO(), state.policy.table
     np.save(table, values, allow_pickle=False)
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)

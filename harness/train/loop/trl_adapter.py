@@ -6,7 +6,7 @@ loss, and the gradient check before the optimiser's step.
 
 Traps of TRL 1.16 that this file avoids: a private `_step` counter and buffered inputs
 that are not in its checkpoints (ours fall on whole batches only); a sampler that forgets its epoch
-on resume (one row of data a group, read once); `env_mask` shorter than the completion is filled up
+on resume (one row of data a step, read once); `env_mask` shorter than the completion is filled up
 with ones in silence (lengths are checked); a fused head that scores every position and holds a
 buffer of 537 MB on a CPU (its caller is overridden).
 """
@@ -196,15 +196,9 @@ def make_trainer(
 
 
 def dataset(config: RunConfig) -> Dataset:
-    """One row a step and group, in order and read once; the words come from the conversations."""
-    groups = config.trainer.conversations // config.algorithm.group_size
-    steps = range(1, config.trainer.steps + 1)
-    return Dataset.from_dict(
-        {
-            "prompt": [""] * (len(steps) * groups),
-            "step": [step for step in steps for _ in range(groups)],
-        }
-    )
+    """One row a step, in order and read once; the words come from the conversations."""
+    steps = list(range(1, config.trainer.steps + 1))
+    return Dataset.from_dict({"prompt": [""] * len(steps), "step": steps})
 
 
 def resume_point(checkpoint: Path | None) -> str | None:
@@ -222,7 +216,7 @@ def arguments(config: RunConfig, scratch: Path) -> GRPOConfig:
         per_device_train_batch_size=trainer.conversations,
         gradient_accumulation_steps=1,
         steps_per_generation=1,
-        num_generations=algorithm.group_size,
+        num_generations=trainer.conversations,  # to TRL a batch is one group; ours are in it
         num_iterations=trainer.updates_per_batch,
         max_steps=trainer.steps * trainer.updates_per_batch,
         shuffle_dataset=False,

@@ -12,10 +12,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from harness.config.run import STRATEGIES, TEMPERAMENTS, RunConfig
+from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.config.simulator import SIMULATOR_FAULTS
-from harness.train.algorithms.advantages import FloatArray, group_stds
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
+from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.rollout.conversation import Conversation, Exchange
 
 GROUNDING = ("question", "restate")
@@ -24,13 +24,20 @@ ACKNOWLEDGES = frozenset(("reflect",))
 
 
 def conversation_metrics(
-    conversations: Sequence[Conversation], config: RunConfig, rewards: FloatArray
+    conversations: Sequence[Conversation],
+    rewards: FloatArray,
+    group_size: int,
+    std_floor: float | None,
 ) -> Metrics:
-    """Columns of the conversations; `rewards`: shape (conversations,), nan where one failed."""
+    """Columns of the conversations.
+
+    `rewards`: shape (conversations,), nan where one failed; `std_floor`: the floor under the
+    groups' standard deviations, None if the algorithm has none.
+    """
     exchanges = [e for c in conversations for e in c.exchanges]
     start_nlls = [e.reply.start_nll for e in exchanges]
     return {
-        **_reward_metrics(rewards, config),
+        **_reward_metrics(rewards, group_size, std_floor),
         **_emotion_metrics(conversations),
         **strategy_metrics(conversations),
         "turns/mean": len(exchanges) / len(conversations),
@@ -43,10 +50,10 @@ def conversation_metrics(
     }
 
 
-def _reward_metrics(rewards: FloatArray, config: RunConfig) -> Metrics:
-    stds = group_stds(rewards, config.algorithm.group_size)
-    stds = stds[np.isfinite(stds)]
-    floor = config.algorithm.std_floor
+def _reward_metrics(rewards: FloatArray, group_size: int, floor: float | None) -> Metrics:
+    """Reward, and its spread within groups; None where a group is one conversation."""
+    stds = group_stds(rewards, group_size)
+    stds = stds[np.isfinite(stds)] if group_size > 1 else stds[:0]
     return {
         "reward": mean_or_none(rewards[np.isfinite(rewards)]),
         "reward_std": mean_or_none(stds),

@@ -19,9 +19,9 @@ import numpy as np
 
 from harness.policy.chat import Chat
 from harness.policy.phrases import PHRASES
-from harness.train.algorithms.losses import BoolArray
 from harness.train.engines.scoring import TokenRow
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
+from harness.train.policy_gradient.losses import BoolArray
 
 WORDS = 3
 MORE = (

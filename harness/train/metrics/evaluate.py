@@ -18,7 +18,7 @@ from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, 
 from harness.policy.grammar import speak
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply
-from harness.train.algorithms.advantages import FloatArray
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.batch import SideBySide
 from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.config.run import MAX_TURNS
 from harness.records.conversations import TurnRecord
-from harness.train.algorithms.advantages import FloatArray, IntArray, covariance
-from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
+from harness.train.policy_gradient.advantages import FloatArray, IntArray, covariance
+from harness.train.rollout.conversation import Conversation, Exchange
 
 Metrics = dict[str, float | None]
 

@@ -1,8 +1,8 @@
 """The loss of a batch on a language model, and the measures of its tokens before the update.
 
 Only the policy's own positions go through the head, in small batches of conversations of similar
-length. The formulas are numpy's, in remedy_stack.py; backward starts here from the slope that they
-give each token.
+length. The formulas are those of the algorithm and the remedies; backward starts here from the
+slope that they give each token, on the model's device. No piece of logits waits for the host.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.algorithms.advantages import FloatArray, IntArray
-from harness.train.algorithms.losses import MOST_IMPORTANCE
 from harness.train.engines.scoring import (
     by_length,
     chunks,
@@ -29,6 +27,8 @@ from harness.train.engines.scoring import (
     padded,
 )
 from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
 
 ROWS_AT_ONCE = 8
 """Conversations of one forward and backward."""
@@ -93,8 +93,12 @@ class _Part:
     """The own tokens of some conversations, all of shape (tokens,)."""
 
     tokens: Tensor
-    advantage: FloatArray
+    advantage: Tensor
+    conversation: Tensor
+    """Number of each token's conversation within the part."""
+    conversations: int
     selection: TokenSelection
+    """On the same device."""
     old_logp: Tensor | None
     engine_logp: Tensor | None
 
@@ -105,10 +109,9 @@ class _PartResult:
 
     columns: tuple[Tensor, Tensor, Tensor]
     """Log-probability, entropy, entropy at temperature 1."""
-    value: float
-    """The part's share of the loss."""
-    low_high_acted: IntArray
-    """Tokens clipped from below, from above, and acted on by a remedy."""
+    sums: Tensor
+    """The part's share of the loss; tokens clipped from below, from above, and acted on by a
+    remedy. Shape (4,)."""
 
 
 def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
@@ -118,8 +121,7 @@ def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) ->
     once, and through the head in pieces, so that few logits are.
     """
     scored: list[Scored | None] = [None] * len(batch.ids)
-    value, counts = 0.0, np.zeros(3, dtype=np.int64)
-    count = len(settings.selection.weight)
+    sums, count = _zeros(model), len(settings.selection.weight)
     places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
     for members in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
@@ -127,26 +129,40 @@ def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) ->
         selection = settings.selection.at(np.concatenate([places[i] for i in members]))
         part = _part(batch, members, ids[:, 1:][own[:, 1:]], selection)
         result = _backward_part(model, own_states(model, ids, own), part, settings)
-        value, counts = value + result.value, counts + result.low_high_acted
+        sums += result.sums
         sizes = [len(places[i]) for i in members]
         for i, *row in zip(members, *_by_size(result.columns, sizes), strict=True):
             scored[i] = Scored(*row)
     rows = [row for row in scored if row is not None]
-    return LossResult(value, rows, *(counts / count).tolist())
+    value, low, high, acted = sums.tolist()
+    return LossResult(value, rows, low / count, high / count, acted / count)
 
 
 def _part(
     batch: LossBatch, members: Sequence[int], tokens: Tensor, selection: TokenSelection
 ) -> _Part:
     """The own `tokens` of the conversations `members`, on the tokens' device."""
-    advantage = np.array([a for i in members for a in batch.advantage[i]])
+
+    def moved(values: Array) -> Tensor:
+        """Numbers as float32, marks as they are."""
+        tensor = torch.from_numpy(values)
+        return (tensor.float() if tensor.is_floating_point() else tensor).to(tokens.device)
+
+    owner = np.repeat(np.arange(len(members)), [sum(batch.own[i]) for i in members])
     old_logp = engine_logp = None
     if batch.old_logp is not None:
         old_logp = torch.cat([batch.old_logp[i] for i in members]).to(tokens.device)
     if batch.engine_logp is not None:
-        flat = [logp for i in members for logp in batch.engine_logp[i]]
-        engine_logp = torch.tensor(flat, device=tokens.device)
-    return _Part(tokens, advantage, selection, old_logp, engine_logp)
+        engine_logp = moved(np.concatenate([batch.engine_logp[i] for i in members]))
+    return _Part(
+        tokens,
+        moved(np.concatenate([batch.advantage[i] for i in members])),
+        moved(owner),
+        len(members),
+        selection.map(moved),
+        old_logp,
+        engine_logp,
+    )
 
 
 def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettings) -> _PartResult:
@@ -154,21 +170,24 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
     head = model.get_output_embeddings()
     leaf = states.detach().requires_grad_()
     columns: list[tuple[Tensor, Tensor, Tensor]] = []
-    value, counts = 0.0, np.zeros(3, dtype=np.int64)
-    for at in chunks(leaf, head):
+    sums, bonus = _zeros(model), settings.selection.bonus
+    pieces, whole = chunks(leaf, head), None
+    if settings.stack.algorithm.by_conversation and len(pieces) > 1:
+        whole = _loss_of_whole_conversations(head, states.detach(), pieces, part, settings)
+    for at in pieces:
         logits = head_logits(head, leaf[at])
         log_p = log_distribution(logits, settings.temperature)
         logp = drawn(log_p, part.tokens[at])
         entropy = entropies(log_p.detach())
-        loss, weight = _loss(logp.detach(), part, at, settings)
+        loss = _loss(logp.detach(), part, at, settings) if whole is None else whole.at(at)
         counted = part.selection.at(at).counted
-        bonuses = counted * settings.selection.bonus
-        counted = counted * weight
-        slope = counted * loss.loss.slope / settings.denominator
-        _backward_logits(log_p, logp, entropy, slope, bonuses / settings.denominator)
-        losses = counted * loss.loss.value - bonuses * _to_numpy(entropy)
-        value += float(losses.sum()) / settings.denominator
-        counts += [mask.sum() for mask in (loss.loss.low, loss.loss.high, loss.acted)]
+        weight = counted * _importance(logp.detach(), part, at)
+        slope = weight * loss.loss.slope / settings.denominator
+        by_entropy = counted * (bonus / settings.denominator) if bonus else None
+        _backward_logits(log_p, logp, entropy, slope, by_entropy)
+        losses = (weight * loss.loss.value - counted * bonus * entropy).to(sums)
+        marks = (mask.to(sums) for mask in (loss.loss.low, loss.loss.high, loss.acted))
+        sums += torch.stack([losses / settings.denominator, *marks]).sum(dim=1)
         entropy_t1 = entropy
         if settings.temperature != 1:
             entropy_t1 = entropies(log_distribution(logits.detach(), 1.0))
@@ -176,40 +195,62 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
     torch.autograd.backward(states, leaf.grad)
     logps, entropy_parts, entropy_t1_parts = zip(*columns, strict=True)
     joined = torch.cat(logps), torch.cat(entropy_parts), torch.cat(entropy_t1_parts)
-    return _PartResult(joined, value, counts)
+    return _PartResult(joined, sums)
 
 
-def _loss(
-    logp: Tensor, part: _Part, at: slice, settings: LossSettings
-) -> tuple[RemedyLoss, FloatArray]:
-    """The loss of the tokens `at`, and the importance weight of each, 1 without an engine."""
+def _zeros(model: Any) -> Tensor:
+    """Where a batch's loss and counts are summed: on the model's device, or the CPU for Apple's,
+    which has no float64.
+    """
+    device = "cpu" if model.device.type == "mps" else model.device
+    return torch.zeros(4, dtype=torch.float64, device=device)
+
+
+def _loss(logp: Tensor, part: _Part, at: slice, settings: LossSettings) -> RemedyLoss:
+    """The loss of the tokens `at`."""
+    tokens = LossTokens(
+        logp,
+        logp if part.old_logp is None else part.old_logp[at],
+        part.advantage[at],
+        part.conversation[at],
+        part.conversations,
+    )
+    return settings.stack.loss(tokens, part.selection.at(at))
+
+
+@torch.no_grad()
+def _loss_of_whole_conversations(
+    head: Any, states: Tensor, pieces: Sequence[slice], part: _Part, settings: LossSettings
+) -> RemedyLoss:
+    """The loss of a part whose conversations the pieces cut: once more through the head."""
+    logps = [
+        log_probabilities(head_logits(head, states[at]), part.tokens[at], settings.temperature)
+        for at in pieces
+    ]
+    return _loss(torch.cat(logps), part, slice(None), settings)
+
+
+def _importance(logp: Tensor, part: _Part, at: slice) -> Tensor:
+    """The importance weight of each token, 1 without an engine."""
+    if part.engine_logp is None:
+        return torch.ones_like(logp)
     old_logp = logp if part.old_logp is None else part.old_logp[at]
-    weight = np.ones(len(logp))
-    if part.engine_logp is not None:
-        weight = _to_numpy(importance(old_logp, part.engine_logp[at]))
-    selection, advantage = part.selection.at(at), part.advantage[at]
-    loss = settings.stack.loss(_to_numpy(logp), _to_numpy(old_logp), advantage, selection)
-    return loss, weight
+    return importance(old_logp, part.engine_logp[at])
 
 
 def _backward_logits(
-    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: FloatArray, bonuses: FloatArray
+    log_p: Tensor, logp: Tensor, entropy: Tensor, slope: Tensor, by_entropy: Tensor | None
 ) -> None:
     """Backward from d loss / d logp of the drawn tokens, and from H where it has a bonus.
 
     Through a log-softmax, -p (log p + H) at log p is the gradient of H.
     """
-    outputs, slopes = [logp], [torch.from_numpy(slope).to(logp)]
-    if bonuses.any():
-        fixed, per_token = log_p.detach(), torch.from_numpy(bonuses).to(logp)[:, None]
+    outputs, slopes = [logp], [slope]
+    if by_entropy is not None:
+        fixed = log_p.detach()
         outputs.append(log_p)
-        slopes.append(fixed.exp() * (fixed + entropy[:, None]) * per_token)
+        slopes.append(fixed.exp() * (fixed + entropy[:, None]) * by_entropy[:, None])
     torch.autograd.backward(outputs, slopes)
-
-
-def _to_numpy(values: Tensor) -> FloatArray:
-    numbers: FloatArray = values.double().cpu().numpy()
-    return numbers
 
 
 def importance(trainer: Tensor, engine: Tensor) -> Tensor:
@@ -237,22 +278,41 @@ def own_entropies(
     return _by_row(model, ids, own, lambda z, tokens: entropies(log_distribution(z, temperature)))
 
 
+@torch.no_grad()
+def states_before_replies(
+    model: Any, ids: Sequence[Sequence[int]], turns: Sequence[Sequence[int]]
+) -> list[Tensor]:
+    """Hidden states at the last token before each reply, a (replies, hidden) tensor a conversation.
+
+    `turns`: number of the reply that each token is of, from 1; 0 where it is not the policy's own.
+    """
+    firsts = [
+        [turn > 0 and turn != before for before, turn in zip([0, *row], row, strict=False)]
+        for row in turns
+    ]
+    return _by_row(model, ids, firsts, None)
+
+
 def _by_row(
     model: Any,
     ids: Sequence[Sequence[int]],
     own: Sequence[Sequence[bool]],
-    measure: Callable[[Tensor, Tensor], Tensor],
+    measure: Callable[[Tensor, Tensor], Tensor] | None,
 ) -> list[Tensor]:
-    """`measure(logits, tokens)` of each row's own tokens, row by row."""
+    """`measure(logits, tokens)` of the tokens marked in each row, row by row.
+
+    None for the hidden states that they are drawn from.
+    """
     by_row: dict[int, Tensor] = {}
     for part in by_length([len(row) for row in ids], ROWS_AT_ONCE):
         x = padded([ids[i] for i in part], fill=0).to(model.device)
         mask = padded([own[i] for i in part], fill=0).bool().to(model.device)
-        states, tokens = own_states(model, x, mask), x[:, 1:][mask[:, 1:]]
-        head = model.get_output_embeddings()
-        values = torch.cat(
-            [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
-        )
+        values = own_states(model, x, mask)
+        if measure is not None:
+            states, tokens, head = values, x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
+            values = torch.cat(
+                [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
+            )
         by_row.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
     return [by_row[i] for i in range(len(ids))]
 

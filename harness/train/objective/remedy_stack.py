@@ -1,30 +1,28 @@
-"""The stack of a run's remedies: which ones its config names, and the loss they make together.
+"""The stack of a run's remedies: the loss that they and the algorithm make together.
 
-Without any the loss is GRPO's clipped one. What the remedies choose for a step is numbers for each
-token, so a batch may be learned from in pieces.
+What the remedies choose for a step is numbers for each token, so a batch may be learned from in
+pieces. They choose in numpy, once a step; the loss is computed in numpy or in torch, as its tokens
+are.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
 import json
-import pkgutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from harness.config import ranges
 from harness.config.run import AlgorithmConfig, RunConfig
-from harness.errors import ConfigError
 from harness.records import atomic
-from harness.train import remedies as remedy_files
-from harness.train.algorithms.advantages import FloatArray, IntArray
-from harness.train.algorithms.losses import BoolArray, TokenLoss, clipped
-from harness.train.algorithms.remedy_roles import (
+from harness.train.objective import registry
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
+from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.arrays import Array, namespace
+from harness.train.policy_gradient.critic import Critic
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss
+from harness.train.policy_gradient.remedy_roles import (
     Bonus,
     Filling,
     Penalty,
@@ -36,55 +34,66 @@ from harness.train.algorithms.remedy_roles import (
 )
 
 FILE = "remedy.json"
-ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
-"""Roles that only one remedy of a run can play."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSelection:
     """The remedies' choice for a step, made before its first update; arrays of shape (tokens,)."""
 
-    weight: FloatArray
+    weight: Array
     """Factor of each token's policy-gradient term."""
-    chosen: BoolArray
+    chosen: Array
     """The tokens that a remedy picked out."""
-    touched: BoolArray
+    touched: Array
     """Tokens of conversations that were redrawn or penalised by a remedy."""
-    terms: tuple[FloatArray, ...]
+    terms: tuple[Array, ...]
     """For each remedy that adds a term, the number it goes by at each token."""
     bonus: float = 0.0
     """Coefficient of H."""
-    lost: BoolArray | None = None
+    lost: Array | None = None
     """Tokens of conversations without a reward, which carry no gradient; None if there are none."""
 
     @property
-    def counted(self) -> FloatArray:
+    def counted(self) -> Array:
         """1 for each token that carries a gradient, 0 for the others; shape (tokens,)."""
-        lost = np.zeros(len(self.weight), bool) if self.lost is None else self.lost
-        return np.where(lost, 0.0, 1.0)
+        ones = namespace(self.weight).ones_like(self.weight)
+        return ones if self.lost is None else ones * ~self.lost
 
     def at(self, places: slice | IntArray) -> TokenSelection:
         """The selection of the tokens at `places`."""
-        terms = tuple(term[places] for term in self.terms)
-        chosen, touched = self.chosen[places], self.touched[places]
-        lost = None if self.lost is None else self.lost[places]
-        return TokenSelection(self.weight[places], chosen, touched, terms, self.bonus, lost)
+        return self.map(lambda column: column[places])
+
+    def map(self, convert: Callable[[Array], Array]) -> TokenSelection:
+        """The selection with each of its arrays converted, as from numpy to a device."""
+        return TokenSelection(
+            convert(self.weight),
+            convert(self.chosen),
+            convert(self.touched),
+            tuple(convert(term) for term in self.terms),
+            self.bonus,
+            None if self.lost is None else convert(self.lost),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyLoss:
-    """A loss with remedies, and the tokens whose loss differs from plain GRPO's."""
+    """A loss with remedies, and the tokens whose loss differs from the algorithm's own."""
 
     loss: TokenLoss
-    acted: BoolArray
+    acted: Array
     """Shape (tokens,)."""
+
+    def at(self, places: slice) -> RemedyLoss:
+        """The loss of the tokens at `places`."""
+        return RemedyLoss(self.loss.at(places), self.acted[places])
 
 
 @dataclass(frozen=True, slots=True)
 class RemedyStack:
-    """The remedies of a run, and the state that they carry from step to step."""
+    """A run's algorithm and remedies, and the state that these carry from step to step."""
 
-    algorithm: AlgorithmConfig
+    algorithm: Algorithm
+    config: AlgorithmConfig
     remedies: tuple[Remedy, ...]
     coefficient: float = 0.0
     """Current coefficient of the entropy bonus, before a controller compares H with its target."""
@@ -114,6 +123,18 @@ class RemedyStack:
         """The remedy that adds a bonus for H; None if there is none."""
         return next((remedy for remedy in self.remedies if isinstance(remedy, Bonus)), None)
 
+    def groups(self) -> tuple[int, float | None]:
+        """The size of a group, and the floor under its standard deviation; None for no floor."""
+        return self.config.group_size, self.algorithm.std_floor(self.config)
+
+    def critic(self, checkpoint: Path | None) -> Critic | None:
+        """The algorithm's critic at the start of a run, or as saved in `checkpoint`.
+
+        Raises DataError if the checkpoint lacks it.
+        """
+        critic = self.algorithm.critic()
+        return critic if critic is None or checkpoint is None else critic.restored(checkpoint)
+
     def penalties(self, tokens: FloatArray, limit: int) -> FloatArray | None:
         """Each reply's penalty for its length, shape of `tokens`; None if no remedy penalises.
 
@@ -137,18 +158,13 @@ class RemedyStack:
         bonus = self._bonus_coefficient(step.entropy_nats)
         return TokenSelection(weight, chosen, touched, tuple(terms), bonus, step.lost)
 
-    def loss(
-        self,
-        logp: FloatArray,
-        old_logp: FloatArray,
-        advantage: FloatArray,
-        selection: TokenSelection,
-    ) -> RemedyLoss:
-        """The loss of some tokens under the current weights, all shapes (tokens,).
+    def loss(self, tokens: LossTokens, selection: TokenSelection) -> RemedyLoss:
+        """The loss of some tokens under the current weights, and of their selection.
 
-        The entropy bonus is not part of it: its gradient does not go through `logp`.
+        The entropy bonus is not part of it: its gradient does not go through log p.
         """
-        plain = self._plain(logp, old_logp, advantage)
+        plain = self.algorithm.loss(tokens, self.config)
+        logp, old_logp, advantage = tokens.logp, tokens.old_logp, tokens.advantage
         ratio = next((r for r in self.remedies if isinstance(r, Ratio)), None)
         shaped = ratio.surrogate(logp, old_logp, advantage) if ratio else plain
         value, slope = selection.weight * shaped.value, selection.weight * shaped.slope
@@ -161,10 +177,6 @@ class RemedyStack:
             acted = acted | (term.slope != 0)
         return RemedyLoss(TokenLoss(value, slope, shaped.low, shaped.high), acted)
 
-    def _plain(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
-        low, high = self.algorithm.clip_low, self.algorithm.clip_high
-        return clipped(logp, old_logp, advantage, low, high)
-
     def _bonus_coefficient(self, entropy_nats: FloatArray | None) -> float:
         mean = float("nan") if entropy_nats is None else float(entropy_nats.mean())
         return self.bonus.applied(self.coefficient, mean) if self.bonus else 0.0
@@ -172,7 +184,8 @@ class RemedyStack:
 
 def begin(config: RunConfig, checkpoint: Path | None) -> RemedyStack:
     """The stack at the start of a run, or as saved in `checkpoint`. Raises ConfigError."""
-    stack = RemedyStack(config.algorithm, remedies_of(config))
+    algorithm, remedies = registry.algorithm_of(config), registry.remedies_of(config)
+    stack = RemedyStack(algorithm, config.algorithm, remedies)
     bonus = stack.bonus
     if bonus is None:
         return stack
@@ -210,44 +223,3 @@ def metrics(
         "remedy/chosen": float(selection.chosen.mean()) if stack.chooses else None,
         "entropy_coef": selection.bonus if stack.bonus else None,
     }
-
-
-def names() -> list[str]:
-    """The name of every remedy: that of its file in harness/train/remedies/."""
-    return sorted(module.name for module in pkgutil.iter_modules(remedy_files.__path__))
-
-
-def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
-    """The remedies in `config.remedy.methods`.
-
-    Raises ConfigError, naming the dotted key, for an unknown remedy or key, a value out of range,
-    or two remedies that exclude each other.
-    """
-    remedies = tuple(_remedy(name, values) for name, values in config.remedy.methods.items())
-    for role, what in ONE_ONLY.items():
-        same = [remedy.name() for remedy in remedies if isinstance(remedy, role)]
-        if len(same) > 1:
-            raise ConfigError(
-                f"remedy.methods must have one method at most that sets {what}, "
-                f"got {' and '.join(same)}"
-            )
-    return remedies
-
-
-def check(config: RunConfig) -> None:
-    """Raise ConfigError as `remedies_of` does, and where none of the remedies could ever act."""
-    reasons = [remedy.idle(config) for remedy in remedies_of(config)]
-    if reasons and all(reasons):
-        raise ConfigError(str(reasons[0]))
-
-
-def _remedy(name: str, values: Any) -> Remedy:
-    ranges.one_of("remedy.methods", name, names())
-    remedy: type[Remedy] = importlib.import_module(f"{remedy_files.__name__}.{name}").REMEDY
-    key = f"remedy.methods.{name}"
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{key} must be a mapping of its keys to values, got {values!r}")
-    allowed = [part.name for part in dataclasses.fields(remedy)]
-    for word in values:
-        ranges.one_of(f"a key of {key}", str(word), allowed)
-    return remedy(**values)

@@ -58,20 +58,6 @@ def group_relative(
     return scaled.ravel()
 
 
-def group_relative_by_turn(
-    rewards: FloatArray, group_size: int, std_floor: float | None, std_over: str = "group"
-) -> FloatArray:
-    """Advantages, shape (n, turns), of rewards of shape (n, turns), nan where no turn was held.
-
-    Each turn is compared with the same turn of the rest of its group, those that got so far, and
-    scaled by their standard deviation: turn-level advantages, as in arXiv 2505.11821 (v1), whose
-    turns are known to be two. An advantage holds for its own turn only; what a reply does to later
-    turns is left to the terminal part of `mixed`. Who is alone in a turn gets 0.
-    """
-    columns = [group_relative(column, group_size, std_floor, std_over) for column in rewards.T]
-    return np.stack(columns, axis=1)
-
-
 def permuted_within_groups(
     advantages: FloatArray, known: NDArray[np.bool_], group_size: int, rng: np.random.Generator
 ) -> FloatArray:

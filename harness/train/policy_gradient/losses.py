@@ -1,7 +1,7 @@
-"""GRPO's clipped loss as a function of log-probabilities, with its gradient (arXiv 2402.03300).
+"""Losses as functions of log-probabilities, with their gradients (clipped: arXiv 2402.03300).
 
-A loss here is a value and a slope a token; what they are divided by is the caller's. The language
-model is trained on the slopes as they are, so that no formula stands in two places.
+A loss here is a value and a slope a token; what they are divided by is the caller's. Each formula
+stands once, for numpy and for torch: the language model is trained on the slopes as they are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.train.algorithms.advantages import FloatArray
+from harness.train.policy_gradient.arrays import Array, namespace, sums_by
 
 BoolArray = NDArray[np.bool_]
 
@@ -20,40 +20,71 @@ MOST_IMPORTANCE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
+class LossTokens:
+    """Tokens to learn from, and whose they are; arrays have shape (tokens,)."""
+
+    logp: Array
+    """Log-probabilities under the current weights, at the sampling temperature."""
+    old_logp: Array
+    """The same under the weights that drew the tokens."""
+    advantage: Array
+    conversation: Array
+    """Number of the conversation that each token is of, from 0."""
+    conversations: int
+    """How many there are; one of them may have no token here."""
+
+    def mean_by_conversation(self, values: Array) -> Array:
+        """The mean of `values` over each token's conversation, shape (tokens,).
+
+        So that a loss can hold ratios of whole sequences; such an algorithm says
+        `by_conversation`, and then gets all tokens of a conversation at once.
+        """
+        counts = sums_by(namespace(values).ones_like(values), self.conversation, self.conversations)
+        sums = sums_by(values, self.conversation, self.conversations)
+        return sums[self.conversation] / counts[self.conversation]
+
+
+@dataclass(frozen=True, slots=True)
 class TokenLoss:
     """The loss of each token of a batch; all arrays have shape (tokens,)."""
 
-    value: FloatArray
-    slope: FloatArray
-    """d value / d logp."""
-    low: BoolArray
+    value: Array
+    slope: Array
+    """d (sum of all values) / d logp of the token."""
+    low: Array
     """Where the advantage is negative and the ratio fell below its bound."""
-    high: BoolArray
+    high: Array
     """Where the advantage is positive and the ratio rose above its bound."""
 
+    def at(self, places: slice) -> TokenLoss:
+        """The loss of the tokens at `places`."""
+        return TokenLoss(
+            self.value[places], self.slope[places], self.low[places], self.high[places]
+        )
 
-def clipped(
-    logp: FloatArray, old_logp: FloatArray, advantage: FloatArray, low: float, high: float
-) -> TokenLoss:
+
+def clipped(logp: Array, old_logp: Array, advantage: Array, low: float, high: float) -> TokenLoss:
     """-min(r A, clip(r, 1 - low, 1 + high) A), r = exp(logp - old_logp), of each token."""
-    ratio = np.exp(logp - old_logp)
+    xp = namespace(logp)
+    ratio = xp.exp(logp - old_logp)
     below = (advantage < 0) & (ratio < 1 - low)
     above = (advantage > 0) & (ratio > 1 + high)
-    gain = np.minimum(ratio * advantage, np.clip(ratio, 1 - low, 1 + high) * advantage)
-    return TokenLoss(-gain, -np.where(below | above, 0.0, ratio * advantage), below, above)
+    gain = xp.minimum(ratio * advantage, xp.clip(ratio, 1 - low, 1 + high) * advantage)
+    return TokenLoss(-gain, -xp.where(below | above, 0.0, ratio * advantage), below, above)
 
 
-def unclipped(logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+def unclipped(logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
     """-r A of each token."""
-    loss = -np.exp(logp - old_logp) * advantage
-    nowhere = np.zeros(len(logp), bool)
+    xp = namespace(logp)
+    loss = -xp.exp(logp - old_logp) * advantage
+    nowhere = xp.zeros_like(loss) != 0
     return TokenLoss(loss, loss, nowhere, nowhere)
 
 
 def kept_in_value_only(
-    logp: FloatArray,
-    old_logp: FloatArray,
-    advantage: FloatArray,
+    logp: Array,
+    old_logp: Array,
+    advantage: Array,
     low: tuple[float, float],
     high: tuple[float, float],
     dual_clip: float,
@@ -64,10 +95,12 @@ def kept_in_value_only(
     `low`, `high`: a bound, as its distance from 1, and the weight of what lies beyond it. A token
     with A < 0 and r > `dual_clip` loses dual_clip |A|, without a slope (arXiv 1912.09729).
     """
-    ratio = np.exp(logp - old_logp)
+    xp = namespace(logp)
+    ratio = xp.exp(logp - old_logp)
     below = (advantage < 0) & (ratio < 1 - low[0])
     above = (advantage > 0) & (ratio > 1 + high[0])
-    kept = np.where(below, low[1] * (1 - low[0]), np.where(above, high[1] * (1 + high[0]), ratio))
+    beyond = xp.where(above, high[1] * (1 + high[0]), ratio)
+    kept = xp.where(below, low[1] * (1 - low[0]), beyond)
     far = (advantage < 0) & (ratio > dual_clip)
-    value = -np.where(far, dual_clip, kept) * advantage
-    return TokenLoss(value, np.where(far, 0.0, value), below, above)
+    value = -xp.where(far, dual_clip, kept) * advantage
+    return TokenLoss(value, xp.where(far, 0.0, value), below, above)

@@ -8,24 +8,17 @@ micro-batch and update, where the chosen share depends on how the batch is split
 
 from __future__ import annotations
 
-import dataclasses
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from harness.config.ranges import in_range
+from harness.config.options import Options
 from harness.config.run import RunConfig
-from harness.errors import ConfigError
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import BoolArray, TokenLoss
-
-KINDS: dict[type, tuple[Any, str]] = {
-    bool: (bool, "true or false"),
-    int: (int, "a whole number"),
-    float: (int | float, "a number"),
-}
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import BoolArray, TokenLoss
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,31 +40,18 @@ class StepTokens:
     """Tokens of conversations without a reward."""
 
 
-def knob(default: Any, low: float, high: float) -> Any:
-    """A dataclass field for a number that a user may set, from `low` to `high`."""
-    return dataclasses.field(default=default, metadata={"range": (low, high)})
-
-
 @dataclass(frozen=True)
-class Remedy:
-    """A remedy's numbers; a subclass plays one or more of the roles below.
-
-    Raises ConfigError, with the dotted key, for a value of another type or out of its range.
-    """
+class Remedy(Options):
+    """A remedy's numbers; a subclass plays one or more of the roles below."""
 
     chooses: ClassVar[bool] = False
     """Whether it picks out tokens once a step."""
     needs_entropies: ClassVar[bool] = False
     needs_start: ClassVar[bool] = False
 
-    def __post_init__(self) -> None:
-        for part in dataclasses.fields(self):
-            key, value = f"remedy.methods.{self.name()}.{part.name}", getattr(self, part.name)
-            wanted, kind = KINDS[type(part.default)]
-            if not isinstance(value, wanted) or isinstance(value, bool) != (wanted is bool):
-                raise ConfigError(f"{key} must be {kind}, got {value!r}")
-            if "range" in part.metadata:
-                in_range(key, value, *part.metadata["range"])
+    @classmethod
+    def key(cls) -> str:
+        return f"remedy.methods.{cls.name()}"
 
     @classmethod
     def name(cls) -> str:
@@ -89,8 +69,8 @@ class Ratio(Remedy, ABC):
     """
 
     @abstractmethod
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
-        """The loss of each token, shapes (tokens,)."""
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
+        """The loss of each token, shapes (tokens,), in numpy or in torch as the arrays are."""
 
     def idle(self, config: RunConfig) -> str | None:
         if config.trainer.updates_per_batch > 1:
@@ -125,8 +105,8 @@ class Weight(Remedy, ABC):
 class Added:
     """A term added to each token's loss; shapes (tokens,)."""
 
-    value: FloatArray
-    slope: FloatArray
+    value: Array
+    slope: Array
     """d value / d logp."""
 
 
@@ -138,8 +118,10 @@ class Term(Remedy, ABC):
         """The number of each token that `term` goes by, shape (tokens,); chosen once a step."""
 
     @abstractmethod
-    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
-        """The term at the current log-probabilities; `prepared` as returned by `prepare`."""
+    def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
+        """The term at the current log-probabilities, in numpy or in torch as the arrays are;
+        `prepared` as returned by `prepare`.
+        """
 
 
 class Filling(Remedy, ABC):

@@ -8,23 +8,25 @@ CE-GPPO) falls back to 0.25. `dual_clip` is the code's. Nothing happens with one
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import TokenLoss, kept_in_value_only
-from harness.train.algorithms.remedy_roles import Ratio, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import TokenLoss, kept_in_value_only
+from harness.train.policy_gradient.remedy_roles import Ratio
 
 
 @dataclass(frozen=True)
 class CeGppo(Ratio):
     """Coordinating entropy by gradient-preserving clipping."""
 
-    clip_low: float = knob(0.2, 0, 1)
-    clip_high: float = knob(0.2, 0, 100)
-    beta_low: float = knob(0.5, 0, 100)
-    beta_high: float = knob(1.0, 0, 100)
-    dual_clip: float = knob(10.0, 1, 1e6)
+    clip_low: Annotated[float, Between(0, 1)] = 0.2
+    clip_high: Annotated[float, Between(0, 100)] = 0.2
+    beta_low: Annotated[float, Between(0, 100)] = 0.5
+    beta_high: Annotated[float, Between(0, 100)] = 1.0
+    dual_clip: Annotated[float, Between(1, 1e6)] = 10.0
 
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         low, high = (self.clip_low, self.beta_low), (self.clip_high, self.beta_high)
         return kept_in_value_only(logp, old_logp, advantage, low, high, self.dual_clip)
 

@@ -10,24 +10,27 @@ where the authors choose anew in each and leave out what PPO has clipped.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from harness.config.ranges import Between
 from harness.errors import ConfigError
-from harness.train.algorithms.advantages import FloatArray, token_covariances
-from harness.train.algorithms.losses import TokenLoss, clipped
-from harness.train.algorithms.remedy_roles import Ratio, StepTokens, Weight, Weights, knob
+from harness.train.policy_gradient.advantages import token_covariances
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import TokenLoss, clipped
+from harness.train.policy_gradient.remedy_roles import Ratio, StepTokens, Weight, Weights
 
 
 @dataclass(frozen=True)
 class ClipCov(Weight, Ratio):
     """Which share of the band's tokens is left out, and the ratio's wide clip."""
 
-    share: float = knob(2e-4, 0, 1)
-    low: float = knob(1.0, 0, 1e6)
-    high: float = knob(5.0, 0, 1e6)
-    clip_low: float = knob(1.0, 0, 1)
-    clip_high: float = knob(1.0, 0, 100)
+    share: Annotated[float, Between(0, 1)] = 2e-4
+    low: Annotated[float, Between(0, 1e6)] = 1.0
+    high: Annotated[float, Between(0, 1e6)] = 5.0
+    clip_low: Annotated[float, Between(0, 1)] = 1.0
+    clip_high: Annotated[float, Between(0, 100)] = 1.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,7 +43,7 @@ class ClipCov(Weight, Ratio):
     def idle(self, config: object) -> None:
         """It can always act."""
 
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
     def weigh(self, step: StepTokens) -> Weights:

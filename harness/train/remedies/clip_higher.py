@@ -5,20 +5,22 @@
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import TokenLoss, clipped
-from harness.train.algorithms.remedy_roles import Ratio, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import TokenLoss, clipped
+from harness.train.policy_gradient.remedy_roles import Ratio
 
 
 @dataclass(frozen=True)
 class ClipHigher(Ratio):
     """PPO's clip with bounds of its own."""
 
-    clip_low: float = knob(0.2, 0, 1)
-    clip_high: float = knob(0.28, 0, 100)
+    clip_low: Annotated[float, Between(0, 1)] = 0.2
+    clip_high: Annotated[float, Between(0, 100)] = 0.28
 
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
 

@@ -8,15 +8,17 @@ looks better than it is: compare eval/reward. Nothing happens where every group 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.train.algorithms.remedy_roles import Filling, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.remedy_roles import Filling
 
 
 @dataclass(frozen=True)
 class DynamicSampling(Filling):
     """The most times that a group is drawn in one step."""
 
-    tries: int = knob(10, 1, 1000)
+    tries: Annotated[int, Between(1, 1000)] = 10
 
     def most_tries(self) -> int:
         return self.tries

@@ -6,15 +6,17 @@ hence the default. It can always act.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.train.algorithms.remedy_roles import Bonus, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.remedy_roles import Bonus
 
 
 @dataclass(frozen=True)
 class EntropyBonus(Bonus):
     """A constant coefficient."""
 
-    coefficient: float = knob(0.005, 0, 1e6)
+    coefficient: Annotated[float, Between(0, 1e6)] = 0.005
 
     def start(self) -> float:
         return self.coefficient

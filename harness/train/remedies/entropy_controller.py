@@ -8,9 +8,10 @@ target, which an act's entropy of 1.9 nats may never do.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from harness.train.algorithms.remedy_roles import Bonus, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.remedy_roles import Bonus
 
 
 @dataclass(frozen=True)
@@ -18,9 +19,9 @@ class EntropyController(Bonus):
     """The target, and how the coefficient is moved."""
 
     needs_entropies: ClassVar[bool] = True
-    target: float = knob(0.2, 0, 20)
-    delta: float = knob(1e-4, 0, 1e6)
-    most: float = knob(0.005, 0, 1e6)
+    target: Annotated[float, Between(0, 20)] = 0.2
+    delta: Annotated[float, Between(0, 1e6)] = 1e-4
+    most: Annotated[float, Between(0, 1e6)] = 0.005
 
     def start(self) -> float:
         return 0.0

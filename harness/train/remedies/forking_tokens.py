@@ -8,10 +8,11 @@ share in each micro-batch, here it is of the step. It can always act.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from harness.train.algorithms.advantages import top
-from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.advantages import top
+from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class ForkingTokens(Weight):
     """Which share is kept, and what the loss is a mean over."""
 
     needs_entropies: ClassVar[bool] = True
-    share: float = knob(0.2, 0, 1)
+    share: Annotated[float, Between(0, 1)] = 0.2
     normalise_by_all: bool = False
 
     def weigh(self, step: StepTokens) -> Weights:

@@ -9,21 +9,23 @@ update a batch.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.losses import TokenLoss, kept_in_value_only
-from harness.train.algorithms.remedy_roles import Ratio, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import TokenLoss, kept_in_value_only
+from harness.train.policy_gradient.remedy_roles import Ratio
 
 
 @dataclass(frozen=True)
 class Gppo(Ratio):
     """Gradient-preserving clipping."""
 
-    clip_low: float = knob(0.2, 0, 1)
-    clip_high: float = knob(0.28, 0, 100)
-    dual_clip: float = knob(3.0, 1, 1e6)
+    clip_low: Annotated[float, Between(0, 1)] = 0.2
+    clip_high: Annotated[float, Between(0, 100)] = 0.28
+    dual_clip: Annotated[float, Between(1, 1e6)] = 3.0
 
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         low, high = (self.clip_low, 1.0), (self.clip_high, 1.0)
         return kept_in_value_only(logp, old_logp, advantage, low, high, self.dual_clip)
 

@@ -8,13 +8,13 @@ chosen once a step here. With one update a batch the log-ratio is 0 and nothing 
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from harness.train.algorithms.advantages import FloatArray, token_covariances, top
-from harness.train.algorithms.losses import TokenLoss, unclipped
-from harness.train.algorithms.remedy_roles import Added, Ratio, StepTokens, Term, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.advantages import FloatArray, token_covariances, top
+from harness.train.policy_gradient.arrays import Array, namespace
+from harness.train.policy_gradient.losses import TokenLoss, unclipped
+from harness.train.policy_gradient.remedy_roles import Added, Ratio, StepTokens, Term
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class KlCov(Term, Ratio):
     """The share of tokens, and the weight of the term."""
 
     chooses: ClassVar[bool] = True
-    share: float = knob(2e-3, 0, 1)
-    coefficient: float = knob(1.0, 0, 1e6)
+    share: Annotated[float, Between(0, 1)] = 2e-3
+    coefficient: Annotated[float, Between(0, 1e6)] = 1.0
 
-    def surrogate(self, logp: FloatArray, old_logp: FloatArray, advantage: FloatArray) -> TokenLoss:
+    def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return unclipped(logp, old_logp, advantage)
 
     def prepare(self, step: StepTokens) -> FloatArray:
         return top(token_covariances(step.logp, step.advantage), self.share)
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
-        weight, moved = self.coefficient * prepared, logp - old_logp
-        return Added(weight * np.abs(moved), weight * np.sign(moved))
+    def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
+        xp, weight, moved = namespace(logp), self.coefficient * prepared, logp - old_logp
+        return Added(weight * xp.abs(moved), weight * xp.sign(moved))
 
 
 REMEDY = KlCov

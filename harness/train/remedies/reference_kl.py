@@ -7,12 +7,12 @@ steadied and reward lowered. At step 1 the policy is the start and nothing happe
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-import numpy as np
-
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.remedy_roles import Added, StepTokens, Term, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.arrays import Array, namespace
+from harness.train.policy_gradient.remedy_roles import Added, StepTokens, Term
 
 
 @dataclass(frozen=True)
@@ -20,16 +20,16 @@ class ReferenceKl(Term):
     """The weight of the term."""
 
     needs_start: ClassVar[bool] = True
-    coefficient: float = knob(0.04, 0, 1e6)
+    coefficient: Annotated[float, Between(0, 1e6)] = 0.04
 
     def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None
         return step.start_logp
 
-    def term(self, logp: FloatArray, old_logp: FloatArray, prepared: FloatArray) -> Added:
+    def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
         away = prepared - logp
-        value = self.coefficient * (np.exp(away) - away - 1)
-        return Added(value, self.coefficient * (1 - np.exp(away)))
+        likelier = namespace(logp).exp(away)
+        return Added(self.coefficient * (likelier - away - 1), self.coefficient * (1 - likelier))
 
 
 REMEDY = ReferenceKl

@@ -9,20 +9,22 @@ comes near the limit.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
+from harness.config.ranges import Between
 from harness.config.run import RunConfig
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.algorithms.remedy_roles import Penalty, knob
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.remedy_roles import Penalty
 
 
 @dataclass(frozen=True)
 class SoftOverlong(Penalty):
     """Where the punishment begins, and how much it weighs."""
 
-    buffer: float = knob(0.2, 0.001, 1)
-    weight: float = knob(0.5, 0, 1e6)
+    buffer: Annotated[float, Between(0.001, 1)] = 0.2
+    weight: Annotated[float, Between(0, 1e6)] = 0.5
 
     def idle(self, config: RunConfig) -> str | None:
         if config.policy.kind != "tabular":

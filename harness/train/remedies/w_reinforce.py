@@ -7,17 +7,19 @@ and -1 without a baseline; here it is the sign of the group-relative advantage. 
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from harness.train.algorithms.remedy_roles import StepTokens, Weight, Weights, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 
 
 @dataclass(frozen=True)
 class WReinforce(Weight):
     """The weight of tokens with a positive advantage; 0 leaves negative ones only."""
 
-    positive: float = knob(0.1, 0, 1)
+    positive: Annotated[float, Between(0, 1)] = 0.1
 
     def weigh(self, step: StepTokens) -> Weights:
         better = step.advantage > 0

@@ -1,4 +1,4 @@
-"""A step's batch of conversations: who is in it, its rollout, its filling and its advantages.
+"""A step's batch of conversations: who is in it, its rollout and its filling.
 
 The same for every rung of policy.
 """
@@ -21,16 +21,9 @@ from harness.simulator.protocol import (
     ask,
 )
 from harness.simulator.served.cast import user_of
-from harness.train.algorithms.advantages import (
-    FloatArray,
-    group_relative,
-    group_relative_by_turn,
-    group_stds,
-    permuted_within_groups,
-)
-from harness.train.algorithms.losses import BoolArray
+from harness.train.policy_gradient.advantages import group_stds
+from harness.train.policy_gradient.losses import BoolArray
 from harness.train.rollout.conversation import (
-    MAX_TURNS,
     Conversation,
     InWaves,
     Successor,
@@ -38,7 +31,7 @@ from harness.train.rollout.conversation import (
     take_over,
 )
 from harness.train.rollout.curriculum import CurriculumState, group_tasks
-from harness.train.rollout.rewards import Rewards, compute_rewards
+from harness.train.rollout.rewards import compute_rewards
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM = 1, 2, 3
 """Streams of random numbers within a step; each is keyed by seed and step and outlives neither."""
@@ -154,39 +147,6 @@ def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> Fille
                 conversations[group * size + sample] = new[n * size + sample]
                 source[group * size + sample] = (attempt, n * size + sample)
     return FilledBatch(conversations, source, drawn)
-
-
-def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:
-    """Group-relative advantages of each reply, shape (conversations, MAX_TURNS).
-
-    A conversation's shared reward counts for all its replies. Shared and per-turn rewards are
-    normalised before they are mixed, as rewards of different spread should be (arXiv 2601.05242),
-    so that a mix of 0 is `terminal` and a mix of 1 is `turns`. For a null control whole
-    conversations change places within their group.
-    """
-    algorithm = config.algorithm
-    size, floor, over = algorithm.group_size, algorithm.std_floor, algorithm.std_over
-    shared = group_relative(rewards.shared, size, floor, over)
-    advantages = np.repeat(shared[:, None], MAX_TURNS, axis=1)
-    if rewards.per_turn is not None:
-        by_turn = group_relative_by_turn(rewards.per_turn, size, floor, over)
-        advantages = (1 - rewards.mix) * advantages + rewards.mix * by_turn
-    if not algorithm.null_control:
-        return advantages
-    rng = rng_of(config, step, PERMUTATION_STREAM)
-    return permuted_within_groups(advantages, np.isfinite(rewards.total), size, rng)
-
-
-def denominator(config: RunConfig, tokens: int) -> float:
-    """The divisor of the summed loss of a batch with `tokens` tokens that carry a gradient.
-
-    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have: a
-    constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).
-    """
-    if config.algorithm.denominator == "tokens":
-        return tokens
-    turn = 1 if config.policy.kind == "tabular" else config.policy.max_turn_tokens
-    return config.trainer.conversations * config.difficulty.turn_cap * turn
 
 
 class SideBySide:

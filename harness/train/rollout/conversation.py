@@ -22,9 +22,6 @@ from harness.simulator.protocol import (
     ask,
 )
 
-MAX_TURNS = 20
-"""Replies that no conversation exceeds: the largest difficulty.turn_cap."""
-
 
 @dataclass(frozen=True, slots=True)
 class Exchange:

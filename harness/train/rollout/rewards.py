@@ -6,31 +6,19 @@ Evaluations do not use them: they go by the users' own emotion, whatever is rewa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from harness.config.reward import RewardConfig
-from harness.train.algorithms.advantages import FloatArray
-from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
+from harness.config.run import MAX_TURNS
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.rollout.conversation import Conversation, Exchange
 
 SOLVING = frozenset(("suggest", "inform"))
 """Strategies that work on the problem, and not on how it feels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rewards:
-    """A batch's rewards; nan where a conversation has none, and for turns that did not happen."""
-
-    total: FloatArray
-    """Each conversation's reward in the mode in use, shape (conversations,)."""
-    shared: FloatArray
-    """The part that all replies of a conversation share, shape (conversations,)."""
-    per_turn: FloatArray | None
-    """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
-    mix: float
-    """Weight of `per_turn` against `shared`."""
 
 
 def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:

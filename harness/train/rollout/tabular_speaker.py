@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.config.run import STRATEGIES
+from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.grammar import say
 from harness.policy.listening import NOTHING, listen, with_message
-from harness.policy.tabular import MAX_TURNS, NOTHING_YET, Observations, TabularPolicy, observe
+from harness.policy.tabular import NOTHING_YET, Observations, TabularPolicy, observe
 from harness.simulator.protocol import SupporterReply
-from harness.train.algorithms.advantages import IntArray
+from harness.train.policy_gradient.advantages import IntArray
 from harness.train.rollout.conversation import StartState
 
 WORDING_DRAWS = 8

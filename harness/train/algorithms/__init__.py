@@ -1,0 +1,1 @@
+"""Algorithms: one file each, whose ALGORITHM is the class."""

@@ -1,0 +1,28 @@
+"""Dr. GRPO: a conversation's reward against the mean of its group, as it is.
+
+A = r - mean, and the summed loss over a constant, the most tokens that a batch could hold (arXiv
+2503.20783, section 3.2): neither groups of small spread nor short replies weigh more. Its gradient
+is smaller than GRPO's at an equal rate, by the spread and by how much room is left.
+"""
+
+from dataclasses import dataclass
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.train.policy_gradient.advantages import FloatArray, group_relative
+from harness.train.policy_gradient.algorithm import Algorithm, Rewards, by_reply
+
+
+@dataclass(frozen=True)
+class DrGrpo(Algorithm):
+    """Centred rewards and a constant denominator."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        return by_reply(rewards, lambda column: group_relative(column, config.group_size, None))
+
+    def denominator(self, config: AlgorithmConfig) -> str:
+        return "constant"
+
+
+ALGORITHM = DrGrpo

@@ -1,0 +1,68 @@
+"""REINFORCE with a baseline (Williams, Machine Learning 8, 1992): -A log p, no groups, no clip.
+
+A = r - b. The baseline b is the mean reward of the batch, or, with `critic=true`, what a linear
+critic expects of the reply from what the policy read before it. One user may be met once:
+`group_size=1` draws as many users as conversations. The loss is written as -A r with the ratio r to
+the weights that drew the tokens: at one update a batch its gradient is that of -A log p, after it
+the importance-weighted one. With a batch mean as baseline A is 1 - 1/n of its size against a
+baseline that leaves the conversation itself out; it points the same way.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.ranges import Between
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.algorithm import Algorithm, Rewards, by_reply
+from harness.train.policy_gradient.critic import Critic, LinearCritic
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
+
+
+@dataclass(frozen=True)
+class Reinforce(Algorithm):
+    """The baseline, and how a critic learns it."""
+
+    needs_groups: ClassVar[bool] = False
+    critic_rate: Annotated[float | None, Between(0, 100)] = None
+    """Learning rate of the critic's Adam; null for the batch's mean instead of a critic."""
+    critic_passes: Annotated[int, Between(1, 1000)] = 10
+    """Updates of the critic on each batch."""
+
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        if values is not None:
+            known = np.isfinite(rewards.shared)[:, None]
+            return np.where(known, np.nan_to_num(rewards.shared)[:, None] - values, 0.0)
+        return by_reply(rewards, _centred)
+
+    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
+        return unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
+
+    def critic(self) -> Critic | None:
+        if self.critic_rate is None:
+            return None
+        return LinearCritic.start(self.critic_rate, self.critic_passes)
+
+    def check(self, config: RunConfig) -> None:
+        super().check(config)
+        if self.critic_rate is not None and config.reward.mode not in ("terminal", "delta"):
+            raise ConfigError(
+                "algorithm.options.critic_rate must be null unless reward.mode is terminal or "
+                f"delta, whose rewards all replies share, got {config.reward.mode}"
+            )
+
+
+def _centred(column: FloatArray) -> FloatArray:
+    """Rewards minus their mean, 0 where there is none."""
+    known = np.isfinite(column)
+    mean = column[known].mean() if known.any() else 0.0
+    return np.where(known, np.nan_to_num(column) - mean, 0.0)
+
+
+ALGORITHM = Reinforce

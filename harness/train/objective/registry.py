@@ -1,0 +1,90 @@
+"""The algorithm and the remedies that a config names: our files, and those of plug-ins."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from types import ModuleType
+from typing import Any
+
+from harness.config import options, ranges
+from harness.config.run import RunConfig
+from harness.errors import ConfigError
+from harness.train import algorithms, remedies
+from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.remedy_roles import Bonus, Ratio, Remedy
+from harness.utils import extensions
+
+ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
+"""Roles that only one remedy of a run can play."""
+
+
+def algorithm_names() -> list[str]:
+    """Every algorithm: the names of the files in harness/train/algorithms, and of plug-ins."""
+    return _names(algorithms, "algorithm")
+
+
+def remedy_names() -> list[str]:
+    """Every remedy: the names of the files in harness/train/remedies, and of plug-ins."""
+    return _names(remedies, "remedy")
+
+
+def algorithm_of(config: RunConfig) -> Algorithm:
+    """The algorithm of `algorithm.kind` with its options.
+
+    Raises ConfigError, naming the dotted key, for an unknown one or a value out of range.
+    """
+    ranges.one_of("algorithm.kind", config.algorithm.kind, algorithm_names())
+    cls: type[Algorithm] = _class(algorithms, "algorithm", config.algorithm.kind, Algorithm)
+    return options.build(cls, config.algorithm.options)
+
+
+def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
+    """The remedies in `config.remedy.methods`.
+
+    Raises ConfigError, naming the dotted key, for an unknown remedy or key, a value out of range,
+    or two remedies that exclude each other.
+    """
+    chosen: list[Remedy] = []
+    for name, values in config.remedy.methods.items():
+        ranges.one_of("remedy.methods", name, remedy_names())
+        chosen.append(options.build(_class(remedies, "remedy", name, Remedy), values))
+    for role, what in ONE_ONLY.items():
+        same = [remedy.name() for remedy in chosen if isinstance(remedy, role)]
+        if len(same) > 1:
+            raise ConfigError(
+                f"remedy.methods must have one method at most that sets {what}, "
+                f"got {' and '.join(same)}"
+            )
+    return tuple(chosen)
+
+
+def check(config: RunConfig) -> None:
+    """Raise ConfigError as the above do, where the algorithm cannot run with `config`, and where
+    none of the remedies could ever act.
+    """
+    algorithm_of(config).check(config)
+    reasons = [remedy.idle(config) for remedy in remedies_of(config)]
+    if reasons and all(reasons):
+        raise ConfigError(str(reasons[0]))
+
+
+def _names(package: ModuleType, kind: str) -> list[str]:
+    return sorted({*_files(package), *extensions.names(kind)})
+
+
+def _files(package: ModuleType) -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(package.__path__)]
+
+
+def _class(package: ModuleType, kind: str, name: str, base: type) -> Any:
+    """Our class of this name, else a plug-in's. Raises ConfigError for a plug-in that is none."""
+    if name in _files(package):
+        return getattr(importlib.import_module(f"{package.__name__}.{name}"), kind.upper())
+    item = options.plug_in(kind, name, base)
+    if item.name() != name:
+        raise ConfigError(
+            f"{extensions.group(kind)}: {name} must be the name of its file or what name() "
+            f"returns, got {item.name()}"
+        )
+    return item

@@ -1,0 +1,113 @@
+"""The interface of an algorithm: what a batch of conversations becomes.
+
+An algorithm is a frozen dataclass of its own keys (`algorithm.options`), in a file of
+harness/train/algorithms or in another package. The tabular policy and language models share it: it
+turns rewards into an advantage for each reply, and the log-probabilities of tokens into a loss.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from harness.config.algorithm import AlgorithmConfig
+from harness.config.options import Options
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.errors import ConfigError
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.critic import Critic
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """A batch's rewards; nan where a conversation has none, and for turns that did not happen."""
+
+    total: FloatArray
+    """Each conversation's reward in the mode in use, shape (conversations,)."""
+    shared: FloatArray
+    """The part that all replies of a conversation share, shape (conversations,)."""
+    per_turn: FloatArray | None
+    """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
+    mix: float
+    """Weight of `per_turn` against `shared`."""
+
+
+@dataclass(frozen=True)
+class Algorithm(Options, ABC):
+    """Advantages, loss and critic of an algorithm; the defaults are GRPO's clipped loss."""
+
+    needs_groups: ClassVar[bool] = True
+    """Whether conversations are compared within groups, which then hold two or more."""
+    by_conversation: ClassVar[bool] = False
+    """Whether a token's loss depends on others of its conversation, as a ratio of sequences does.
+    `loss` then gets all tokens of a conversation in one call; otherwise it may get any."""
+
+    @classmethod
+    def key(cls) -> str:
+        return "algorithm.options"
+
+    @classmethod
+    def name(cls) -> str:
+        """The algorithm's name: that of its file."""
+        return cls.__module__.rpartition(".")[2]
+
+    @abstractmethod
+    def advantages(
+        self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
+    ) -> FloatArray:
+        """The advantage of each reply, shape (conversations, MAX_TURNS).
+
+        Groups are consecutive. A conversation without a reward gets 0 throughout. What stands
+        after a conversation's last reply is not used. `values`: the critic's value of each reply
+        before it was drawn, of the same shape; None without a critic.
+        """
+
+    def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
+        """The loss of each token under the current weights, before it is divided."""
+        return clipped(
+            tokens.logp, tokens.old_logp, tokens.advantage, config.clip_low, config.clip_high
+        )
+
+    def denominator(self, config: AlgorithmConfig) -> str:
+        """`tokens` to divide the summed loss by the number of tokens, `constant` by the most that
+        a batch could hold.
+        """
+        return config.denominator
+
+    def std_floor(self, config: AlgorithmConfig) -> float | None:
+        """The floor under the groups' standard deviations; None if nothing is divided by them."""
+        return None
+
+    def critic(self) -> Critic | None:
+        """The critic before the first step; None if there is none."""
+        return None
+
+    def check(self, config: RunConfig) -> None:
+        """Raise ConfigError, naming a key, where the algorithm cannot run with `config`."""
+        size = config.algorithm.group_size
+        if self.needs_groups and size < 2:
+            raise ConfigError(
+                "algorithm.group_size must be 2 or more with algorithm.kind="
+                f"{config.algorithm.kind}, which compares the conversations of a group, got {size}"
+            )
+
+
+def by_reply(rewards: Rewards, normalised: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Advantages of each reply, shape (conversations, MAX_TURNS).
+
+    `normalised`: from one column of rewards, shape (conversations,), nan where there is none, to
+    its advantages. A conversation's shared reward counts for all its replies; each turn's own
+    reward is compared with the same turn of others, those that got so far. Both parts are
+    normalised before they are mixed, as rewards of different spread should be (arXiv 2601.05242),
+    so that a mix of 0 is `terminal` and a mix of 1 is `turns`.
+    """
+    advantages = np.repeat(normalised(rewards.shared)[:, None], MAX_TURNS, axis=1)
+    if rewards.per_turn is not None:
+        by_turn = np.stack([normalised(column) for column in rewards.per_turn.T], axis=1)
+        advantages = (1 - rewards.mix) * advantages + rewards.mix * by_turn
+    return advantages

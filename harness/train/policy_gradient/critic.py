@@ -1,0 +1,125 @@
+"""A critic: what reward to expect of a reply, from what the policy read before it.
+
+It has parameters, an optimiser and metrics of its own, and shares nothing with the policy but its
+features: one-hot observations of the tabular policy, a language model's hidden state at the last
+token before a reply. No gradient goes back through them.
+"""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from harness.errors import DataError, DivergedError
+from harness.records import atomic
+from harness.train.policy_gradient.advantages import FloatArray
+
+FILE = "critic.npz"
+BETA1, BETA2, EPSILON = 0.9, 0.99, 1e-8
+EMPTY: FloatArray = np.zeros((3, 0))
+
+
+class Critic(Protocol):
+    """A critic between two steps; values in, values out."""
+
+    def values(self, features: FloatArray) -> FloatArray:
+        """The expected reward of each reply, shape (replies,), from (replies, features)."""
+        ...
+
+    def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
+        """The critic after learning from one batch; `targets`: shape (replies,).
+
+        Raises DivergedError for parameters that are not finite.
+        """
+        ...
+
+    def save(self, folder: Path) -> None:
+        """Write the parameters and the optimiser's state to `folder`."""
+        ...
+
+    def restored(self, folder: Path) -> Critic:
+        """The critic as `save` wrote it. Raises DataError for a file that is missing or damaged."""
+        ...
+
+
+@dataclass(frozen=True)
+class LinearCritic:
+    """A weight a feature and a bias, learnt by Adam on the mean squared error."""
+
+    rate: float
+    passes: int
+    """Updates on each batch."""
+    state: FloatArray
+    """Weights with the bias last, and Adam's two moments of each: shape (3, features + 1). Without
+    columns before the first batch."""
+    updates: int = 0
+
+    @classmethod
+    def start(cls, rate: float, passes: int) -> LinearCritic:
+        """A critic that expects 0 of every reply."""
+        return cls(rate, passes, EMPTY)
+
+    def values(self, features: FloatArray) -> FloatArray:
+        values: FloatArray = _with_bias(features) @ self._state_for(features)[0]
+        return values
+
+    def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
+        x, (weights, first, second) = _with_bias(features), self._state_for(features)
+        updates = self.updates
+        for _ in range(self.passes):
+            gradient = x.T @ (x @ weights - targets) / len(targets)
+            updates += 1
+            first = BETA1 * first + (1 - BETA1) * gradient
+            second = BETA2 * second + (1 - BETA2) * gradient**2
+            step = first / (1 - BETA1**updates)
+            weights = weights - self.rate * step / (
+                np.sqrt(second / (1 - BETA2**updates)) + EPSILON
+            )
+        if not np.isfinite(weights).all():
+            raise DivergedError(
+                "algorithm.options.critic_rate must keep the critic finite, got a critic that is "
+                f"not after {updates} updates at {self.rate:g}; lower the rate"
+            )
+        return replace(self, state=np.stack([weights, first, second]), updates=updates)
+
+    def save(self, folder: Path) -> None:
+        file = io.BytesIO()
+        np.savez(file, state=self.state, updates=np.array(self.updates))
+        atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
+
+    def restored(self, folder: Path) -> LinearCritic:
+        path = folder / FILE
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                state, updates = file["state"], int(file["updates"])
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            raise DataError(f"{path}: must hold the critic of the run, got {error}") from error
+        if state.ndim != 2 or len(state) != 3 or state.dtype != np.float64:
+            got = f"{state.dtype} of shape {state.shape}"
+            raise DataError(f"{path}: must hold float64 of shape (3, features + 1), got {got}")
+        return replace(self, state=state, updates=updates)
+
+    def _state_for(self, features: FloatArray) -> FloatArray:
+        return self.state if self.state.size else np.zeros((3, features.shape[1] + 1))
+
+
+def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | None]:
+    """How well a critic's values, taken before it learnt from a batch, foretold its rewards.
+
+    Explained variance is 1 - var(target - value) / var(target): 0 for a constant, below 0 for
+    worse than that; None where all targets are equal.
+    """
+    errors, spread = targets - values, float(targets.var())
+    return {
+        "value/mean": float(values.mean()),
+        "value/loss": float((errors**2).mean() / 2),
+        "value/explained_variance": 1 - float(errors.var()) / spread if spread > 0 else None,
+    }
+
+
+def _with_bias(features: FloatArray) -> FloatArray:
+    return np.column_stack([features, np.ones(len(features))])

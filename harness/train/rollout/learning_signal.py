@@ -1,0 +1,98 @@
+"""From the rewards of a step's batch to the advantages of its replies, with the critic's help."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config.run import MAX_TURNS, RunConfig
+from harness.train.policy_gradient.advantages import (
+    FloatArray,
+    IntArray,
+    permuted_within_groups,
+)
+from harness.train.policy_gradient.algorithm import Algorithm, Rewards
+from harness.train.policy_gradient.critic import Critic, fit_metrics
+from harness.train.rollout.batch import PERMUTATION_STREAM, rng_of
+
+NO_CRITIC: dict[str, float | None] = dict.fromkeys(
+    ("value/mean", "value/loss", "value/explained_variance")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """A batch's replies as a critic sees them; arrays have one entry a reply."""
+
+    conversation: IntArray
+    reply: IntArray
+    """Number of the reply among the policy's own in its conversation, from 0."""
+    features: FloatArray
+    """What the policy read before the reply, shape (replies, features)."""
+
+    def table(self, values: FloatArray) -> FloatArray:
+        """Values of replies as a row a conversation, shape (conversations, MAX_TURNS).
+
+        After its last reply a conversation keeps that reply's value.
+        """
+        table = np.full((int(self.conversation.max()) + 1, MAX_TURNS), np.nan)
+        table[self.conversation, self.reply] = values
+        for turn in range(1, MAX_TURNS):
+            ended = np.isnan(table[:, turn])
+            table[ended, turn] = table[ended, turn - 1]
+        return table
+
+
+@dataclass(frozen=True, slots=True)
+class LearningSignal:
+    """What a batch teaches, and the critic after it."""
+
+    advantages: FloatArray
+    """Of each reply, shape (conversations, MAX_TURNS)."""
+    critic: Critic | None
+    metrics: dict[str, float | None]
+    """The critic's columns; None without one."""
+
+
+def learning_signal(
+    algorithm: Algorithm,
+    critic: Critic | None,
+    rewards: Rewards,
+    replies: Replies | None,
+    config: RunConfig,
+    step: int,
+) -> LearningSignal:
+    """The advantages of a batch; the critic learns from it after they are taken.
+
+    `replies`: needed with a critic. For a null control whole conversations change places, within
+    their group where the algorithm has groups, else within the batch.
+    """
+    values, metrics = None, NO_CRITIC
+    if critic is not None and replies is not None:
+        expected = critic.values(replies.features)
+        values = replies.table(expected)
+        targets = rewards.shared[replies.conversation]
+        known = np.isfinite(targets)
+        if known.any():
+            metrics = fit_metrics(expected[known], targets[known])
+            critic = critic.fitted(replies.features[known], targets[known])
+    advantages = algorithm.advantages(rewards, values, config.algorithm)
+    if config.algorithm.null_control:
+        rng = rng_of(config, step, PERMUTATION_STREAM)
+        size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)
+        known = np.isfinite(rewards.total)
+        advantages = permuted_within_groups(advantages, known, size, rng)
+    return LearningSignal(advantages, critic, metrics)
+
+
+def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:
+    """The divisor of the summed loss of a batch with `tokens` tokens that carry a gradient.
+
+    Their number (arXiv 2503.14476, section 3.3), or the most that the batch could have: a
+    constant, so that a long reply's tokens weigh no less (arXiv 2503.20783, section 3.2).
+    """
+    if algorithm.denominator(config.algorithm) == "tokens":
+        return tokens
+    turn = 1 if config.policy.kind == "tabular" else config.policy.max_turn_tokens
+    return config.trainer.conversations * config.difficulty.turn_cap * turn

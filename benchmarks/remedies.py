@@ -27,12 +27,12 @@ from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
 from harness.train.loop import tabular
 from harness.train.loop.tabular import update
-from harness.train.objective import remedy_stack
+from harness.train.objective import registry, remedy_stack
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import ROLLOUT_STREAM, advantages_of, rng_of, rollout_groups
+from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
 from harness.train.rollout.rewards import compute_rewards
 
-REMEDIES = ("none", *(name for name in remedy_stack.names() if name != "dynamic_sampling"))
+REMEDIES = ("none", *(name for name in registry.remedy_names() if name != "dynamic_sampling"))
 Work = Callable[[], object]
 
 
@@ -53,9 +53,10 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
     """Talking, by whether entropies are noted, and learning, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
-    at = tabular.TrainState(policy, curriculum_state, begun(plain))
+    at = tabular.TrainState(policy, curriculum_state, begun(plain), None)
     filled, acts = tabular._rollout(at, 1)
-    advantages = advantages_of(compute_rewards(filled.conversations, plain.reward), plain, 1)
+    rewards = compute_rewards(filled.conversations, plain.reward)
+    advantages = at.stack.algorithm.advantages(rewards, None, plain.algorithm)
     trace = tabular._trace(policy, acts, advantages, 1.0)
     touched = filled.redrawn[acts.conversation]
     lost = np.zeros(len(touched), bool)
@@ -93,7 +94,8 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
         return rollout_groups(curriculum.begin(plain, None), speaker, 1), speaker.trajectories
 
     conversations, trajectories = talk(True)
-    advantages = advantages_of(compute_rewards(conversations, plain.reward), plain, 1)
+    rewards = compute_rewards(conversations, plain.reward)
+    advantages = begun(plain).algorithm.advantages(rewards, None, plain.algorithm)
     turns = [t.row.turn for t in trajectories]
     own = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]

@@ -66,7 +66,10 @@ MISTAKES = {
     "difficulty.intentions=praise": "difficulty.intentions must be a list of names, as in [a,b]",
     "difficulty.intentions=[prais]": "got 'prais'; nearest: praise",
     "seed=-1": "seed must lie between 0 and",
-    "algorithm.group_size=1": "algorithm.group_size must lie between 2 and 1024, got 1",
+    "algorithm.group_size=1": (
+        "algorithm.group_size must be 2 or more with algorithm.kind=grpo, which compares the "
+        "conversations of a group, got 1"
+    ),
     "algorithm.learning_rate=nan": "algorithm.learning_rate must lie between 0 and 10000, got nan",
     "algorithm.learning_rate=1e999": "got inf",
     "trainer.steps=0": "trainer.steps must lie between 1 and",

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from harness.config.run import (
@@ -31,7 +32,14 @@ from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.__main__ import attempt
 from harness.train.loop.session import STOP_SIGNALS
 from harness.train.metrics import evaluate
+from harness.train.objective import registry
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.policy_gradient.losses import LossTokens
+from harness.train.policy_gradient.remedy_roles import Remedy
 from harness.train.rollout.conversation import Conversation, Exchange
+from harness.train.rollout.learning_signal import learning_signal
 
 STEPS = 24
 HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
@@ -40,6 +48,23 @@ LEVELS = LevelsConfig(
     medium=DifficultyConfig(),
     hard=DifficultyConfig(name="hard", disclosure="never", acceptance="goal_fit"),
 )
+
+
+def stack_of(config: AlgorithmConfig, *remedies: Remedy) -> RemedyStack:
+    """The algorithm of `config` with these remedies."""
+    algorithm = registry.algorithm_of(RunConfig(algorithm=config))
+    return RemedyStack(algorithm, config, remedies)
+
+
+def tokens_of(logp: Any, old_logp: Any, advantage: Any) -> LossTokens:
+    """Tokens of one conversation."""
+    return LossTokens(logp, old_logp, advantage, np.zeros(len(logp), np.int64), 1)
+
+
+def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:
+    """The advantages of each reply by the algorithm of `config`."""
+    algorithm = registry.algorithm_of(config)
+    return learning_signal(algorithm, None, rewards, None, config, step).advantages
 
 
 def short(turns: int) -> LevelsConfig:

@@ -12,11 +12,13 @@ from harness.compose import planner
 from harness.config.run import RemedyConfig, RunConfig
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.policy_gradient.advantages import group_relative
+from harness.train.objective.registry import algorithm_of
+from harness.train.policy_gradient.algorithm import Rewards
 from harness.train.remedies.soft_overlong import SoftOverlong
-from harness.train.rollout.batch import denominator, fill, keys_of
+from harness.train.rollout.batch import fill, keys_of
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.rewards import Rewards, penalised
+from harness.train.rollout.learning_signal import denominator
+from harness.train.rollout.rewards import penalised
 from tests.train.made import conversation, few_held_out_users, go_on, make_run, short, tabular
 from tests.train.made import user_turn as turn
 
@@ -95,12 +97,12 @@ def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
 def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
     (point,) = planner.plan(["policy=tabular", "algorithm=dr_grpo"]).points
     acts, chosen = point.config, point.config.algorithm
-    assert (chosen.name, chosen.learning_rate, chosen.std_floor) == ("dr_grpo", 4.0, None)
+    assert (chosen.name, chosen.kind, chosen.learning_rate) == ("dr_grpo", "dr_grpo", 4.0)
     most = acts.trainer.conversations * acts.difficulty.turn_cap
-    assert denominator(acts, 17) == most
+    assert denominator(algorithm_of(acts), acts, 17) == most
     tokens = replace(acts, policy=replace(acts.policy, kind="tiny", max_turn_tokens=30))
-    assert denominator(tokens, 17) == 30 * most
-    assert denominator(tabular(), 17) == 17
+    assert denominator(algorithm_of(tokens), tokens, 17) == 30 * most
+    assert denominator(algorithm_of(tabular()), tabular(), 17) == 17
 
 
 def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
@@ -108,6 +110,8 @@ def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
     chosen = point.config.algorithm
     assert (chosen.name, chosen.learning_rate) == ("lite_ppo", 4.0)
     rewards = np.array([0.1, 0.3, 0.8, 0.9, np.nan, 0.5])
-    found = group_relative(rewards, 2, chosen.std_floor, chosen.std_over)
+    config = replace(chosen, group_size=2)
+    earned = Rewards(rewards, rewards, None, 0.0)
+    found = algorithm_of(point.config).advantages(earned, None, config)[:, 0]
     spread = np.nanstd(rewards)
     np.testing.assert_allclose(found, np.array([-0.1, 0.1, -0.05, 0.05, 0, 0]) / spread, rtol=1e-5)

@@ -11,10 +11,11 @@ from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
 from harness.train.loop.tabular import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
 from harness.train.rollout.tabular_speaker import Acts
+from tests.train.made import stack_of
 from tests.train.test_language import batch, model, plainly
 from tests.train.test_tabular import talk
 
@@ -45,7 +46,7 @@ def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
             for sign in (1, -1)
         )
         assert found[place] == pytest.approx((up - down) / 2e-6, abs=1e-7)
-    stack = RemedyStack(AlgorithmConfig(learning_rate=5.0), (EntropyBonus(),))
+    stack = stack_of(AlgorithmConfig(learning_rate=5.0), EntropyBonus())
     no_advantage = np.zeros(len(acts.act))
     done = update(policy, plain_batch(acts, no_advantage, bonus=0.5), stack, 1)
     assert (
@@ -106,7 +107,7 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -> None:
     """Lemma 1 of arXiv 2505.22617: step by step, summed over the states a batch visits."""
     policy, changes, predicted = TabularPolicy.start(), [], []
-    stack = RemedyStack(AlgorithmConfig(learning_rate=4.0), ())
+    stack = stack_of(AlgorithmConfig(learning_rate=4.0))
     for step in range(20):
         _, acts = talk(32, seed=step, policy=policy)
         advantage = np.where(acts.act == 5, 1.0, -0.4)  # ever more of what it does most: suggest

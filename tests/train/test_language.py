@@ -18,9 +18,10 @@ from harness.train.objective.language_loss import (
     own_entropies,
     own_log_probabilities,
 )
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
+from tests.train.made import stack_of
 
 WORDS = 24
 
@@ -54,7 +55,7 @@ def batch(old: bool = False) -> LossBatch:
 def plainly(given: LossBatch, low: float, high: float, temperature: float) -> LossSettings:
     """GRPO's clipped loss, a mean over tokens."""
     count = sum(map(sum, given.own))
-    plain = RemedyStack(AlgorithmConfig(clip_low=low, clip_high=high), ())
+    plain = stack_of(AlgorithmConfig(clip_low=low, clip_high=high))
     selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
     return LossSettings(plain, selection, temperature, count)
 
@@ -159,7 +160,7 @@ def test_conversations_without_a_reward_are_left_out_whatever_is_added_to_the_lo
     sizes = [sum(row) for row in whole.own]
     lost = np.repeat([n not in kept for n in range(len(sizes))], sizes)
     start = np.random.default_rng(5).normal(-2.5, 0.5, len(lost))
-    treated = RemedyStack(AlgorithmConfig(), (ReferenceKl(0.5),))
+    treated = stack_of(AlgorithmConfig(), ReferenceKl(0.5))
 
     def gradient(given: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
         none = np.zeros((2, len(start_logp)), bool)

@@ -15,7 +15,7 @@ from harness.errors import ConfigError
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.train import remedies
-from harness.train.objective import remedy_stack
+from harness.train.objective import registry
 from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
 
 TWICE = "trainer.updates_per_batch=2"
@@ -29,11 +29,11 @@ def refused(*words: str) -> str:
 
 
 def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
-    for name in remedy_stack.names():
+    for name in registry.remedy_names():
         file = search_path.option_file("remedy", name)
         assert file is not None, name
         chosen = RemedyConfig(**yaml.safe_load(file.read_text()))
-        (found,) = remedy_stack.remedies_of(replace(tabular(), remedy=chosen))
+        (found,) = registry.remedies_of(replace(tabular(), remedy=chosen))
         assert (found.name(), found) == (name, type(found)())
         assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
     assert "none" in search_path.options("remedy")
@@ -53,7 +53,7 @@ def test_a_remedy_that_could_do_nothing_is_refused_before_the_first_run(tmp_path
 
 def test_one_method_that_can_act_is_enough() -> None:
     both = RemedyConfig("two", {"clip_higher": {}, "reference_kl": {}})
-    remedy_stack.check(replace(tabular(), remedy=both))
+    registry.check(replace(tabular(), remedy=both))
 
 
 def test_a_mistake_names_its_key() -> None:
@@ -76,7 +76,7 @@ def test_a_mistake_names_its_key() -> None:
 def test_a_second_method_is_added_by_a_word() -> None:
     words = ["remedy=clip_cov", "remedy.methods.reference_kl.coefficient=0.01"]
     (point,) = planner.plan(words).points
-    assert [m.name() for m in remedy_stack.remedies_of(point.config)] == [
+    assert [m.name() for m in registry.remedies_of(point.config)] == [
         "clip_cov",
         "reference_kl",
     ]
@@ -84,7 +84,7 @@ def test_a_second_method_is_added_by_a_word() -> None:
 
 def test_a_swept_number_reaches_its_method() -> None:
     words = ["remedy=clip_cov", "policy=tabular", "remedy.methods.clip_cov.share=1e-3,1e-2"]
-    found = [remedy_stack.remedies_of(p.config)[0] for p in planner.plan(words).points]
+    found = [registry.remedies_of(p.config)[0] for p in planner.plan(words).points]
     assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
 
 
@@ -109,7 +109,7 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
     )
     own.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
     (point,) = planner.plan(["remedy=mine", TWICE]).points
-    assert [m.name() for m in remedy_stack.remedies_of(point.config)] == ["gppo", "reference_kl"]
+    assert [m.name() for m in registry.remedies_of(point.config)] == ["gppo", "reference_kl"]
 
 
 def test_two_files_make_the_remedy_that_the_docs_add(

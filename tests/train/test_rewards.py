@@ -13,7 +13,7 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics import evaluate
-from harness.train.rollout.batch import advantages_of, keys_of, rng_of
+from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.rewards import card, compute_rewards, turn_changes
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
@@ -70,7 +70,7 @@ def test_rewards_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
 
 
 def test_advantages_by_turn_by_hand() -> None:
-    found = advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=None), 1)
+    found = made.advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=None), 1)
     assert found.shape == (4, 20)
     # first replies .1, 0, -.1 about 0; second .1 and 0 about .05; the lost one is left out
     np.testing.assert_allclose(found[:, 0], [0.1, 0, -0.1, 0], atol=1e-15)
@@ -79,7 +79,7 @@ def test_advantages_by_turn_by_hand() -> None:
 
 
 def test_each_turn_is_divided_by_its_own_spread_or_the_floor() -> None:
-    free = advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=0.06), 1)
+    free = made.advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=0.06), 1)
     np.testing.assert_allclose(
         free[:3, 0], np.array([0.1, 0, -0.1]) / np.sqrt(0.02 / 3), atol=1e-12
     )
@@ -89,7 +89,7 @@ def test_each_turn_is_divided_by_its_own_spread_or_the_floor() -> None:
 def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
     config = config_of(TURNS)
     terminal, turns, mixed, none, all_ = (
-        advantages_of(compute_rewards(GROUP, reward), config, 1)
+        made.advantages_of(compute_rewards(GROUP, reward), config, 1)
         for reward in (
             RewardConfig(), TURNS, MIXED, replace(MIXED, mix=0.0), replace(MIXED, mix=1.0),
         )
@@ -102,17 +102,17 @@ def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
 
 def test_solving_is_credited_to_the_reply_that_solves() -> None:
     biased = RewardConfig(mode="turns", solution_bias=1.0)
-    found = advantages_of(compute_rewards(GROUP, biased), config_of(biased, std_floor=None), 1)
+    found = made.advantages_of(compute_rewards(GROUP, biased), config_of(biased, std_floor=None), 1)
     # first replies earn 1/2, 1/2 and 0; second ones 1/2 and 0
     np.testing.assert_allclose(found[:3, 0], [1 / 6, 1 / 6, -1 / 3])
     np.testing.assert_allclose(found[:2, 1], [0.25, -0.25])
 
 
 def test_a_null_control_deals_out_whole_conversations() -> None:
-    real = advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS), 1)
+    real = made.advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS), 1)
     seen = set()
     for step in range(1, 30):
-        null = advantages_of(
+        null = made.advantages_of(
             compute_rewards(GROUP, TURNS), config_of(TURNS, null_control=True), step
         )
         assert sorted(map(tuple, null)) == sorted(map(tuple, real))
@@ -141,7 +141,7 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
     config = replace(made.tabular(), reward=reward)
     held, acts = real_talk(config)
     got = compute_rewards(held, reward)
-    advantages = advantages_of(got, config, 1)
+    advantages = made.advantages_of(got, config, 1)
     start = TabularPolicy.start()
     place = acts.conversation, acts.seen.turn
     rate = config.algorithm.learning_rate

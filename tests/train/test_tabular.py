@@ -19,12 +19,12 @@ from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.__main__ import attempt
 from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular import update as treated_update
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
-from tests.train.made import LEVELS, few_held_out_users, make_run, tabular
+from tests.train.made import LEVELS, few_held_out_users, make_run, stack_of, tabular
 
 
 def talk(
@@ -41,7 +41,7 @@ def update(
     policy: TabularPolicy, acts: Acts, advantage: np.ndarray, rate: float, T: float, passes: int
 ) -> UpdateResult:
     """Plain GRPO's, a mean over acts."""
-    plain = RemedyStack(tabular(algorithm={"learning_rate": rate}).algorithm, ())
+    plain = stack_of(tabular(algorithm={"learning_rate": rate}).algorithm)
     selection = TokenSelection(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
     given = ActBatch(acts, advantage, selection, T, len(advantage))
     return treated_update(policy, given, plain, passes)
@@ -188,7 +188,7 @@ def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> N
     rng = np.random.default_rng(2)
     lost = np.isin(acts.conversation, [1, 7, 8, 30])
     advantage, start = rng.normal(size=len(lost)), rng.normal(-2, 0.3, len(lost))
-    treated = RemedyStack(tabular(algorithm={"learning_rate": 2.0}).algorithm, (ReferenceKl(0.5),))
+    treated = stack_of(tabular(algorithm={"learning_rate": 2.0}).algorithm, ReferenceKl(0.5))
 
     def after(kept: np.ndarray, given: np.ndarray | None) -> np.ndarray:
         seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])

@@ -19,7 +19,7 @@ from harness.train.metrics.token_metrics import (
     turn_records,
 )
 from harness.train.rollout.conversation import Conversation
-from tests.train.made import conversation, tabular, user_turn
+from tests.train.made import conversation, user_turn
 
 NAN = float("nan")
 
@@ -47,8 +47,7 @@ def trace(entropies: list[float], conversation: list[int], turn: list[int]) -> T
 
 
 def measured() -> dict[str, float | None]:
-    config = tabular(algorithm={"group_size": 2}, conversations=4)
-    return conversation_metrics(batch(), config, np.array([1.0, 0.0, NAN, 0.45]))
+    return conversation_metrics(batch(), np.array([1.0, 0.0, NAN, 0.45]), 2, 0.1)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +85,7 @@ def test_every_key_is_one_of_the_rows() -> None:
 
 def test_what_nobody_recognised_is_missing_not_zero() -> None:
     mute = [conversation(0, n, 40, [(SupporterReply("Mm."), user_turn(40))]) for n in range(2)]
-    found = conversation_metrics(
-        mute, tabular(algorithm={"group_size": 2}, conversations=2), np.full(2, NAN)
-    )
+    found = conversation_metrics(mute, np.full(2, NAN), 2, 0.1)
     missing = {k for k, v in found.items() if v is None}
     assert missing == {
         "reward", "reward_std", "frac_reward_zero_std", "groups/below_floor", "text/start_nll",
@@ -99,8 +96,14 @@ def test_what_nobody_recognised_is_missing_not_zero() -> None:
 
 
 def test_without_a_floor_nothing_is_below_it() -> None:
-    config = tabular(algorithm={"group_size": 2, "std_floor": None}, conversations=4)
-    assert conversation_metrics(batch(), config, np.ones(4))["groups/below_floor"] is None
+    assert conversation_metrics(batch(), np.ones(4), 2, None)["groups/below_floor"] is None
+
+
+def test_a_group_of_one_has_no_spread() -> None:
+    alone = conversation_metrics(batch(), np.array([1.0, 0.0, NAN, 0.45]), 1, None)
+    assert alone["reward"] == pytest.approx(1.45 / 3)
+    assert alone["reward_std"] is None
+    assert alone["frac_reward_zero_std"] is None
 
 
 def test_entropy_by_hand() -> None:

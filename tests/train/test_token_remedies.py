@@ -18,6 +18,7 @@ from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
 from harness.train.remedies.kl_cov import KlCov
 from harness.train.remedies.reference_kl import ReferenceKl
+from tests.train.made import stack_of, tokens_of
 
 
 def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:
@@ -32,7 +33,7 @@ def step(count: int, seed: int = 0, spread: float = 1.0) -> StepTokens:
 
 
 def treated(*methods: Remedy) -> RemedyStack:
-    return RemedyStack(AlgorithmConfig(), methods)
+    return stack_of(AlgorithmConfig(), *methods)
 
 
 @given(st.integers(2, 400), st.integers(0, 99), st.floats(0.01, 50), st.floats(0, 1))
@@ -84,8 +85,8 @@ def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> No
     given_step, stack = step(2000), treated(KlCov())
     selection = stack.select(given_step)
     old, advantage = given_step.logp, given_step.advantage
-    assert not stack.loss(old, old, advantage, selection).acted.any()
-    later = stack.loss(old + 0.1, old, advantage, selection)
+    assert not stack.loss(tokens_of(old, old, advantage), selection).acted.any()
+    later = stack.loss(tokens_of(old + 0.1, old, advantage), selection)
     assert later.acted.mean() == pytest.approx(0.002)
     assert metrics(stack, selection, [0.0, 0.5], 8) == {
         "groups/drawn": None,
@@ -127,9 +128,11 @@ def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
     given_step = step(300)
     selection = stack.select(given_step)
     logp = given_step.logp + np.random.default_rng(9).normal(0, 0.3, 300)
-    whole = stack.loss(logp, given_step.logp, given_step.advantage, selection)
+    whole = stack.loss(tokens_of(logp, given_step.logp, given_step.advantage), selection)
     at = slice(40, 90)
-    part = stack.loss(logp[at], given_step.logp[at], given_step.advantage[at], selection.at(at))
+    part = stack.loss(
+        tokens_of(logp[at], given_step.logp[at], given_step.advantage[at]), selection.at(at)
+    )
     np.testing.assert_array_equal(part.loss.slope, whole.loss.slope[at])
     shaped = ClipHigher().surrogate(logp, given_step.logp, given_step.advantage).slope
     pulled = 0.1 * (1 - np.exp(given_step.start_logp - logp))
@@ -140,6 +143,8 @@ def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
 def test_without_a_remedy_nothing_is_acted_upon_and_nothing_logged() -> None:
     given_step, stack = step(50), treated()
     selection = stack.select(given_step)
-    loss = stack.loss(given_step.logp + 0.5, given_step.logp, given_step.advantage, selection)
+    loss = stack.loss(
+        tokens_of(given_step.logp + 0.5, given_step.logp, given_step.advantage), selection
+    )
     assert not loss.acted.any()
     assert set(metrics(stack, selection, [0.0], 8).values()) == {None}

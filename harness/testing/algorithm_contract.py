@@ -1,0 +1,164 @@
+"""What every algorithm keeps: subclass it and give the fixture `algorithm`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from harness.config.options import Options
+from harness.config.run import MAX_TURNS, AlgorithmConfig, RunConfig
+from harness.errors import ConfigError
+from harness.testing.options_contract import OptionsContract
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.algorithm import Algorithm, Rewards
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss
+
+GROUPS, GROUP_SIZE = 4, 4
+CONVERSATIONS = GROUPS * GROUP_SIZE
+CONFIG = AlgorithmConfig(group_size=GROUP_SIZE)
+LOST = 5
+"""A conversation without a reward."""
+TOKENS = 200
+
+
+def rewards(per_turn: bool = False) -> Rewards:
+    """Rewards of four groups: one of them all equal, one conversation lost."""
+    rng = np.random.default_rng(1)
+    shared = rng.random(CONVERSATIONS)
+    shared[8:12], shared[LOST] = 0.4, np.nan
+    if not per_turn:
+        return Rewards(shared, shared, None, 0.0)
+    turns = rng.normal(0, 0.1, (CONVERSATIONS, MAX_TURNS))
+    turns[:, 8:] = turns[LOST] = np.nan
+    return Rewards(shared, shared, turns, 0.5)
+
+
+def values() -> FloatArray:
+    """A critic's values of every reply."""
+    drawn: FloatArray = np.random.default_rng(2).random((CONVERSATIONS, MAX_TURNS))
+    return drawn
+
+
+def tokens(kind: str = "numpy") -> LossTokens:
+    """Tokens of ten conversations, mixed, some way from the weights that drew them.
+
+    `kind`: numpy for float64, torch for float32.
+    """
+    rng = np.random.default_rng(3)
+    old_logp = rng.normal(-2, 0.5, TOKENS)
+    columns = (old_logp + rng.normal(0, 0.2, TOKENS), old_logp, rng.normal(0, 1, TOKENS))
+    owner = rng.integers(0, 10, TOKENS)
+    if kind == "numpy":
+        return LossTokens(*columns, owner, 10)
+    tensors = (torch.from_numpy(column).float() for column in columns)
+    return LossTokens(*tensors, torch.from_numpy(owner), 10)
+
+
+def taken(given: LossTokens, places: slice) -> LossTokens:
+    columns = (given.logp, given.old_logp, given.advantage, given.conversation)
+    return LossTokens(*(column[places] for column in columns), given.conversations)
+
+
+def moved(given: LossTokens, token: int, by: float) -> LossTokens:
+    """The tokens, one of them likelier by `by`."""
+    logp = given.logp.copy()
+    logp[token] += by
+    return LossTokens(logp, given.old_logp, given.advantage, given.conversation, 10)
+
+
+class AlgorithmContract(OptionsContract):
+    through_the_clip = False
+    """True for a loss whose slope is on purpose not the gradient of its value."""
+
+    @pytest.fixture
+    def algorithm(self) -> Algorithm:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def options(self, algorithm: Algorithm) -> Options:
+        return algorithm
+
+    @pytest.mark.parametrize("per_turn", [False, True])
+    def test_every_reply_has_a_finite_advantage_and_a_lost_conversation_none(
+        self, algorithm: Algorithm, per_turn: bool
+    ) -> None:
+        for expected in (None, values()) if not per_turn else (None,):
+            advantages = algorithm.advantages(rewards(per_turn), expected, CONFIG)
+            assert advantages.shape == (CONVERSATIONS, MAX_TURNS)
+            # turns that no conversation of the batch had may hold anything
+            assert np.isfinite(advantages[:, :8]).all()
+            assert not advantages[LOST, :8].any()
+            assert advantages[:, :8].any()
+
+    def test_a_better_reward_never_has_a_lower_advantage(self, algorithm: Algorithm) -> None:
+        """Within a group, where no critic sees a difference."""
+        given = rewards()
+        advantages = algorithm.advantages(given, np.full((CONVERSATIONS, MAX_TURNS), 0.3), CONFIG)
+        for group in range(0, CONVERSATIONS, GROUP_SIZE):
+            members = [n for n in range(group, group + GROUP_SIZE) if n != LOST]
+            order = sorted(members, key=lambda n: float(given.shared[n]))
+            assert (np.diff(advantages[order, 0]) >= 0).all()
+
+    def test_batches_without_a_signal_are_no_error(self, algorithm: Algorithm) -> None:
+        for value in (0.5, np.nan):
+            flat = np.full(CONVERSATIONS, value)
+            advantages = algorithm.advantages(Rewards(flat, flat, None, 0.0), None, CONFIG)
+            assert not advantages.any()
+
+    def test_the_rewards_are_left_as_they_are_and_nothing_is_drawn(
+        self, algorithm: Algorithm
+    ) -> None:
+        given, before = rewards(True), rewards(True)
+        first = algorithm.advantages(given, None, CONFIG)
+        np.testing.assert_array_equal(algorithm.advantages(given, None, CONFIG), first)
+        np.testing.assert_array_equal(given.shared, before.shared)
+        np.testing.assert_array_equal(given.per_turn, before.per_turn)
+
+    def test_the_slope_is_the_gradient_of_the_summed_value(self, algorithm: Algorithm) -> None:
+        given, step = tokens(), 1e-6
+        slope = algorithm.loss(given, CONFIG).slope
+        for token in range(0, TOKENS, 7) if not self.through_the_clip else ():
+            up, down = (
+                algorithm.loss(moved(given, token, by), CONFIG).value.sum() for by in (step, -step)
+            )
+            assert slope[token] == pytest.approx((up - down) / (2 * step), abs=1e-6)
+
+    def test_torch_in_single_precision_agrees_with_numpy(self, algorithm: Algorithm) -> None:
+        exact, single = (algorithm.loss(tokens(kind), CONFIG) for kind in ("numpy", "torch"))
+        assert_agree(exact, single)
+
+    def test_a_loss_by_token_does_not_depend_on_the_tokens_beside_it(
+        self, algorithm: Algorithm
+    ) -> None:
+        if algorithm.by_conversation:
+            pytest.skip("its loss is of whole conversations")
+        whole, places = algorithm.loss(tokens(), CONFIG), slice(20, 90)
+        part = algorithm.loss(taken(tokens(), places), CONFIG)
+        np.testing.assert_array_equal(part.slope, whole.slope[places])
+        np.testing.assert_array_equal(part.value, whole.value[places])
+
+    def test_groups_of_one_are_refused_where_groups_are_compared(
+        self, algorithm: Algorithm
+    ) -> None:
+        alone = RunConfig(algorithm=AlgorithmConfig(kind=algorithm.name(), group_size=1))
+        if not algorithm.needs_groups:
+            algorithm.check(alone)
+            return
+        with pytest.raises(ConfigError, match=r"^algorithm\.group_size must be 2 or more .* got 1"):
+            algorithm.check(alone)
+
+    def test_what_it_says_of_itself_is_of_the_known_kinds(self, algorithm: Algorithm) -> None:
+        assert algorithm.denominator(CONFIG) in ("tokens", "constant")
+        floor = algorithm.std_floor(CONFIG)
+        assert floor is None or floor >= 0
+
+
+def assert_agree(exact: TokenLoss, single: TokenLoss) -> None:
+    """Fail unless float64 and float32 are the same loss, to 1e-6 of its size."""
+    for name in ("value", "slope"):
+        wanted, got = getattr(exact, name), getattr(single, name).numpy()
+        assert got.dtype == np.float32
+        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_array_equal(single.low.numpy(), exact.low)
+    np.testing.assert_array_equal(single.high.numpy(), exact.high)

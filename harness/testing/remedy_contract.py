@@ -1,0 +1,138 @@
+"""What every remedy keeps, by the roles it plays: subclass it and give the fixture `remedy`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+import pytest
+import torch
+
+from harness.config.options import Options
+from harness.config.run import RunConfig, TrainerConfig
+from harness.testing.algorithm_contract import assert_agree
+from harness.testing.options_contract import OptionsContract
+from harness.train.policy_gradient.remedy_roles import (
+    Added,
+    Bonus,
+    Filling,
+    Penalty,
+    Ratio,
+    Remedy,
+    StepTokens,
+    Term,
+    Weight,
+)
+
+TOKENS = 400
+Role = TypeVar("Role", bound=Remedy)
+
+
+def step(seed: int = 1) -> StepTokens:
+    """A step's tokens before its first update."""
+    rng = np.random.default_rng(seed)
+    logp = rng.normal(-2, 1, TOKENS)
+    return StepTokens(
+        logp=logp,
+        advantage=rng.normal(0, 0.5, TOKENS),
+        entropy_nats=rng.uniform(0.1, 3, TOKENS),
+        start_logp=logp + rng.normal(0, 0.3, TOKENS),
+        rng=np.random.default_rng(7),
+    )
+
+
+def later(given: StepTokens) -> np.ndarray:
+    """Log-probabilities after an update."""
+    return given.logp + np.random.default_rng(9).normal(0, 0.3, TOKENS)
+
+
+def singly(*columns: np.ndarray) -> tuple[torch.Tensor, ...]:
+    return tuple(torch.from_numpy(column).float() for column in columns)
+
+
+class RemedyContract(OptionsContract):
+    @pytest.fixture
+    def remedy(self) -> Remedy:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def options(self, remedy: Remedy) -> Options:
+        return remedy
+
+    def test_it_plays_a_role(self, remedy: Remedy) -> None:
+        assert isinstance(remedy, Ratio | Weight | Term | Filling | Penalty | Bonus)
+
+    def test_it_can_act_in_some_run_and_says_in_one_line_why_not_in_others(
+        self, remedy: Remedy
+    ) -> None:
+        often = RunConfig(trainer=TrainerConfig(updates_per_batch=4))
+        reasons = [remedy.idle(config) for config in (RunConfig(), often, tiny(often))]
+        assert None in reasons
+        for reason in filter(None, reasons):
+            assert ", got " in reason
+            assert "\n" not in reason
+
+    def test_weights_are_one_a_token_and_the_same_for_the_same_step(self, remedy: Remedy) -> None:
+        weight = playing(remedy, Weight)
+        first, second = weight.weigh(step()), weight.weigh(step())
+        assert first.weight.shape == first.chosen.shape == (TOKENS,)
+        assert first.chosen.dtype == bool
+        assert np.isfinite(first.weight).all()
+        np.testing.assert_array_equal(first.weight, second.weight)
+
+    def test_a_shape_of_the_ratio_is_the_same_in_torch(self, remedy: Remedy) -> None:
+        ratio, given = playing(remedy, Ratio), step()
+        columns = later(given), given.logp, given.advantage
+        assert_agree(ratio.surrogate(*columns), ratio.surrogate(*singly(*columns)))
+
+    def test_on_policy_a_shape_of_the_ratio_is_the_plain_gradient(self, remedy: Remedy) -> None:
+        ratio, given = playing(remedy, Ratio), step()
+        slope = ratio.surrogate(given.logp, given.logp, given.advantage).slope
+        np.testing.assert_allclose(slope, -given.advantage)
+
+    def test_a_term_is_the_same_in_torch_and_its_slope_is_its_gradient(
+        self, remedy: Remedy
+    ) -> None:
+        term, given, nudge = playing(remedy, Term), step(), 1e-6
+        logp, prepared = later(given), term.prepare(given)
+        assert prepared.shape == (TOKENS,)
+        exact = term.term(logp, given.logp, prepared)
+        up, down = (term.term(logp + by, given.logp, prepared).value for by in (nudge, -nudge))
+        np.testing.assert_allclose(exact.slope, (up - down) / (2 * nudge), atol=1e-6)
+        single = term.term(*singly(logp, given.logp, prepared))
+        for name in ("value", "slope"):
+            wanted = getattr(exact, name)
+            limit = 1e-6 * max(1.0, float(np.abs(wanted).max()))
+            np.testing.assert_allclose(getattr(single, name).numpy(), wanted, atol=limit)
+        assert isinstance(single, Added)
+
+    def test_a_bonus_keeps_its_coefficient_finite(self, remedy: Remedy) -> None:
+        bonus = playing(remedy, Bonus)
+        coefficient = bonus.start()
+        for entropy_nats in (2.0, 0.1, 0.0, 5.0):
+            assert np.isfinite(bonus.applied(coefficient, entropy_nats))
+            coefficient = bonus.next(coefficient, entropy_nats)
+            assert np.isfinite(coefficient)
+
+    def test_groups_are_drawn_once_or_more(self, remedy: Remedy) -> None:
+        assert playing(remedy, Filling).most_tries() >= 1
+
+    def test_a_penalty_is_never_a_reward(self, remedy: Remedy) -> None:
+        lengths = np.array([[1.0, 20.0, 32.0], [5.0, np.nan, np.nan]])
+        penalties = playing(remedy, Penalty).penalties(lengths, 32)
+        assert penalties.shape == lengths.shape
+        assert (penalties[np.isfinite(lengths)] <= 0).all()
+        assert np.isnan(penalties[np.isnan(lengths)]).all()
+
+
+def playing(remedy: Remedy, role: type[Role]) -> Role:
+    """The remedy in this role; skips the test if it does not play it."""
+    if not isinstance(remedy, role):
+        pytest.skip(f"{remedy.name()} is no {role.__name__}")
+    return remedy
+
+
+def tiny(config: RunConfig) -> RunConfig:
+    """The config with a language model for its policy."""
+    return replace(config, policy=replace(config.policy, name="tiny", kind="tiny"))

@@ -34,6 +34,7 @@ from harness.train.algorithms.remedy_roles import (
     Term,
     Weight,
 )
+from harness.utils import extensions
 
 FILE = "remedy.json"
 ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
@@ -213,8 +214,12 @@ def metrics(
 
 
 def names() -> list[str]:
-    """The name of every remedy: that of its file in harness/train/remedies/."""
-    return sorted(module.name for module in pkgutil.iter_modules(remedy_files.__path__))
+    """The name of every remedy: that of its file in harness/train/remedies/, and of extensions."""
+    return sorted({*_own_names(), *extensions.names("remedy")})
+
+
+def _own_names() -> list[str]:
+    return [module.name for module in pkgutil.iter_modules(remedy_files.__path__)]
 
 
 def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
@@ -243,7 +248,11 @@ def check(config: RunConfig) -> None:
 
 def _remedy(name: str, values: Any) -> Remedy:
     ranges.one_of("remedy.methods", name, names())
-    remedy: type[Remedy] = importlib.import_module(f"{remedy_files.__name__}.{name}").REMEDY
+    remedy: type[Remedy]
+    if name in _own_names():
+        remedy = importlib.import_module(f"{remedy_files.__name__}.{name}").REMEDY
+    else:
+        remedy = extensions.load("remedy", name)
     key = f"remedy.methods.{name}"
     if not isinstance(values, Mapping):
         raise ConfigError(f"{key} must be a mapping of its keys to values, got {values!r}")

@@ -22,7 +22,6 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
-METHODS = f"{keys.METHODS}."
 LAUNCHER = "hydra/launcher"
 OF_LAUNCHER = "hydra.launcher."
 RESOLVER = re.compile(r"\$\{[^{}]*(?::|\$\{)")
@@ -186,7 +185,7 @@ def _check_ours(word: Word) -> None:
         )
     if word.package is not None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
-    if word.key not in known_keys() and not word.key.startswith(METHODS):
+    if word.key not in known_keys() and not keys.is_in_open_key(word.key):
         raise ConfigError(no_such_key(word.key, unsecret(word.text)))
     is_label = set_by_option(word.key)
     if is_label is not None:

@@ -97,8 +97,8 @@ def _read(texts: Sequence[str]) -> list[Word]:
 
 
 def _at(word: Word, number: int) -> str:
-    """The word with one value of its axis; a method's key is added if the method lacks it."""
-    if word.key.startswith(overrides.METHODS) and word.prefix != "~":
+    """The word with one value of its axis; a key of a method or a plug-in is added if it lacks it."""
+    if keys.is_in_open_key(word.key) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import typing
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from harness.config import ranges
-from harness.config.ranges import ByOption, Condition, Only, Rule, Unit, Unless
+from harness.config.ranges import ByOption, Condition, Rule, Unit
 from harness.config.run import RunConfig
-
-METHODS = "remedy.methods"
-"""Below it stand the keys of methods, which the methods declare themselves."""
-
 
 @dataclass(frozen=True)
 class Key:
@@ -53,6 +50,19 @@ def keys() -> Mapping[str, Key]:
 def every_key() -> tuple[Key, ...]:
     """Every key that config.yaml can hold."""
     return tuple(all_keys(RunConfig))
+
+
+@functools.cache
+def open_keys() -> tuple[str, ...]:
+    """The keys that hold mappings, such as remedy.methods and reward.options; what may stand in
+    them is declared by the remedy or the plug-in.
+    """
+    return tuple(key.name for key in every_key() if typing.get_origin(key.type) is dict)
+
+
+def is_in_open_key(name: str) -> bool:
+    """Whether a dotted name stands below one of `open_keys`."""
+    return name.startswith(tuple(f"{key}." for key in open_keys()))
 
 
 @functools.cache
@@ -116,7 +126,7 @@ def _key(name: str, field: dataclasses.Field[Any], kind: Any, *notes: Any) -> Ke
         default,
         next((note for note in notes if isinstance(note, Rule)), None),
         next((note.name for note in notes if isinstance(note, Unit)), ""),
-        tuple(note for note in notes if isinstance(note, Only | Unless)),
+        tuple(note for note in notes if isinstance(note, Condition)),
         any(isinstance(note, ByOption) for note in notes),
     )
 
@@ -148,7 +158,7 @@ def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """The keys of nested mappings; a part that holds keys is not one itself."""
     for name, value in values.items():
         key = f"{prefix}{name}"
-        if isinstance(value, Mapping) and value and key != METHODS:
+        if isinstance(value, Mapping) and value and key not in open_keys():
             yield from _dotted(value, f"{key}.")
         else:
             yield key

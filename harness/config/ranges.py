@@ -51,15 +51,22 @@ class OneOf(Rule):
     """One of a few values."""
 
     values: tuple[Any, ...]
+    plug_ins: str = ""
+    """Kind of extensions whose names are allowed too; they are asked for if it is none of ours."""
 
     def check(self, key: str, value: Any) -> None:
-        if isinstance(value, str):
+        if isinstance(value, str) and self.plug_ins and value not in self.values:
+            from harness.utils import extensions  # which takes 20 ms to import
+
+            one_of(key, value, [*self.values, *extensions.names(self.plug_ins)])
+        elif isinstance(value, str):
             one_of(key, value, self.values)
         elif value not in self.values:
             raise ConfigError(f"{key} must be {self}, got {value}")
 
     def __str__(self) -> str:
-        *most, last = map(str, self.values)
+        added = ["the name of a plug-in's"] if self.plug_ins else []
+        *most, last = [*map(str, self.values), *added]
         return f"{', '.join(most)} or {last}"
 
 
@@ -143,7 +150,25 @@ class Unless:
         return f"{self.selector} other than {self.value}"
 
 
-Condition = Only | Unless
+@dataclass(frozen=True)
+class OfPlugIns:
+    """The key has an effect only while the key `selector` has a value that a plug-in adds."""
+
+    selector: str
+    ours: tuple[Any, ...]
+
+    def met(self, value: Any) -> bool:
+        return value not in self.ours
+
+    def refusal(self, value: Any) -> str:
+        """Why the key does nothing with this value of the selector."""
+        return f"has no effect with {self.selector}={value}; it belongs to {self}"
+
+    def __str__(self) -> str:
+        return f"a {self.selector} of a plug-in"
+
+
+Condition = Only | Unless | OfPlugIns
 
 
 def check(prefix: str, part: Any) -> None:

@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 from harness.config import keys
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError
-from harness.records import shape
+from harness.utils import shape
 
 
 def to_dict(config: RunConfig) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.records import atomic, plain_file, shape
+from harness.records import atomic, plain_file
 from harness.records.provenance import MadeBy
+from harness.utils import shape
 
 
 class EventLog:

@@ -28,15 +28,8 @@ import yaml
 
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError, FolderError, StoppedError
-from harness.records import (
-    atomic,
-    config_file,
-    holder_file,
-    plain_file,
-    provenance,
-    run_lock,
-    shape,
-)
+from harness.records import atomic, config_file, holder_file, plain_file, provenance, run_lock
+from harness.utils import shape
 
 ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)

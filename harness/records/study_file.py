@@ -13,7 +13,8 @@ from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.errors import DataError
-from harness.records import atomic, plain_file, shape
+from harness.records import atomic, plain_file
+from harness.utils import shape
 
 FILE = "study.json"
 EVALUATION = "eval/medium/reward"

@@ -12,7 +12,8 @@ from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.errors import DataError
-from harness.records import atomic, plain_file, shape
+from harness.records import atomic, plain_file
+from harness.utils import shape
 
 FILE = "sweep.json"
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")

@@ -15,8 +15,8 @@ from harness.config import ranges as checks
 from harness.errors import ConfigError
 from harness.law.compare.replicates import COMMON
 from harness.law.compare.study_metrics import NET_OF_NULL, STUDY_QUANTITIES
-from harness.records import shape
 from harness.records.study_file import Link
+from harness.utils import shape
 
 ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
 DIRECTIONS = ("less", "more", "earlier")

@@ -8,8 +8,9 @@ processes of their own: a run needs an entry point.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from typing import Any
 
@@ -31,6 +32,16 @@ def register(kind: str, name: str, item: Any) -> None:
     if name in names(kind):
         raise ConfigError(f"{kind} {name!r} must be registered once, got a second one")
     _registered[kind][name] = item
+
+
+@contextlib.contextmanager
+def registered(kind: str, name: str, item: Any) -> Iterator[None]:
+    """`register` meanwhile, as a test does."""
+    register(kind, name, item)
+    try:
+        yield
+    finally:
+        del _registered[kind][name]
 
 
 def names(kind: str) -> tuple[str, ...]:

@@ -1,16 +1,20 @@
-"""Rewards of conversations: for their end, their course, each turn, or both.
+"""Rewards of conversations: for their end, their course, each turn, or both, or as a plug-in says.
 
 Evaluations do not use them: they go by the users' own emotion, whatever is rewarded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from harness.config import options
+from harness.config.options import Options
+from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
 from harness.train.algorithms.advantages import FloatArray
 from harness.train.rollout.conversation import MAX_TURNS, Conversation, Exchange
@@ -31,21 +35,107 @@ class Rewards:
     """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
     mix: float
     """Weight of `per_turn` against `shared`."""
+    turn_sums: FloatArray | None = None
+    """What a conversation's `per_turn` adds up to, shape (conversations,); None as `per_turn`."""
+
+    @classmethod
+    def of(
+        cls,
+        shared: FloatArray,
+        per_turn: FloatArray | None = None,
+        mix: float = 1.0,
+        turn_sums: FloatArray | None = None,
+    ) -> Self:
+        """The rewards of these parts, whose blend by `mix` is the total; shapes as above.
+
+        `turn_sums` are computed from `per_turn` unless they are given.
+        """
+        if per_turn is None:
+            return cls(shared, shared, None, 0.0)
+        if turn_sums is None:
+            turn_sums = np.where(np.isfinite(shared), np.nansum(per_turn, axis=1), np.nan)
+        return cls(_blend(shared, turn_sums, mix), shared, per_turn, mix, turn_sums)
+
+
+@dataclass(frozen=True)
+class Reward(Options, ABC):
+    """What a mode of reward= gives for conversations. A plug-in's fields are `reward.options`."""
+
+    @abstractmethod
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        """The rewards of a batch: nan where a conversation failed, whose `reward` is nan.
+
+        They depend on the conversations alone, so that a resumed run gets the same.
+        """
+
+    @classmethod
+    def key(cls) -> str:
+        return "reward.options"
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        """The reward as the config has it. Raises ConfigError for options that do not fit."""
+        return options.build(cls, config.options)
+
+
+@dataclass(frozen=True)
+class Terminal(Reward):
+    """The final emotion as reported / 100."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        return Rewards.of(_ends(conversations))
+
+
+@dataclass(frozen=True)
+class Delta(Reward):
+    """The final minus the initial emotion / 100."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        return Rewards.of(_gains(conversations))
+
+
+@dataclass(frozen=True)
+class Mixed(Reward):
+    """The final emotion, and the change by each reply."""
+
+    mix: Annotated[float, Between(0, 1)] = 1.0
+    """Weight of the changes."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        ends, gains = _ends(conversations), _gains(conversations)
+        return Rewards.of(ends, turn_changes(conversations), self.mix, gains)
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        return cls() if config.mix is None else cls(config.mix)
+
+
+OURS: Mapping[str, type[Reward]] = {
+    "terminal": Terminal,
+    "delta": Delta,
+    "turns": Mixed,
+    "mixed": Mixed,
+}
+"""By mode; `turns` is a mix of the changes alone."""
+
+
+def make(config: RewardConfig) -> Reward:
+    """The reward of `reward.mode`. Raises ConfigError for options that do not fit."""
+    kind: type[Reward] = OURS.get(config.mode) or options.plug_in("reward", config.mode, Reward)
+    return kind.configured(config)
 
 
 def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
-    """The rewards of `reward.mode`; with `mixed`, `total` is the blend of both sums."""
-    ends = np.array([c.reward for c in conversations])
-    gains = ends - np.array([c.opening.reported_emotion / 100 for c in conversations])
-    bias = reward.solution_bias
-    solved = _solution_shares(conversations) if bias else ends
-    shared = _blend(gains if reward.mode == "delta" else ends, solved, bias)
-    if reward.mode in ("terminal", "delta"):
-        return Rewards(shared, shared, None, 0.0)
-    changes = turn_changes(conversations)
-    per_turn = _blend(changes, _solution_turns(conversations) if bias else changes, bias)
-    mix = 1.0 if reward.mix is None else reward.mix
-    return Rewards(_blend(shared, _blend(gains, solved, bias), mix), shared, per_turn, mix)
+    """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
+    rewards, bias = make(reward).rewards(conversations), reward.solution_bias
+    if not bias:
+        return rewards
+    solved = _solution_shares(conversations)
+    shared = _blend(rewards.shared, solved, bias)
+    if rewards.per_turn is None or rewards.turn_sums is None:
+        return Rewards.of(shared)
+    per_turn = _blend(rewards.per_turn, _solution_turns(conversations), bias)
+    return Rewards.of(shared, per_turn, rewards.mix, _blend(rewards.turn_sums, solved, bias))
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
@@ -64,8 +154,20 @@ def card(reward: RewardConfig) -> dict[str, Any]:
         "mode": reward.mode,
         "mix": reward.mix,
         "solution_bias": reward.solution_bias,
+        **({"options": reward.options} if reward.options else {}),
         "conversations": "the batch that H is measured on",
     }
+
+
+def _ends(conversations: Sequence[Conversation]) -> FloatArray:
+    return np.array([c.reward for c in conversations])
+
+
+def _gains(conversations: Sequence[Conversation]) -> FloatArray:
+    """Final minus start, so that `_gains` is what `turn_changes` add up to."""
+    openings = np.array([c.opening.reported_emotion / 100 for c in conversations])
+    gains: FloatArray = _ends(conversations) - openings
+    return gains
 
 
 def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:

@@ -13,6 +13,7 @@ from harness.config import ranges
 from harness.config.ranges import ByOption, Condition, Rule, Unit
 from harness.config.run import RunConfig
 
+
 @dataclass(frozen=True)
 class Key:
     """One key that a config can hold, as its field declares it."""

@@ -53,7 +53,9 @@ def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
     names = [part.name for part in dataclasses.fields(cls)]
     for name in values:
         if not names:
-            raise ConfigError(f"{key} must be empty, since {cls.__name__} has no options, got {name}")
+            raise ConfigError(
+                f"{key} must be empty, since {cls.__name__} has no options, got {name}"
+            )
         ranges.one_of(f"a key of {key}", str(name), names)
     return cls(**values)
 

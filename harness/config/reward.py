@@ -20,8 +20,8 @@ class RewardConfig:
     """Name of the reward, under which the run is filed."""
     mode: Annotated[str, OneOf(MODES, plug_ins="reward"), ByOption()] = "terminal"
     """terminal (final emotion as reported / 100), delta (final minus initial emotion, / 100), turns
-    (the change by each reply, credited to that reply), mixed (terminal and turns combined), or the
-    reward of a plug-in."""
+    (the change by each reply, credited to that reply), mixed (terminal and turns combined), or a
+    plug-in's reward."""
     mix: Annotated[float | None, Between(0, 1), Only("reward.mode", ("mixed",))] = None
     """Weight of turns; terminal has the rest. null unless reward=mixed."""
     solution_bias: Annotated[float, Between(0, 1)] = 0.0

@@ -59,8 +59,8 @@ class SimulatorConfig:
     name: Annotated[str, ByOption()] = "scripted"
     """Name of the simulator, under which the run is filed."""
     kind: Annotated[str, OneOf(KINDS, plug_ins="simulator"), ByOption()] = "scripted"
-    """scripted (in this process, no model), served (a model behind an endpoint), or the simulator of
-    a plug-in."""
+    """scripted (in this process, no model), served (a model behind an endpoint), or a plug-in's
+    simulator."""
     base_url: Annotated[str, Address(KEY_BELONGS), SERVED] = "http://127.0.0.1:8000/v1"
     """Address of the endpoint."""
     model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"

@@ -9,21 +9,27 @@ In a script or a notebook:
     law = harness.fit(runs)            # R = -a*exp(H) + b for each run
     law.runs                           # pandas.DataFrame, one row a run
     law.plot("entropy_law")            # matplotlib figure
+    harness.register.figure(...)       # and other extensions: docs/plugins.md
 
-`load` and `fit` are imported on first use: `import harness` alone imports nothing else.
+All of it is imported on first use: `import harness` alone imports nothing else.
 """
 
 TYPE_CHECKING = False  # typing's own would be an import, from wherever Python was started
 if TYPE_CHECKING:
+    from harness import register
     from harness.api import Law, Runs, fit, load
 
 __version__ = "0.1.0"
-__all__ = ["Law", "Runs", "__version__", "fit", "load"]
+__all__ = ["Law", "Runs", "__version__", "fit", "load", "register"]
 
 
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "register":
+        import importlib
+
+        return importlib.import_module("harness.register")
     from harness import api
 
     return getattr(api, name)

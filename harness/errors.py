@@ -9,6 +9,7 @@
     ├── DeviceError   71   no GPU, or out of memory
     ├── FolderError   73   the run folder cannot be created
     ├── StorageError  74   an I/O error while writing
+    ├── PlugInError    3   part of the results is missing, since a plug-in failed
     └── StoppedError  75   stopped and resumable, or the folder is held by a live process
 
 Done in part is 3 and interrupted twice is 130; neither is an exception. 1 means a bug.
@@ -73,6 +74,12 @@ class StorageError(HarnessError):
     """Reading or writing the run folder failed: disk full, read-only, removed."""
 
     exit_code = 74
+
+
+class PlugInError(HarnessError):
+    """An extension of another package failed; everything else was done."""
+
+    exit_code = EXIT_PARTIAL
 
 
 class StoppedError(HarnessError):

@@ -2,10 +2,14 @@
 
 import gc
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from harness.utils import extensions
 
 settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
 settings.load_profile("any machine")
@@ -32,3 +36,25 @@ def _signals_as_they_were() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Make a package `other` with these entry points, as if it had been installed; its modules are
+    found in tmp_path.
+    """
+
+    def install(points: str, package: str = "other") -> None:
+        info = tmp_path / f"{package}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(points)
+        extensions._installed.cache_clear()
+
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(extensions, "_registered", {kind: {} for kind in extensions.KINDS})
+    yield install
+    extensions._installed.cache_clear()
+    for name in {name for name in sys.modules if name.startswith("other_")} - before:
+        del sys.modules[name]

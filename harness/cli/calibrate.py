@@ -34,7 +34,7 @@ def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) ->
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
-    _refuse_served(configs[0])
+    _refuse_others(configs[0])
     out = options.results_folder(given, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: asdict(level) for name, level in named.items()}
@@ -64,9 +64,10 @@ def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:
         raise ConfigError(f"--out: {str(out)!r} {rule}; name another folder")
 
 
-def _refuse_served(config: RunConfig) -> None:
-    if config.simulator.kind == "served":
-        raise ConfigError("simulator.kind: calibrate measures the scripted user, got served")
+def _refuse_others(config: RunConfig) -> None:
+    kind = config.simulator.kind
+    if kind != "scripted":
+        raise ConfigError(f"simulator.kind: calibrate measures the scripted user, got {kind}")
     if config.simulator.profiles:
         raise ConfigError(
             "simulator.profiles: calibrate measures a level with the users it draws itself, "

@@ -26,7 +26,8 @@ def config(
     groups = reference.groups()
     if group is not None:
         ranges.one_of("GROUP", group, [known.name for known in groups])
-    shown = [known for known in groups if group in (None, known.name)]
+    ours = [known for known in groups if group in (None, known.name)]
+    shown = [part for own in ours for part in (own, *reference.of_plug_ins(own.name))]
     if as_json:
         exit_codes.print_json({"groups": [known.to_json() for known in shown]})
     else:

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness.cli import exit_codes, options
-from harness.errors import EXIT_PARTIAL, ConfigError, DataError
+from harness.errors import EXIT_PARTIAL, ConfigError, DataError, PlugInError
 from harness.law import analysis
 from harness.law.compare.claims import parse_margins as parse_margins
 from harness.law.group_results import Analysis
@@ -71,10 +71,21 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         return code
     many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
     drawn = write.begin_figures(found, wanted.figures, pool if many else None)
-    write.write_analysis(found, out, drawn)
+    missing = _write(found, out, drawn)
     _print(found, as_json, explain)
     safe_text.say(f"results in {out}")
+    if missing is not None:
+        raise missing
     return code
+
+
+def _write(found: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | None:
+    """Write the results; the error of a plug-in is told after them."""
+    try:
+        write.write_analysis(found, out, drawn)
+    except PlugInError as error:
+        return error
+    return None
 
 
 def _print(found: Analysis, as_json: bool, explain: bool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from harness.config import keys
+from harness.config import keys, reward, simulator
 from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
@@ -49,6 +49,7 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
     _refuse_unused_keys(points, swept)
     _refuse_repeats(points)
     _check_objectives(points)
+    _check_plug_ins(points)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
 
@@ -119,6 +120,19 @@ def _is_plain_grpo(config: RunConfig) -> bool:
     algorithm = config.algorithm
     plain = algorithm.kind == "grpo" and not algorithm.options and algorithm.group_size > 1
     return plain and not config.remedy.methods
+
+
+def _check_plug_ins(points: Sequence[Point]) -> None:
+    """Check the options of plug-ins, which are imported only if one is used."""
+    for config in (point.config for point in points):
+        if config.reward.mode not in reward.MODES:
+            from harness.train.rollout import rewards
+
+            rewards.make(config.reward)
+        if config.simulator.kind not in simulator.KINDS:
+            from harness.simulator import factory
+
+            factory.plug_in(config.simulator)
 
 
 def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:

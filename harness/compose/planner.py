@@ -97,7 +97,7 @@ def _read(texts: Sequence[str]) -> list[Word]:
 
 
 def _at(word: Word, number: int) -> str:
-    """The word with one value of its axis; a key of a method or plug-in is added if it lacks it."""
+    """The word with one value of its axis; a key inside an open one is added if it is not there."""
     if keys.is_in_open_key(word.key) and word.prefix != "~":
         return f"++{word.key}={word.texts[number if word.swept else 0]}"
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
@@ -221,22 +221,26 @@ def shipped_alone() -> Iterator[None]:
 
 
 class _Places(SearchPathPlugin):  # type: ignore[misc]
-    """The current folder's conf/ before harness's own, and the folders that hold sweeps/."""
+    """The current folder's conf/ before harness's own, those of plug-ins after it, and the folders
+    that hold sweeps/.
+    """
 
     def manipulate_search_path(self, searched: ConfigSearchPath) -> None:
         if not _current_folder_counts.get():
             return
         main = SearchPathQuery("main", None)
-        for folder in search_path.conf_folders()[:-1]:
+        for folder in search_path.own_conf_folders():
             searched.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
+        for folder in search_path.plug_in_folders():
+            searched.append(OURS, f"{_OwnFiles.scheme()}://{folder}")
         for folder in search_path.sweep_folders():
             scheme = "file" if folder.parent == installation.shipped() else _OwnFiles.scheme()
             searched.append(OURS, f"{scheme}://{folder.parent}")
 
 
 class _OwnFiles(FileConfigSource):  # type: ignore[misc]
-    """The files of the current folder: each is checked as Hydra comes to read it, however it is
-    named there. No second reading of defaults lists could follow Hydra everywhere.
+    """The files of the current folder and of plug-ins: each is checked as Hydra comes to read it,
+    however it is named there. No second reading of defaults lists could follow Hydra everywhere.
     """
 
     @staticmethod

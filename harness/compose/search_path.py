@@ -1,4 +1,7 @@
-"""The search path of conf/ and sweeps/: the current folder, then what came with harness."""
+"""The search path of conf/ and sweeps/: the current folder, what came with harness, plug-ins.
+
+A plug-in brings no sweeps, and nothing of it takes the place of what comes before.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +14,25 @@ from harness.utils import installation
 
 
 def roots() -> tuple[Path, ...]:
-    """Folders searched for conf/ and sweeps/, the one that wins first."""
+    """Folders searched for conf/ and sweeps/ before plug-ins, the one that wins first."""
     return tuple(dict.fromkeys((Path.cwd().resolve(), installation.shipped())))
 
 
 def conf_folders() -> tuple[Path, ...]:
-    return _present("conf")
+    """All of them, the one that wins first. Raises ConfigError as `plug_in_folders` does."""
+    return (*_present("conf"), *plug_in_folders())
+
+
+def own_conf_folders() -> tuple[Path, ...]:
+    """Those that come before harness's own: that of the current folder, if there is one."""
+    return _present("conf")[:-1]
+
+
+def plug_in_folders() -> tuple[Path, ...]:
+    """Those that plug-ins bring. Raises ConfigError for a plug-in that names one and has none."""
+    from harness.utils import extensions  # which takes 20 ms to import
+
+    return extensions.conf_folders()
 
 
 def sweep_folders() -> tuple[Path, ...]:

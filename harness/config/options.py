@@ -53,9 +53,7 @@ def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
     names = [part.name for part in dataclasses.fields(cls)]
     for name in values:
         if not names:
-            raise ConfigError(
-                f"{key} must be empty, since {cls.__name__} has no options, got {name}"
-            )
+            raise ConfigError(f"{key} must be empty, as {cls.__name__} has none, got {name!r}")
         ranges.one_of(f"a key of {key}", str(name), names)
     return cls(**values)
 

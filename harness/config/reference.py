@@ -78,10 +78,8 @@ class Group:
 def groups() -> tuple[Group, ...]:
     """Every group, the run's own keys first."""
     parts = keys.parts(RunConfig)
-    own = _group(RUN, RunConfig, keys.own_keys(RunConfig, ""))
-    return own, *(
-        _group(name, parts[name], keys.own_keys(parts[name], name)) for name in keys.groups()
-    )
+    own = _group(RUN, RunConfig, "")
+    return own, *(_group(name, parts[name], name) for name in keys.groups())
 
 
 def text(shown: Sequence[Group]) -> str:
@@ -105,11 +103,31 @@ def written(value: Any) -> str:
     return {None: "null", "": '""'}.get(value, str(value))
 
 
-def _group(name: str, part: type, own: Sequence[Key]) -> Group:
+def entries(part: type, prefix: str) -> tuple[Entry, ...]:
+    """The keys of a config class, or of the options of a plug-in, that stands at `prefix`."""
     meanings = _meanings(part)
-    entries = tuple(_entry(key, meanings.get(key.field, "")) for key in own)
+    return tuple(_entry(key, meanings.get(key.field, "")) for key in keys.own_keys(part, prefix))
+
+
+def of_plug_ins(name: str) -> tuple[Group, ...]:
+    """The options of each plug-in's extension in a group. Raises ConfigError for one that cannot be
+    imported, which this does.
+    """
+    from harness.config.options import Options  # both take 20 ms to import
+    from harness.utils import extensions
+
+    if name not in extensions.KINDS:
+        return ()
+    return tuple(
+        Group(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
+        for extension in extensions.names(name)
+        if isinstance(item := extensions.load(name, extension), type) and issubclass(item, Options)
+    )
+
+
+def _group(name: str, part: type, prefix: str) -> Group:
     options = sorted(file.stem for file in (installation.shipped() / "conf" / name).glob("*.yaml"))
-    return Group(name, _first_paragraph(part), tuple(options), entries)
+    return Group(name, _first_paragraph(part), tuple(options), entries(part, prefix))
 
 
 def _entry(key: Key, meaning: str) -> Entry:

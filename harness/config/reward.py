@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from harness.config import ranges
-from harness.config.ranges import Between, ByOption, OneOf, Only
+from harness.config.ranges import Between, ByOption, OfPlugIns, OneOf, Only
 from harness.errors import ConfigError
+
+MODES = ("terminal", "delta", "turns", "mixed")
 
 
 @dataclass(frozen=True)
@@ -16,14 +18,19 @@ class RewardConfig:
 
     name: Annotated[str, ByOption()] = "terminal"
     """Name of the reward, under which the run is filed."""
-    mode: Annotated[str, OneOf(("terminal", "delta", "turns", "mixed")), ByOption()] = "terminal"
+    mode: Annotated[str, OneOf(MODES, plug_ins="reward"), ByOption()] = "terminal"
     """terminal (final emotion as reported / 100), delta (final minus initial emotion, / 100), turns
-    (the change by each reply, credited to that reply) or mixed (terminal and turns combined)."""
+    (the change by each reply, credited to that reply), mixed (terminal and turns combined), or a
+    plug-in's reward."""
     mix: Annotated[float | None, Between(0, 1), Only("reward.mode", ("mixed",))] = None
     """Weight of turns; terminal has the rest. null unless reward=mixed."""
     solution_bias: Annotated[float, Between(0, 1)] = 0.0
     """Weight of solving, the share of replies that suggest or inform; the mode's reward has the
     rest."""
+    options: Annotated[dict[str, Any], OfPlugIns("reward.mode", MODES)] = field(
+        default_factory=dict, hash=False
+    )
+    """Keys of the reward that a plug-in adds; one is set by reward.options.KEY=VALUE."""
 
     def __post_init__(self) -> None:
         ranges.check("reward", self)

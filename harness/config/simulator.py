@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 from harness.config import grant, ranges
 from harness.config.grant import Grant
-from harness.config.ranges import Address, Between, ByOption, OneOf, Only, Rule, Unit
+from harness.config.ranges import Address, Between, ByOption, OfPlugIns, OneOf, Only, Rule, Unit
 from harness.errors import ConfigError
 
 SIMULATOR_FAULTS = (
@@ -25,6 +25,7 @@ SIMULATOR_FAULTS = (
 )
 """The ways in which a served user can fail to answer, after retries."""
 
+KINDS = ("scripted", "served")
 SERVED = Only("simulator.kind", ("served",))
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 
@@ -57,8 +58,9 @@ class SimulatorConfig:
 
     name: Annotated[str, ByOption()] = "scripted"
     """Name of the simulator, under which the run is filed."""
-    kind: Annotated[str, OneOf(("scripted", "served")), ByOption()] = "scripted"
-    """scripted (in this process, no model) or served (a model behind an endpoint)."""
+    kind: Annotated[str, OneOf(KINDS, plug_ins="simulator"), ByOption()] = "scripted"
+    """scripted (in this process, no model), served (a model behind an endpoint), or a plug-in's
+    simulator."""
     base_url: Annotated[str, Address(KEY_BELONGS), SERVED] = "http://127.0.0.1:8000/v1"
     """Address of the endpoint."""
     model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"
@@ -86,8 +88,12 @@ class SimulatorConfig:
     outage_s: Annotated[float, Between(0, 1e6), Unit("seconds"), SERVED] = 3600.0
     """Time that a run waits for an endpoint that does not answer before it stops; 0 stops at
     once."""
-    profiles: str = ""
-    """JSONL file with your own users, for either kind; empty for the built-in ones."""
+    profiles: Annotated[str, Only("simulator.kind", KINDS)] = ""
+    """JSONL file with your own users; empty for the built-in ones."""
+    options: Annotated[dict[str, Any], OfPlugIns("simulator.kind", KINDS)] = field(
+        default_factory=dict, hash=False
+    )
+    """Keys of the simulator that a plug-in adds; one is set by simulator.options.KEY=VALUE."""
 
     def __post_init__(self) -> None:
         ranges.check("simulator", self)

@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
+from harness.errors import PlugInError
 from harness.law import law_json as as_json
 from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis
@@ -23,8 +24,8 @@ OUR_TABLES = ("contrasts.csv", "transfer.csv")
 """Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
 """Figures that this process never takes: importing matplotlib takes longer than one of them."""
-Drawn = Begun[Sketch, Mapping[str, bytes]]
-"""Figures, each as file name -> content."""
+Drawn = Begun[Sketch, Mapping[str, bytes] | PlugInError]
+"""Figures, each as file name -> content, or why a plug-in's has none."""
 
 
 def write_results(analysis: Analysis, out: Path, figures: str) -> list[Path]:
@@ -50,7 +51,8 @@ def begin_figures(analysis: Analysis, figures: str, pool: Executor | None = None
 def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     """Write the analysis into `out`, each file whole; the same analysis gives the same bytes.
 
-    Returns what was written. Raises StorageError.
+    Returns what was written. Raises StorageError, and at the end PlugInError for the figures of
+    plug-ins that could not be drawn.
     """
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
@@ -65,13 +67,19 @@ def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     if matrix is not None:
         written.append(out / "transfer.csv")
         atomic.write_text(written[-1], matrix)
+    failed = []
     for figure in drawn.results(LEFT_TO_OTHERS):
+        if isinstance(figure, PlugInError):
+            failed.append(str(figure))
+            continue
         for name, content in figure.items():
             written.append(out / name)
             atomic.write_bytes(written[-1], content)
     with atomic.storage(out):
         for path in earlier - set(written):
             path.unlink()
+    if failed:
+        raise PlugInError("; ".join(failed))
     return written
 
 
@@ -90,7 +98,16 @@ def law_json(analysis: Analysis) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def _files(sketch: Sketch) -> dict[str, bytes]:
+def _files(sketch: Sketch) -> Mapping[str, bytes] | PlugInError:
+    if not registry.is_of_plug_in(sketch):
+        return _images(sketch)
+    try:
+        return _images(sketch)
+    except Exception as error:
+        return registry.failure(sketch.figure, error)
+
+
+def _images(sketch: Sketch) -> dict[str, bytes]:
     drawing = registry.drawn(sketch)
     numbers = csv_files.table(drawing.columns, drawing.rows)
     pictures = {

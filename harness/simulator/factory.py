@@ -1,18 +1,54 @@
-"""The simulator that a run's config asks for."""
+"""The simulator that a run's config asks for: one of ours, or a plug-in's."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from harness.config import options
+from harness.config.options import Options
 from harness.config.run import DifficultyConfig, SimulatorConfig
-from harness.simulator.protocol import UserSimulator
+from harness.simulator.protocol import ConversationKey, UserSimulator
+
+
+@dataclass(frozen=True)
+class SimulatorPlugIn(Options, ABC):
+    """A kind of simulated users that a plug-in adds; its fields are `simulator.options`."""
+
+    @abstractmethod
+    def users(self, difficulty: DifficultyConfig) -> UserSimulator:
+        """The users of a level, as harness.testing.simulator_contract has them."""
+
+    @classmethod
+    def key(cls) -> str:
+        return "simulator.options"
 
 
 def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     """Return the simulator of `simulator.kind` at `difficulty`. Raises ConfigError."""
-    if simulator.kind == "served":
-        from harness.simulator.served.client import client_for
-        from harness.simulator.served.simulator import ServedSimulator
+    ours = OURS.get(simulator.kind)
+    return ours(simulator, difficulty) if ours else plug_in(simulator).users(difficulty)
 
-        return ServedSimulator(difficulty, client_for(simulator))
+
+def plug_in(simulator: SimulatorConfig) -> SimulatorPlugIn:
+    """The plug-in's simulator with its options. Raises ConfigError for options that do not fit."""
+    kind: type[SimulatorPlugIn] = options.plug_in("simulator", simulator.kind, SimulatorPlugIn)
+    return options.build(kind, simulator.options)
+
+
+def temperament_of(
+    key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
+) -> str | None:
+    """Temperament of a conversation's user, for the record; None for users of a plug-in."""
+    if simulator.kind not in OURS:
+        return None
+    from harness.simulator.served.cast import user_of
+
+    return user_of(key, difficulty, simulator).temperament
+
+
+def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     if simulator.profiles:
         from harness.simulator.served.cast import ProfiledSimulator
 
@@ -20,3 +56,15 @@ def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimula
     from harness.simulator.scripted.user import ScriptedSimulator
 
     return ScriptedSimulator(difficulty)
+
+
+def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
+    from harness.simulator.served.client import client_for
+    from harness.simulator.served.simulator import ServedSimulator
+
+    return ServedSimulator(difficulty, client_for(simulator))
+
+
+Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
+OURS: Mapping[str, Maker] = {"scripted": _scripted, "served": _served}
+"""By `simulator.kind`; what each needs is imported when it is made."""

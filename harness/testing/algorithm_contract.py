@@ -11,8 +11,9 @@ from harness.config.run import MAX_TURNS, AlgorithmConfig, RunConfig
 from harness.errors import ConfigError
 from harness.testing.options_contract import OptionsContract
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.algorithm import Algorithm, Rewards
+from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss
+from harness.train.policy_gradient.rewards import Rewards
 
 GROUPS, GROUP_SIZE = 4, 4
 CONVERSATIONS = GROUPS * GROUP_SIZE
@@ -51,13 +52,14 @@ def tokens(kind: str = "numpy") -> LossTokens:
     owner = rng.integers(0, 10, TOKENS)
     if kind == "numpy":
         return LossTokens(*columns, owner, 10)
-    tensors = (torch.from_numpy(column).float() for column in columns)
-    return LossTokens(*tensors, torch.from_numpy(owner), 10)
+    logp, before, advantage = (torch.from_numpy(column).float() for column in columns)
+    return LossTokens(logp, before, advantage, torch.from_numpy(owner), 10)
 
 
 def taken(given: LossTokens, places: slice) -> LossTokens:
     columns = (given.logp, given.old_logp, given.advantage, given.conversation)
-    return LossTokens(*(column[places] for column in columns), given.conversations)
+    logp, old_logp, advantage, owner = (column[places] for column in columns)
+    return LossTokens(logp, old_logp, advantage, owner, given.conversations)
 
 
 def moved(given: LossTokens, token: int, by: float) -> LossTokens:

@@ -1,5 +1,8 @@
 """What every remedy keeps, by the roles it plays: subclass it and give the fixture `remedy`."""
 
+# mypy: disable-error-code="type-abstract"
+# roles are abstract, and `playing` only asks whether a remedy has one
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -13,6 +16,7 @@ from harness.config.options import Options
 from harness.config.run import RunConfig, TrainerConfig
 from harness.testing.algorithm_contract import assert_agree
 from harness.testing.options_contract import OptionsContract
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.remedy_roles import (
     Added,
     Bonus,
@@ -42,12 +46,12 @@ def step(seed: int = 1) -> StepTokens:
     )
 
 
-def later(given: StepTokens) -> np.ndarray:
+def later(given: StepTokens) -> FloatArray:
     """Log-probabilities after an update."""
     return given.logp + np.random.default_rng(9).normal(0, 0.3, TOKENS)
 
 
-def singly(*columns: np.ndarray) -> tuple[torch.Tensor, ...]:
+def singly(*columns: FloatArray) -> tuple[torch.Tensor, ...]:
     return tuple(torch.from_numpy(column).float() for column in columns)
 
 

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 from collections.abc import Iterator, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError
 
 KINDS = ("algorithm", "remedy", "reward", "simulator", "importer", "figure")
 """The kinds of things that another package can add; the entry points are `harness.KINDs`."""
+CONF = "harness.conf"
+"""Entry points of packages that bring a conf/ folder."""
 
 _registered: dict[str, dict[str, Any]] = {kind: {} for kind in KINDS}
 
@@ -46,7 +50,7 @@ def registered(kind: str, name: str, item: Any) -> Iterator[None]:
 
 def names(kind: str) -> tuple[str, ...]:
     """Names of all extensions of a kind, in alphabetical order."""
-    return tuple(sorted({*_installed(kind), *_registered[kind]}))
+    return tuple(sorted({*_installed(group(kind)), *_registered[kind]}))
 
 
 def load(kind: str, name: str) -> Any:
@@ -56,24 +60,54 @@ def load(kind: str, name: str) -> Any:
     """
     if name in _registered[kind]:
         return _registered[kind][name]
-    point = _installed(kind)[name]
+    point = _installed(group(kind))[name]
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
-        package = point.dist.name if point.dist else point.value
         raise ConfigError(
-            f"{group(kind)}: {name} of {package} must be importable as {point.value}, "
-            f"got {type(error).__name__}: {error}"
+            f"{group(kind)}: {name} of {package_of(kind, name)} must be importable as "
+            f"{point.value}, got {type(error).__name__}: {error}"
         ) from error
 
 
+def package_of(kind: str, name: str) -> str:
+    """The installed package that adds an extension; `this process` if it was registered."""
+    if name in _registered[kind]:
+        return "this process"
+    return _distribution(_installed(group(kind))[name])
+
+
+def conf_folders() -> tuple[Path, ...]:
+    """The conf/ folders that plug-ins bring: of each package that an entry point of harness.conf
+    names, which is located and not imported. Raises ConfigError where there is none.
+    """
+    return tuple(_conf_folder(point) for _, point in sorted(_installed(CONF).items()))
+
+
+def _conf_folder(point: metadata.EntryPoint) -> Path:
+    is_name = point.value.isidentifier()  # to locate a.b, Python would import a
+    spec = importlib.util.find_spec(point.value) if is_name else None
+    folders = [Path(place) / "conf" for place in (spec and spec.submodule_search_locations) or ()]
+    for folder in folders:
+        if folder.is_dir():
+            return folder
+    raise ConfigError(
+        f"{CONF}: {point.name} of {_distribution(point)} must name a top-level package with a "
+        f"folder conf/ in it, got {point.value!r}"
+    )
+
+
+def _distribution(point: metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value
+
+
 @functools.cache
-def _installed(kind: str) -> Mapping[str, metadata.EntryPoint]:
+def _installed(group: str) -> Mapping[str, metadata.EntryPoint]:
     """Entry points by name. Raises ConfigError if two packages give one name."""
     found: dict[str, metadata.EntryPoint] = {}
-    for point in metadata.entry_points(group=group(kind)):
+    for point in metadata.entry_points(group=group):
         if point.name in found and found[point.name].value != point.value:
             values = f"{found[point.name].value} and {point.value}"
-            raise ConfigError(f"{group(kind)}: {point.name} must be given once, got {values}")
+            raise ConfigError(f"{group}: {point.name} must be given once, got {values}")
         found[point.name] = point
     return found

@@ -16,6 +16,7 @@ from harness.config import keys
 from harness.config.keys import Key
 from harness.config.ranges import Address, Between, OneOf, SomeOf
 from harness.config.run import (
+    AlgorithmConfig,
     CurriculumConfig,
     PolicyConfig,
     RewardConfig,
@@ -25,6 +26,7 @@ from harness.config.run import (
 )
 from harness.errors import ConfigError
 from harness.records import config_file
+from harness.utils import extensions
 
 PARTS: dict[str, Any] = {"": RunConfig, **keys.parts(RunConfig)}
 RANGES = [key for key in keys.keys().values() if isinstance(key.rule, Between)]
@@ -113,8 +115,12 @@ USED = {
     "reward=delta": "solution_bias",
     "reward=turns": "solution_bias",
     "reward=mixed": "solution_bias mix",
+    "reward=x": "solution_bias options",
+    "simulator=x": "options",
 }
 """By kind, the keys that its code reads."""
+with extensions.registered("reward", "x", 0), extensions.registered("simulator", "x", 0):
+    OF_PLUG_INS = RunConfig(reward=RewardConfig("x", "x"), simulator=SimulatorConfig("x", "x"))
 KINDS = {
     **{f"policy={kind}": RunConfig(policy=PolicyConfig(kind, kind)) for kind in ("tiny", "hf")},
     "policy=tabular": RunConfig(policy=PolicyConfig("tabular", "tabular")),
@@ -131,17 +137,21 @@ KINDS = {
         for mode in ("terminal", "delta", "turns")
     },
     "reward=mixed": RunConfig(reward=RewardConfig("mixed", "mixed", mix=0.5)),
+    **{
+        f"algorithm={kind}": RunConfig(algorithm=AlgorithmConfig(kind, kind))
+        for kind in ("dr_grpo", "lite_ppo", "reinforce")
+    },
     "trainer.engine=transformers": RunConfig(trainer=TrainerConfig(engine="transformers")),
 }
 
 
 @pytest.mark.parametrize("kind", USED)
 def test_a_kind_uses_its_own_keys(kind: str) -> None:
-    group = kind.partition("=")[0]
+    group, config = kind.partition("=")[0], KINDS.get(kind, OF_PLUG_INS)
     used = {
         key.field
         for key in keys.keys().values()
-        if key.group == group and not key.by_option and not keys.no_effect(KINDS[kind], key)
+        if key.group == group and not key.by_option and not keys.no_effect(config, key)
     }
     assert used == set(USED[kind].split())
 
@@ -197,6 +207,7 @@ def test_a_key_is_refused_in_every_kind_but_its_own(key: Key, data: st.DataObjec
 def test_no_conditional_key_is_used_by_every_kind_or_by_none() -> None:
     configs = [
         *KINDS.values(),
+        OF_PLUG_INS,
         RunConfig(trainer=TrainerConfig(updates_per_batch=2)),
         RunConfig(policy=PolicyConfig("hf", "hf", lora_rank=8)),
     ]

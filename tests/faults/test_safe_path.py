@@ -17,6 +17,7 @@ import pytest
 from harness.cli.app import app
 from harness.testing import synthetic
 from harness.testing.commands import TABULAR
+from harness.utils import extensions
 from tests.simulator import test_served_rlver
 from tests.simulator.endpoint import serving
 from tests.study import test_study_command
@@ -24,7 +25,13 @@ from tests.study import test_study_command
 SCRIPT = "#!{}\nfrom harness.__main__ import main\nmain()\n"
 """As pip writes it: the folder of the script comes first on the path, not the current one."""
 CANARY = "import posix\nposix.close(posix.open({!r} + __name__, posix.O_CREAT | posix.O_RDWR))\n"
-MORE = ("sitecustomize", "usercustomize", "hydra_plugins/evil", "harness", "tests", "conftest")
+MORE = (
+    "sitecustomize", "usercustomize", "hydra_plugins/evil", "harness", "tests", "conftest",
+    "evil_plug_in",
+)  # fmt: skip
+POINTS = "".join(
+    f"[{extensions.group(kind)}]\nevil = evil_plug_in:EVIL\n" for kind in extensions.KINDS
+)
 Record = Callable[[str, object], None]
 
 attack = functools.partial(
@@ -69,17 +76,22 @@ class Trap:
         for folder in (self.here / "hydra_plugins", self.seen, self.script.parent):
             folder.mkdir(parents=True)
         self.script.write_text(SCRIPT.format(sys.executable))
+        installed = self.here / "evil_plug_in-1.0.dist-info"
+        installed.mkdir()
+        (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
+        (installed / "entry_points.txt").write_text(POINTS)
         for name in hidden():
             (self.here / f"{name}.py").write_text(CANARY.format(f"{self.seen}/"))
 
     def imported(self) -> list[str]:
         return sorted(path.name for path in self.seen.iterdir())
 
-    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
-        """The installed command in that folder, to its end."""
+    def run(self, *words: str, python_m: bool = False) -> subprocess.CompletedProcess[str]:
+        """The installed command, or `python -m harness`, in that folder, to its end."""
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONSAFEPATH"}
+        started = ["-m", "harness"] if python_m else [str(self.script)]
         return subprocess.run(
-            [sys.executable, str(self.script), *words],
+            [sys.executable, *started, *words],
             cwd=self.here,
             env={**environment, "PYTHONDONTWRITEBYTECODE": "1"},
             input="Hello.\n",
@@ -100,9 +112,40 @@ def test_the_trap_catches_what_python_imports_from_there(trap: Trap) -> None:
     assert "colorsys" in trap.imported()
 
 
+def test_the_trap_holds_a_plug_in_that_python_finds_there(trap: Trap) -> None:
+    code = "from importlib import metadata; print(metadata.entry_points(group='harness.figures'))"
+    words = [sys.executable, "-c", code]
+    leave_only(trap, "evil_plug_in")
+    done = subprocess.run(words, cwd=trap.here, capture_output=True, text=True, check=True)
+    assert "evil_plug_in:EVIL" in done.stdout
+
+
+@attack("metadata of an installed plug-in lies in the folder where a command is given")
+@pytest.mark.parametrize("python_m", [False, True])
+def test_a_plug_in_there_is_none(trap: Trap, python_m: bool, record_property: Record) -> None:
+    run = trap.here / "other.jsonl"
+    run.write_text("".join(f"{json.dumps(row)}\n" for row in synthetic.lawful_rows()) + "torn")
+    if python_m:  # which needs its own modules before ours can run
+        leave_only(trap, "evil_plug_in")
+    for words in (["train", "reward=evil", "--dir", "one"], ["fit-entropy-law", "other.jsonl"]):
+        done = trap.run(*words, python_m=python_m)
+        record_property("seen", f"exit {done.returncode}: imported {trap.imported()}")
+        assert done.returncode == (2 if "reward=evil" in words else 0), done.stderr
+        assert "evil" not in done.stderr.replace("got 'evil'", "")
+    assert trap.imported() == []
+    assert not list((trap.here / "law").glob("*evil*"))
+
+
 def test_no_command_is_left_out() -> None:
     groups = {f"{group.name} {c}" for group in app.registered_groups for c in commands(group)}
     assert {*groups, *commands(app)} == {*WORDS, "fit-entropy-law"}
+
+
+def leave_only(trap: Trap, *names: str) -> None:
+    """Remove the other modules from the folder."""
+    for path in trap.here.glob("*.py"):
+        if path.stem not in names:
+            path.unlink()
 
 
 def commands(of: Any) -> list[str]:
@@ -111,9 +154,7 @@ def commands(of: Any) -> list[str]:
 
 
 def test_python_m_drops_the_folder_before_it_loads_a_library(trap: Trap) -> None:
-    for path in trap.here.glob("*.py"):
-        if path.stem not in ("typer", "yaml", "rich", "packaging"):
-            path.unlink()
+    leave_only(trap, "typer", "yaml", "rich", "packaging")
     words = [sys.executable, "-m", "harness", "doctor"]
     subprocess.run(words, cwd=trap.here, capture_output=True, check=False)
     assert trap.imported() == []

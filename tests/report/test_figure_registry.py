@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import pickle
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from harness.law.results import Interval, Onset
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
+from harness.testing.figure_contract import FigureContract
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
 from tests.report import made
@@ -86,18 +86,15 @@ def test_names_differ_and_none_reads_as_a_page_of_another() -> None:
     assert not registry.is_file_of_a_figure("entropy_law.txt")
 
 
-@every_figure
-def test_a_figure_says_in_a_sentence_what_it_shows(figure: FigureSpec[Any]) -> None:
-    assert figure.shows[0].isupper()
-    assert figure.shows.endswith(".")
+class TestOurs(FigureContract):
+    @pytest.fixture(params=registry.FIGURES, ids=lambda figure: figure.name)
+    def figure(self, request: pytest.FixtureRequest) -> FigureSpec[Any]:
+        figure: FigureSpec[Any] = request.param
+        return figure
 
-
-@every_figure
-def test_its_numbers_travel_to_another_process_and_are_drawn_there(figure: FigureSpec[Any]) -> None:
-    sketch = sketch_of(figure, everything())
-    sent: registry.Sketch = pickle.loads(pickle.dumps(sketch))
-    here, there = (registry.drawn(one).rows for one in (sketch, sent))
-    assert here == there
+    @pytest.fixture
+    def analysis(self) -> Analysis:
+        return everything()
 
 
 @every_figure

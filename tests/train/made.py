@@ -35,9 +35,9 @@ from harness.train.metrics import evaluate
 from harness.train.objective import registry
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.algorithm import Rewards
 from harness.train.policy_gradient.losses import LossTokens
 from harness.train.policy_gradient.remedy_roles import Remedy
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.conversation import Conversation, Exchange
 from harness.train.rollout.learning_signal import learning_signal
 
@@ -174,6 +174,14 @@ def few_held_out_users() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate, "USERS", 8)
         yield
+
+
+def rows_of(path: Path, config: RunConfig, evaluated: bool = False) -> list[dict[str, Any]]:
+    """Rows of a run in this process; unless `evaluated`, its eval/* are of few users."""
+    run = make_run(path, config)
+    with contextlib.nullcontext() if evaluated else few_held_out_users():
+        assert attempt(run, lambda event: None) == 0
+    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
 def killed_after(run: RunFolder, step: int, later_s: float = 0) -> RunFolder:

@@ -13,7 +13,7 @@ from harness.config.run import RemedyConfig, RunConfig
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.objective.registry import algorithm_of
-from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.remedies.soft_overlong import SoftOverlong
 from harness.train.rollout.batch import fill, keys_of
 from harness.train.rollout.conversation import Conversation

@@ -12,8 +12,7 @@ from harness.config.run import TEMPERAMENTS
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics.conversation_metrics import strategy_metrics
 from harness.train.rollout.conversation import Conversation
-from tests.train.made import conversation, tabular, user_turn
-from tests.train.test_tabular import rows_of
+from tests.train.made import conversation, rows_of, tabular, user_turn
 
 
 def held(sample: int, temperament: str, *replies: tuple[str, ...]) -> Conversation:

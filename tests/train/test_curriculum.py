@@ -18,7 +18,7 @@ from harness.simulator.protocol import SupporterReply
 from harness.train.rollout import curriculum
 from harness.train.rollout.conversation import Conversation
 from tests.train import made
-from tests.train.test_tabular import rows_of
+from tests.train.made import rows_of
 
 
 def config(kind: str, steps: int = 30, conversations: int = 32, **values: Any) -> RunConfig:

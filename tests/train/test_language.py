@@ -17,11 +17,13 @@ from harness.train.objective.language_loss import (
     accumulate_gradient,
     own_entropies,
     own_log_probabilities,
+    states_before_replies,
 )
-from harness.train.objective.remedy_stack import TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import stack_of
+from tests.train.test_algorithms import OfSequences
 
 WORDS = 24
 
@@ -98,6 +100,37 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
     assert (by_hand.low.mean() > 0.05) == old
     for mine, parameter in zip(found, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
+
+
+@pytest.mark.parametrize("at_once", [2**26, 3 * WORDS])
+def test_a_ratio_of_sequences_is_that_of_whole_conversations_however_they_are_cut(
+    model: Any, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Against autograd of -mean over tokens of A * exp(mean log-ratio of the conversation)."""
+    monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", at_once)
+    given_batch = batch(old=True)
+    count = sum(map(sum, given_batch.own))
+    stack = RemedyStack(OfSequences(), AlgorithmConfig(), ())
+    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
+    accumulate_gradient(model, given_batch, LossSettings(stack, selection, 1.0, count))
+    got = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    total = torch.zeros(())
+    rows = zip(alone(model, given_batch, 1.0), given_batch.advantage, strict=True)
+    for (logp, advantage), old in zip(rows, given_batch.old_logp or [], strict=True):
+        total = total - (logp - old).mean().exp() * sum(advantage)
+    torch.autograd.backward(total / count)
+    for mine, parameter in zip(got, model.parameters(), strict=True):
+        torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
+
+
+def test_states_before_replies_are_those_of_the_token_before(model: Any) -> None:
+    ids, turns = [[1, 2, 3, 4, 5, 6], [7, 8, 9]], [[0, 1, 1, 0, 2, 2], [0, 0, 1]]
+    states = states_before_replies(model, ids, turns)
+    hidden = [model.model(torch.tensor([row])).last_hidden_state[0] for row in ids]
+    wanted = [hidden[0][[0, 3]], hidden[1][[1]]]
+    for mine, state in zip(states, wanted, strict=True):
+        torch.testing.assert_close(mine, state.detach(), atol=1e-5, rtol=0)
 
 
 def test_no_more_logits_are_held_at_once_than_that(

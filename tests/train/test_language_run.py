@@ -176,6 +176,27 @@ def test_more_updates_than_one_leave_the_policy_that_spoke_and_are_clipped(
 
 
 @pytest.mark.slow
+def test_a_critic_on_hidden_states_and_groups_of_one_resume_to_the_same_rows(
+    tmp_path: Path,
+) -> None:
+    given = config(
+        {
+            "kind": "reinforce",
+            "group_size": 1,
+            "options": {"critic_rate": 1e-3, "critic_passes": 20},
+        },
+        steps=4,
+    )
+    straight = trained(run_here(tmp_path / "straight", given))
+    stopped = run_here(tmp_path / "stopped", given, stop_after=2)
+    go_on(stopped)
+    assert stopped.metrics.read_bytes() == (tmp_path / "straight/metrics.jsonl").read_bytes()
+    assert straight[0]["value/mean"] == 0
+    assert straight[3]["value/mean"] != 0
+    assert straight[0]["reward_std"] is None
+
+
+@pytest.mark.slow
 def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
     given = replace(config(steps=1), policy=replace(SMOKE, temperature=1.3))
     row = rows_of(run_here(tmp_path, given))[0]

@@ -19,7 +19,7 @@ from harness.train.rollout.conversation import StartState, take_over
 from harness.train.rollout.curriculum import FEWEST, AttentiveSpeaker, start_library
 from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train import made
-from tests.train.test_tabular import rows_of
+from tests.train.made import rows_of
 
 REVERSE = CurriculumConfig(name="reverse", kind="reverse", whole_from=9)
 

@@ -6,16 +6,26 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from harness.config.reward import RewardConfig
+from harness.config.reward import MODES, RewardConfig
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
+from harness.testing.reward_contract import RewardContract
 from harness.train.metrics import evaluate
 from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
-from harness.train.rollout.rewards import card, compute_rewards, turn_changes
+from harness.train.rollout.rewards import (
+    OURS,
+    Delta,
+    Mixed,
+    Reward,
+    Terminal,
+    card,
+    compute_rewards,
+    turn_changes,
+)
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 from tests.train import made
 from tests.train.test_tabular import update
@@ -212,3 +222,14 @@ def test_a_wrong_reward_is_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError) as caught:
         RewardConfig(**given)  # type: ignore[arg-type]
     assert said in str(caught.value)
+
+
+class TestOurs(RewardContract):
+    @pytest.fixture(params=[Terminal(), Delta(), Mixed(), Mixed(0.5)], ids=repr)
+    def reward(self, request: pytest.FixtureRequest) -> Reward:
+        reward: Reward = request.param
+        return reward
+
+
+def test_every_mode_of_the_config_is_there() -> None:
+    assert tuple(OURS) == MODES

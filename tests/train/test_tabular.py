@@ -1,6 +1,5 @@
 """Training the tabular policy: updates, the null control, learning, and what it hears of users."""
 
-import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,14 +8,13 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES, RunConfig
+from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES
 from harness.config.run import LEVELS as NAMES
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
-from harness.train.__main__ import attempt
 from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular import update as treated_update
 from harness.train.objective.remedy_stack import TokenSelection
@@ -24,7 +22,7 @@ from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
-from tests.train.made import LEVELS, few_held_out_users, make_run, stack_of, tabular
+from tests.train.made import LEVELS, rows_of, stack_of, tabular
 
 
 def talk(
@@ -45,14 +43,6 @@ def update(
     selection = TokenSelection(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
     given = ActBatch(acts, advantage, selection, T, len(advantage))
     return treated_update(policy, given, plain, passes)
-
-
-def rows_of(path: Path, config: RunConfig, evaluated: bool = False) -> list[dict[str, float]]:
-    """Rows of a run in this process; unless `evaluated`, its eval/* are of few users."""
-    run = make_run(path, config)
-    with contextlib.nullcontext() if evaluated else few_held_out_users():
-        assert attempt(run, lambda event: None) == 0
-    return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
 def test_acts_are_those_of_the_conversations_in_order() -> None:

@@ -8,26 +8,6 @@ from harness.errors import ConfigError
 from harness.utils import extensions
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """Make a package `other` with these entry points, as if it had been installed."""
-
-    def install(points, package="other"):
-        info = tmp_path / f"{package}-1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(points)
-        extensions._installed.cache_clear()
-
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(
-        extensions, "_registered", {kind: {} for kind in extensions.KINDS}, raising=True
-    )
-    yield install
-    extensions._installed.cache_clear()
-    sys.modules.pop("other_remedies", None)
-
-
 def test_the_groups_are_plurals():
     assert [extensions.group(kind) for kind in extensions.KINDS] == [
         "harness.algorithms",
@@ -76,3 +56,29 @@ def test_what_is_registered_in_a_process_is_there_and_only_once(installed):
     assert str(caught.value) == "figure 'mine' must be registered once, got a second one"
     with pytest.raises(KeyError):
         extensions.load("figure", "yours")
+
+
+def test_what_is_registered_meanwhile_is_gone_afterwards(installed):
+    with extensions.registered("figure", "mine", 7):
+        assert extensions.names("figure") == ("mine",)
+        assert extensions.package_of("figure", "mine") == "this process"
+    assert extensions.names("figure") == ()
+
+
+def test_a_conf_folder_is_located_without_importing_its_package(installed, tmp_path):
+    (tmp_path / "other_with_conf" / "conf").mkdir(parents=True)
+    (tmp_path / "other_with_conf" / "__init__.py").write_text("raise RuntimeError\n")
+    installed("[harness.conf]\nother = other_with_conf\n")
+    assert extensions.conf_folders() == (tmp_path / "other_with_conf" / "conf",)
+    assert "other_with_conf" not in sys.modules
+
+
+@pytest.mark.parametrize("value", ["no_such_package", "other_package.inner", "json"])
+def test_a_package_without_a_conf_folder_is_named(installed, value):
+    installed(f"[harness.conf]\nmine = {value}\n")
+    with pytest.raises(ConfigError) as caught:
+        extensions.conf_folders()
+    assert str(caught.value) == (
+        "harness.conf: mine of other must name a top-level package with a folder conf/ in it, "
+        f"got {value!r}"
+    )

@@ -1,14 +1,15 @@
 """A log file into a table. Any damage ends in a counted reason, never in a traceback.
 
 Written for files of a killed run, of a run still going, and of other programs: a quick reader
-takes what is whole, and where it gives up the importer of the format reads line by line.
+takes what is whole and has our columns; where it gives up, the importer of the format reads line by
+line. Importers of plug-ins are asked before ours.
 """
 
 from __future__ import annotations
 
 import codecs
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +22,35 @@ from harness.law.io.importers import (
     trainer_state,
     verl_console,
 )
-from harness.law.io.importers.rows import Rows
+from harness.law.io.importers.rows import Importer, Rows
 from harness.law.io.table import ReadError, Table
+from harness.utils import extensions
 
 GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 2**30
 """Rows of 390,000 steps. A larger file is refused: reading takes three times its size in memory."""
+
+
+def _ends(name: str, ending: str | tuple[str, ...]) -> bool:
+    return name.lower().endswith(ending)
+
+
+OURS: Mapping[str, Importer] = {
+    "csv": Importer(lambda name, _: _ends(name, ".csv"), csv_text.rows),
+    "trainer_state": Importer(
+        lambda name, data: _ends(name, ".json") and trainer_state.looks_like(data),
+        trainer_state.rows,
+    ),
+    "metric_maps": Importer(
+        lambda name, data: _ends(name, ".json") and metric_maps.looks_like(data), metric_maps.rows
+    ),
+    "verl_console": Importer(
+        lambda name, data: not _ends(name, (".json", ".jsonl")) and verl_console.looks_like(data),
+        verl_console.rows,
+    ),
+    "json_lines": Importer(lambda name, data: True, json_lines.rows),
+}
+"""The first that takes a file reads it; the last takes all."""
 
 
 def read(path: Path, wanted: Sequence[str], still_written: bool = False) -> Table:
@@ -36,18 +60,28 @@ def read(path: Path, wanted: Sequence[str], still_written: bool = False) -> Tabl
     empty_input or unreadable.
     """
     data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
+    quick = fast_reading.table(path, data, wanted)
+    if quick is not None:
+        return quick
+    added = _rows_of_plug_in(path, data)
+    if added is not None:
+        return _table(path, data, added, wanted, still_written)
     _refuse_other_bytes(path, data)
     if path.suffix.lower() == ".parquet" or data.startswith(parquet.MAGIC):
         return parquet.table(path, data, wanted)
-    quick = fast_reading.table(path, data, wanted)
-    return quick if quick is not None else read_tolerantly(path, data, wanted, still_written)
+    return read_tolerantly(path, data, wanted, still_written)
 
 
 def read_tolerantly(
     path: Path, data: bytes, wanted: Sequence[str], still_written: bool = False
 ) -> Table:
     """The same of the file's bytes, one line after the other. Raises ReadError likewise."""
-    found = _rows(path, data, wanted)
+    return _table(path, data, _rows(path, data, wanted), wanted, still_written)
+
+
+def _table(
+    path: Path, data: bytes, found: Rows, wanted: Sequence[str], still_written: bool
+) -> Table:
     if still_written:
         damage = {r: lines for r, lines in found.damage.items() if r != "torn_last_line"}
         found = replace(found, damage=damage)
@@ -58,16 +92,27 @@ def read_tolerantly(
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
     """Reads by the format, which the name's end decides, and where it does not, the content."""
-    ending = path.suffix.lower()
-    if ending == ".csv":
+    importer = next(ours for ours in OURS.values() if ours.looks_like(path.name, data))
+    if importer is OURS["csv"]:
         _refuse_other_separator(path, data)
         table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted)
-        return csv_text.rows(data)
-    if ending == ".jsonl":
-        return json_lines.rows(data)
-    if ending == ".json":
-        return _json_document(data)
-    return verl_console.rows(data) if verl_console.looks_like(data) else json_lines.rows(data)
+    return importer.rows(data)
+
+
+def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
+    """Rows by the first importer of a plug-in that takes the file; None if there is none."""
+    for name in extensions.names("importer"):
+        importer = extensions.load("importer", name)
+        try:
+            if importer.looks_like(path.name, data):
+                rows: Rows = importer.rows(data)
+                return rows
+        except Exception as error:  # of whatever kind, another log must still be read
+            package = extensions.package_of("importer", name)
+            rule = f"must be readable by the importer {name} of {package}"
+            given = f"{type(error).__name__}: {error}"
+            raise ReadError("unreadable", f"{path}: {rule}, got {given}") from error
+    return None
 
 
 def _refuse_other_bytes(path: Path, data: bytes) -> None:
@@ -86,12 +131,6 @@ def _refuse_other_separator(path: Path, data: bytes) -> None:
         given = data.partition(b"\n")[0].decode("utf-8").strip()
         advice = "write it with ',' between columns and '.' in numbers"
         raise ReadError("unreadable", f"{path}:1: {rule}; got {given!r}: {advice}")
-
-
-def _json_document(data: bytes) -> Rows:
-    if trainer_state.looks_like(data):
-        return trainer_state.rows(data)
-    return metric_maps.rows(data) if metric_maps.looks_like(data) else json_lines.rows(data)
 
 
 def _bytes(path: Path) -> bytes:

@@ -163,7 +163,7 @@ def joined(table: Table) -> Table:
     if len(np.unique(steps)) == len(steps):
         return table
     held = [faults != NULL for name, faults in table.faults.items() if name != "step"]
-    parts = _parts(steps, np.array(held))
+    parts = _parts(steps, np.array(held, bool).reshape(len(held), len(steps)))
     last = np.array([part[-1] for part in parts])
     order = np.argsort(last)
     chosen = {name: last.copy() for name in table.columns}

@@ -1,11 +1,20 @@
-"""The figures of an analysis: to add one, write its file and name its FIGURE here."""
+"""The figures of an analysis: ours, each a file whose FIGURE is named here, then those of plug-ins.
+
+Whatever a plug-in's figure raises becomes a PlugInError that names it, so that the others are
+drawn.
+"""
 
 from __future__ import annotations
 
+import itertools
+import pickle
 import re
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from harness.errors import PlugInError
 from harness.law.group_results import Analysis
 from harness.report.figures import (
     canvas,
@@ -18,6 +27,7 @@ from harness.report.figures import (
 )
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.utils import extensions
 
 FIGURES: tuple[FigureSpec[Any], ...] = (
     law.FIGURE,
@@ -27,6 +37,10 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
     onset_by_difficulty.FIGURE,
 )
 """In the order in which they are drawn."""
+TABLES = ("law", "contrasts", "transfer")
+"""Names of our CSV files that belong to no figure."""
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
+"""No `_2` at the end, as a page of another figure has."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Sketch:
     """The name of its kind in FIGURES."""
     suffix: str
     numbers: Any
-    """The numbers that the figure selected."""
+    """The numbers that the figure selected; a PlugInError where it failed to."""
 
     @property
     def name(self) -> str:
@@ -48,18 +62,72 @@ class Sketch:
 def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
     """Select what is to be drawn; `every_run` adds every run to the medians of a large analysis."""
     subject = Subject(analysis, series_pages.pages(analysis, every_run))
-    return [
+    ours = [
         Sketch(figure.name, suffix, numbers)
         for figure in FIGURES
         for suffix, numbers in figure.select(subject)
     ]
+    added = (_of_plug_in(name, subject) for name in extensions.names("figure"))
+    return [*ours, *itertools.chain.from_iterable(added)]
 
 
 def drawn(sketch: Sketch) -> Drawing:
-    """The picture, in our own style."""
-    (figure,) = (one for one in FIGURES if one.name == sketch.figure)
+    """The picture, in our own style. Raises PlugInError for a plug-in's that failed."""
+    ours = next((one for one in FIGURES if one.name == sketch.figure), None)
+    if ours is not None:
+        return _drawn(ours, sketch)
+    if isinstance(sketch.numbers, PlugInError):
+        raise sketch.numbers
+    try:
+        return _drawn(_spec(sketch.figure), sketch)
+    except Exception as error:
+        raise failure(sketch.figure, error) from error
+
+
+def is_of_plug_in(sketch: Sketch) -> bool:
+    return all(one.name != sketch.figure for one in FIGURES)
+
+
+def failure(name: str, error: Exception) -> PlugInError:
+    """What a plug-in's figure raised, with its name, its package and the place."""
+    if isinstance(error, PlugInError):
+        return error
+    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
+    at = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
+    package = extensions.package_of("figure", name)
+    return PlugInError(
+        f"figure {name} of {package}: must be drawn, got {type(error).__name__}: {error}{at}"
+    )
+
+
+def _drawn(figure: FigureSpec[Any], sketch: Sketch) -> Drawing:
     with canvas.styled():
         return figure.draw(sketch.numbers, sketch.name)
+
+
+def _of_plug_in(name: str, subject: Subject) -> list[Sketch]:
+    """The pictures of a plug-in's figure; one that holds the error if it raises any."""
+    try:
+        made = [Sketch(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)]
+        pickle.dumps(made)  # as they are sent to another process
+    except Exception as error:
+        return [Sketch(name, "", failure(name, error))]
+    return made
+
+
+def _spec(name: str) -> FigureSpec[Any]:
+    """A plug-in's figure. Raises PlugInError for one whose files could be taken for others'."""
+    item = extensions.load("figure", name)
+    taken = [*TABLES, *(figure.name for figure in FIGURES)]
+    if not isinstance(item, FigureSpec) or item.name != name:
+        rule, given = f"must be a FigureSpec with the name {name!r}", repr(item)
+    elif not NAME.fullmatch(name) or name in taken:
+        rule = "must be small letters, digits and '_', without '_2' at its end, and not one of"
+        rule, given = f"its name {rule} {', '.join(taken)}", repr(name)
+    else:
+        return item
+    package = extensions.package_of("figure", name)
+    raise PlugInError(f"figure {name} of {package}: {rule}, got {given}")
 
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
@@ -72,7 +140,9 @@ def is_file_of_a_figure(name: str) -> bool:
     stem, _, kind = name.rpartition(".")
     if kind not in canvas.KINDS and kind != "csv":
         return False
+    paged = {figure.name: figure.paged for figure in FIGURES}
+    added = dict.fromkeys(extensions.names("figure"), True)
     return any(
-        re.fullmatch(rf"{re.escape(figure.name)}{r'(_[0-9]+)?' if figure.paged else ''}", stem)
-        for figure in FIGURES
+        re.fullmatch(rf"{re.escape(name)}{r'(_[0-9]+)?' if pages else ''}", stem)
+        for name, pages in {**added, **paged}.items()
     )

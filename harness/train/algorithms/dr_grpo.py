@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from harness.config.algorithm import AlgorithmConfig
 from harness.train.policy_gradient.advantages import FloatArray, group_relative
-from harness.train.policy_gradient.algorithm import Algorithm, Rewards, by_reply
+from harness.train.policy_gradient.algorithm import Algorithm
+from harness.train.policy_gradient.rewards import Rewards, by_reply
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ from harness.config.ranges import Between
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.algorithm import Algorithm, Rewards, by_reply
+from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.critic import Critic, LinearCritic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
+from harness.train.policy_gradient.rewards import Rewards, by_reply
 
 
 @dataclass(frozen=True)

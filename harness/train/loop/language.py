@@ -42,7 +42,7 @@ from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
-from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
     ROLLOUT_STREAM,

@@ -26,9 +26,9 @@ from harness.train.objective.language_loss import (
 )
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
-from harness.train.policy_gradient.algorithm import Rewards
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of, waves
 from harness.train.rollout.conversation import Conversation, InWaves
 from harness.train.rollout.learning_signal import Replies, denominator

@@ -8,33 +8,17 @@ turns rewards into an advantage for each reply, and the log-probabilities of tok
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from harness.config.algorithm import AlgorithmConfig
 from harness.config.options import Options
-from harness.config.run import MAX_TURNS, RunConfig
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
-
-
-@dataclass(frozen=True, slots=True)
-class Rewards:
-    """A batch's rewards; nan where a conversation has none, and for turns that did not happen."""
-
-    total: FloatArray
-    """Each conversation's reward in the mode in use, shape (conversations,)."""
-    shared: FloatArray
-    """The part that all replies of a conversation share, shape (conversations,)."""
-    per_turn: FloatArray | None
-    """Each reply's own part, shape (conversations, MAX_TURNS); None if there is none."""
-    mix: float
-    """Weight of `per_turn` against `shared`."""
+from harness.train.policy_gradient.rewards import Rewards
 
 
 @dataclass(frozen=True)
@@ -95,19 +79,3 @@ class Algorithm(Options, ABC):
                 "algorithm.group_size must be 2 or more with algorithm.kind="
                 f"{config.algorithm.kind}, which compares the conversations of a group, got {size}"
             )
-
-
-def by_reply(rewards: Rewards, normalised: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Advantages of each reply, shape (conversations, MAX_TURNS).
-
-    `normalised`: from one column of rewards, shape (conversations,), nan where there is none, to
-    its advantages. A conversation's shared reward counts for all its replies; each turn's own
-    reward is compared with the same turn of others, those that got so far. Both parts are
-    normalised before they are mixed, as rewards of different spread should be (arXiv 2601.05242),
-    so that a mix of 0 is `terminal` and a mix of 1 is `turns`.
-    """
-    advantages = np.repeat(normalised(rewards.shared)[:, None], MAX_TURNS, axis=1)
-    if rewards.per_turn is not None:
-        by_turn = np.stack([normalised(column) for column in rewards.per_turn.T], axis=1)
-        advantages = (1 - rewards.mix) * advantages + rewards.mix * by_turn
-    return advantages

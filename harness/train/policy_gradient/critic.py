@@ -8,6 +8,7 @@ token before a reply. No gradient goes back through them.
 from __future__ import annotations
 
 import io
+import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -70,15 +71,14 @@ class LinearCritic:
     def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
         x, (weights, first, second) = _with_bias(features), self._state_for(features)
         updates = self.updates
-        for _ in range(self.passes):
-            gradient = x.T @ (x @ weights - targets) / len(targets)
-            updates += 1
-            first = BETA1 * first + (1 - BETA1) * gradient
-            second = BETA2 * second + (1 - BETA2) * gradient**2
-            step = first / (1 - BETA1**updates)
-            weights = weights - self.rate * step / (
-                np.sqrt(second / (1 - BETA2**updates)) + EPSILON
-            )
+        with np.errstate(all="ignore"):  # what is not finite is said below
+            for _ in range(self.passes):
+                gradient = x.T @ (x @ weights - targets) / len(targets)
+                updates += 1
+                first = BETA1 * first + (1 - BETA1) * gradient
+                second = BETA2 * second + (1 - BETA2) * gradient**2
+                size = np.sqrt(second / (1 - BETA2**updates)) + EPSILON
+                weights = weights - self.rate * first / (1 - BETA1**updates) / size
         if not np.isfinite(weights).all():
             raise DivergedError(
                 "algorithm.options.critic_rate must keep the critic finite, got a critic that is "
@@ -94,9 +94,9 @@ class LinearCritic:
     def restored(self, folder: Path) -> LinearCritic:
         path = folder / FILE
         try:
-            with np.load(path, allow_pickle=False) as file:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
                 state, updates = file["state"], int(file["updates"])
-        except (OSError, ValueError, KeyError, EOFError) as error:
+        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise DataError(f"{path}: must hold the critic of the run, got {error}") from error
         if state.ndim != 2 or len(state) != 3 or state.dtype != np.float64:
             got = f"{state.dtype} of shape {state.shape}"

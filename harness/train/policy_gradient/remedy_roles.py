@@ -131,6 +131,14 @@ class Filling(Remedy, ABC):
     def most_tries(self) -> int:
         """Most times that a group is drawn in one step."""
 
+    def idle(self, config: RunConfig) -> str | None:
+        if config.algorithm.group_size > 1:
+            return None
+        return (
+            f"algorithm.group_size must be 2 or more for {self.name()}, which redraws groups whose "
+            "rewards are all equal, got 1"
+        )
+
 
 class Penalty(Remedy, ABC):
     """Lowers the rewards of replies, for the advantages alone."""

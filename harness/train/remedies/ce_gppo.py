@@ -21,10 +21,15 @@ class CeGppo(Ratio):
     """Coordinating entropy by gradient-preserving clipping."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
+    """Lower bound of the ratio: at 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.2
+    """Upper bound of the ratio: at 1 + clip_high."""
     beta_low: Annotated[float, Between(0, 100)] = 0.5
+    """Weight of the gradient of tokens below the lower bound."""
     beta_high: Annotated[float, Between(0, 100)] = 1.0
+    """Weight of the gradient of tokens above the upper bound."""
     dual_clip: Annotated[float, Between(1, 1e6)] = 10.0
+    """Ratio above which a token with a negative advantage gives no gradient."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         low, high = (self.clip_low, self.beta_low), (self.clip_high, self.beta_high)

@@ -27,10 +27,15 @@ class ClipCov(Weight, Ratio):
     """Which share of the band's tokens is left out, and the ratio's wide clip."""
 
     share: Annotated[float, Between(0, 1)] = 2e-4
+    """Share of the tokens that are left out."""
     low: Annotated[float, Between(0, 1e6)] = 1.0
+    """Smallest covariance of a token that may be left out, in standard deviations of A."""
     high: Annotated[float, Between(0, 1e6)] = 5.0
+    """Largest covariance of a token that may be left out, in the same unit."""
     clip_low: Annotated[float, Between(0, 1)] = 1.0
+    """Lower bound of the ratio: at 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 1.0
+    """Upper bound of the ratio: at 1 + clip_high."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -18,7 +18,9 @@ class ClipHigher(Ratio):
     """PPO's clip with bounds of its own."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
+    """Lower bound of the ratio: at 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.28
+    """Upper bound of the ratio: at 1 + clip_high."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)

@@ -19,6 +19,7 @@ class DynamicSampling(Filling):
     """The most times that a group is drawn in one step."""
 
     tries: Annotated[int, Between(1, 1000)] = 10
+    """Most times that a group is drawn in one step."""
 
     def most_tries(self) -> int:
         return self.tries

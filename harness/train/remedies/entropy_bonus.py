@@ -17,6 +17,7 @@ class EntropyBonus(Bonus):
     """A constant coefficient."""
 
     coefficient: Annotated[float, Between(0, 1e6)] = 0.005
+    """Factor of H in the loss."""
 
     def start(self) -> float:
         return self.coefficient

@@ -20,8 +20,11 @@ class EntropyController(Bonus):
 
     needs_entropies: ClassVar[bool] = True
     target: Annotated[float, Between(0, 20)] = 0.2
+    """Entropy in nats a token at or below which the bonus is on."""
     delta: Annotated[float, Between(0, 1e6)] = 1e-4
+    """Change of the coefficient in each step."""
     most: Annotated[float, Between(0, 1e6)] = 0.005
+    """Largest coefficient."""
 
     def start(self) -> float:
         return 0.0

@@ -21,7 +21,9 @@ class ForkingTokens(Weight):
 
     needs_entropies: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 0.2
+    """Share of the tokens, by entropy, that give a gradient."""
     normalise_by_all: bool = False
+    """Divide by the number of all tokens instead of those that are kept."""
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None

@@ -22,8 +22,11 @@ class Gppo(Ratio):
     """Gradient-preserving clipping."""
 
     clip_low: Annotated[float, Between(0, 1)] = 0.2
+    """Lower bound of the ratio: at 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100)] = 0.28
+    """Upper bound of the ratio: at 1 + clip_high."""
     dual_clip: Annotated[float, Between(1, 1e6)] = 3.0
+    """Ratio above which a token with a negative advantage gives no gradient."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         low, high = (self.clip_low, 1.0), (self.clip_high, 1.0)

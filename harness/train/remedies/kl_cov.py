@@ -23,7 +23,9 @@ class KlCov(Term, Ratio):
 
     chooses: ClassVar[bool] = True
     share: Annotated[float, Between(0, 1)] = 2e-3
+    """Share of the tokens, by covariance, that are held."""
     coefficient: Annotated[float, Between(0, 1e6)] = 1.0
+    """Weight of the term that holds them."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
         return unclipped(logp, old_logp, advantage)

@@ -21,6 +21,7 @@ class ReferenceKl(Term):
 
     needs_start: ClassVar[bool] = True
     coefficient: Annotated[float, Between(0, 1e6)] = 0.04
+    """Weight of the term."""
 
     def prepare(self, step: StepTokens) -> FloatArray:
         assert step.start_logp is not None

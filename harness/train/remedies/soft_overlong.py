@@ -24,7 +24,9 @@ class SoftOverlong(Penalty):
     """Where the punishment begins, and how much it weighs."""
 
     buffer: Annotated[float, Between(0.001, 1)] = 0.2
+    """Share of the token limit below it in which the punishment grows."""
     weight: Annotated[float, Between(0, 1e6)] = 0.5
+    """Punishment of a reply at the limit, in units of reward."""
 
     def idle(self, config: RunConfig) -> str | None:
         if config.policy.kind != "tabular":

@@ -20,6 +20,7 @@ class WReinforce(Weight):
     """The weight of tokens with a positive advantage; 0 leaves negative ones only."""
 
     positive: Annotated[float, Between(0, 1)] = 0.1
+    """Factor of tokens with a positive advantage; 0 leaves negative ones only."""
 
     def weigh(self, step: StepTokens) -> Weights:
         better = step.advantage > 0

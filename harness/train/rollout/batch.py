@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.config.run import DifficultyConfig, RunConfig
-from harness.simulator.factory import make
+from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
     ConversationKey,
     PendingAnswers,
@@ -20,7 +20,6 @@ from harness.simulator.protocol import (
     UserTurn,
     ask,
 )
-from harness.simulator.served.cast import user_of
 from harness.train.policy_gradient.advantages import group_stds
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.rollout.conversation import (
@@ -101,8 +100,9 @@ def _labelled(
 ) -> Conversation:
     """The conversation with its level and its user's temperament, for the record."""
     start = conversation.start
-    user = user_of(start.key if start else conversation.key, level, config.simulator)
-    return replace(conversation, level=level.name, temperament=user.temperament)
+    key = start.key if start else conversation.key
+    temperament = temperament_of(key, level, config.simulator)
+    return replace(conversation, level=level.name, temperament=temperament)
 
 
 RolloutOnce = Callable[[int, Sequence[int]], list[Conversation]]

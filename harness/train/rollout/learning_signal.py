@@ -12,8 +12,9 @@ from harness.train.policy_gradient.advantages import (
     IntArray,
     permuted_within_groups,
 )
-from harness.train.policy_gradient.algorithm import Algorithm, Rewards
+from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.critic import Critic, fit_metrics
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.batch import PERMUTATION_STREAM, rng_of
 
 NO_CRITIC: dict[str, float | None] = dict.fromkeys(

@@ -1,39 +1,109 @@
-"""Rewards of conversations: for their end, their course, each turn, or both.
+"""Rewards of conversations: for their end, their course, each turn, or both, or as a plug-in says.
 
 Evaluations do not use them: they go by the users' own emotion, whatever is rewarded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import numpy as np
 
+from harness.config import options
+from harness.config.options import Options
+from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
 from harness.config.run import MAX_TURNS
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.algorithm import Rewards
+from harness.train.policy_gradient.rewards import Rewards, blend
 from harness.train.rollout.conversation import Conversation, Exchange
 
 SOLVING = frozenset(("suggest", "inform"))
 """Strategies that work on the problem, and not on how it feels."""
 
 
+@dataclass(frozen=True)
+class Reward(Options, ABC):
+    """What a mode of reward= gives for conversations. A plug-in's fields are `reward.options`."""
+
+    @abstractmethod
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        """The rewards of a batch: nan where a conversation failed, whose `reward` is nan.
+
+        They depend on the conversations alone, so that a resumed run gets the same.
+        """
+
+    @classmethod
+    def key(cls) -> str:
+        return "reward.options"
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        """The reward as the config has it. Raises ConfigError for options that do not fit."""
+        return options.build(cls, config.options)
+
+
+@dataclass(frozen=True)
+class Terminal(Reward):
+    """The final emotion as reported / 100."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        return Rewards.of(_ends(conversations))
+
+
+@dataclass(frozen=True)
+class Delta(Reward):
+    """The final minus the initial emotion / 100."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        return Rewards.of(_gains(conversations))
+
+
+@dataclass(frozen=True)
+class Mixed(Reward):
+    """The final emotion, and the change by each reply."""
+
+    mix: Annotated[float, Between(0, 1)] = 1.0
+    """Weight of the changes."""
+
+    def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
+        ends, gains = _ends(conversations), _gains(conversations)
+        return Rewards.of(ends, turn_changes(conversations), self.mix, gains)
+
+    @classmethod
+    def configured(cls, config: RewardConfig) -> Self:
+        return cls() if config.mix is None else cls(config.mix)
+
+
+OURS: Mapping[str, type[Reward]] = {
+    "terminal": Terminal,
+    "delta": Delta,
+    "turns": Mixed,
+    "mixed": Mixed,
+}
+"""By mode; `turns` is a mix of the changes alone."""
+
+
+def make(config: RewardConfig) -> Reward:
+    """The reward of `reward.mode`. Raises ConfigError for options that do not fit."""
+    kind: type[Reward] = OURS.get(config.mode) or options.plug_in("reward", config.mode, Reward)
+    return kind.configured(config)
+
+
 def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig) -> Rewards:
-    """The rewards of `reward.mode`; with `mixed`, `total` is the blend of both sums."""
-    ends = np.array([c.reward for c in conversations])
-    gains = ends - np.array([c.opening.reported_emotion / 100 for c in conversations])
-    bias = reward.solution_bias
-    solved = _solution_shares(conversations) if bias else ends
-    shared = _blend(gains if reward.mode == "delta" else ends, solved, bias)
-    if reward.mode in ("terminal", "delta"):
-        return Rewards(shared, shared, None, 0.0)
-    changes = turn_changes(conversations)
-    per_turn = _blend(changes, _solution_turns(conversations) if bias else changes, bias)
-    mix = 1.0 if reward.mix is None else reward.mix
-    return Rewards(_blend(shared, _blend(gains, solved, bias), mix), shared, per_turn, mix)
+    """The rewards of `reward.mode`, of which solving replaces the share `reward.solution_bias`."""
+    rewards, bias = make(reward).rewards(conversations), reward.solution_bias
+    if not bias:
+        return rewards
+    solved = _solution_shares(conversations)
+    shared = blend(rewards.shared, solved, bias)
+    if rewards.per_turn is None or rewards.turn_sums is None:
+        return Rewards.of(shared)
+    per_turn = blend(rewards.per_turn, _solution_turns(conversations), bias)
+    return Rewards.of(shared, per_turn, rewards.mix, blend(rewards.turn_sums, solved, bias))
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
@@ -52,8 +122,20 @@ def card(reward: RewardConfig) -> dict[str, Any]:
         "mode": reward.mode,
         "mix": reward.mix,
         "solution_bias": reward.solution_bias,
+        **({"options": reward.options} if reward.options else {}),
         "conversations": "the batch that H is measured on",
     }
+
+
+def _ends(conversations: Sequence[Conversation]) -> FloatArray:
+    return np.array([c.reward for c in conversations])
+
+
+def _gains(conversations: Sequence[Conversation]) -> FloatArray:
+    """Final minus start, so that `_gains` is what `turn_changes` add up to."""
+    openings = np.array([c.opening.reported_emotion / 100 for c in conversations])
+    gains: FloatArray = _ends(conversations) - openings
+    return gains
 
 
 def turn_changes(conversations: Sequence[Conversation]) -> FloatArray:
@@ -99,8 +181,3 @@ def _table(
         if np.isfinite(conversation.reward):
             row[: len(conversation.exchanges)] = of(conversation)
     return table
-
-
-def _blend(first: FloatArray, second: FloatArray, weight: float) -> FloatArray:
-    """(1 - weight) first + weight second; `first` itself where the weight is 0."""
-    return (1 - weight) * first + weight * second if weight else first

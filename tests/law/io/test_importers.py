@@ -17,9 +17,11 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
+from harness.law.io.importers.rows import Importer
 from harness.law.io.table import FAULTS
 from harness.law.results import RunResult
 from harness.testing import synthetic
+from harness.testing.importer_contract import ImporterContract
 
 LOGS = Path(__file__).parents[1] / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90
@@ -60,6 +62,28 @@ EXPECTED = {
         "policy/policy_entropy", "reward/avg_raw_reward", {}, "loss/avg_final_rewards", ROWS
     ),
 }
+
+
+OF_FORMAT = {
+    "csv": "open_instruct.csv",
+    "trainer_state": "trainer_state.json",
+    "metric_maps": "nemo_rl.json",
+    "verl_console": "verl_console.log",
+    "json_lines": "prime_rl.jsonl",
+}
+
+
+class TestOurs(ImporterContract):
+    @pytest.fixture(params=reading.OURS)
+    def importer(self, request: pytest.FixtureRequest) -> Importer:
+        self.format = request.param
+        self.takes_all = self.format == "json_lines"
+        return reading.OURS[self.format]
+
+    @pytest.fixture
+    def log(self, importer: Importer) -> tuple[str, bytes]:
+        path = LOGS / OF_FORMAT[self.format]
+        return path.name, path.read_bytes()
 
 
 def fitted(path: Path, **named: str) -> RunResult:

@@ -1,8 +1,8 @@
-"""The value of every importer: rows, the place of each, and the places of what is no row."""
+"""An importer, and the value of every importer: rows, their places, and those of what is none."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,16 @@ class Rows:
     """Whether the program spreads one step over several rows."""
     checksums: str | None = None
     """How many of the rows have one (law/io/checksums.py); None where the format knows none."""
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One format of logs; a plug-in's has the same form as ours."""
+
+    looks_like: Callable[[str, bytes], bool]
+    """Whether a file of this name and content is of the format; it must not raise."""
+    rows: Callable[[bytes], Rows]
+    """The rows of such content. What is damaged is counted in `Rows.damage`, not raised."""
 
 
 def damaged(malformed: Sequence[int], torn: int | None) -> Places:

@@ -1,0 +1,139 @@
+"""What every figure keeps: subclass it and give the fixture `figure`."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.law.analysis import analyse
+from harness.law.group_results import Analysis
+from harness.report.figures import canvas, registry, series_pages
+from harness.report.figures.canvas import Drawing
+from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.testing import synthetic
+from harness.testing.payloads import PAYLOADS
+from harness.utils.safe_text import visible
+
+HOSTILE = "".join(PAYLOADS[9:18])
+
+
+@functools.cache
+def example() -> Analysis:
+    """The analysis of two levels with two seeds each, whose runs follow the law."""
+    with tempfile.TemporaryDirectory() as root:
+        for number, level in enumerate(("easy", "easy", "hard", "hard")):
+            rows = synthetic.lawful_rows(seed=number, n=60)
+            folder = Path(root) / f"{number}-{level}"
+            synthetic.write_run(folder, rows, seed=number % 2 + 1, level=level)
+        return analyse([Path(root)])
+
+
+class FigureContract:
+    @pytest.fixture
+    def figure(self) -> FigureSpec[Any]:
+        raise NotImplementedError
+
+    @pytest.fixture
+    def analysis(self) -> Analysis:
+        """An analysis of which the figure shows something."""
+        return example()
+
+    def test_its_name_can_be_that_of_its_files(self, figure: FigureSpec[Any]) -> None:
+        assert registry.NAME.fullmatch(figure.name)
+        assert figure.name not in registry.TABLES
+        assert figure in registry.FIGURES or figure.name not in [f.name for f in registry.FIGURES]
+
+    def test_it_says_in_a_sentence_what_it_shows(self, figure: FigureSpec[Any]) -> None:
+        assert figure.shows[0].isupper()
+        assert figure.shows.endswith(".")
+
+    def test_the_rows_of_its_csv_have_its_columns(
+        self, figure: FigureSpec[Any], analysis: Analysis
+    ) -> None:
+        drawings = list(drawn(figure, analysis))
+        assert drawings, "nothing to show: override the fixture `analysis`"
+        for name, drawing in drawings:
+            assert drawing.name == name
+            assert drawing.rows
+            assert all(set(row) <= set(drawing.columns) for row in drawing.rows)
+
+    def test_a_page_has_a_name_of_its_own(
+        self, figure: FigureSpec[Any], analysis: Analysis
+    ) -> None:
+        suffixes = [suffix for suffix, _ in figure.select(subject(analysis))]
+        assert len(set(suffixes)) == len(suffixes)
+        assert figure.paged or suffixes in ([], [""])
+
+    def test_its_numbers_travel_to_another_process(
+        self, figure: FigureSpec[Any], analysis: Analysis
+    ) -> None:
+        for suffix, numbers in figure.select(subject(analysis)):
+            sent = pickle.loads(pickle.dumps(numbers))
+            name = f"{figure.name}{suffix}"
+            with canvas.styled():
+                assert figure.draw(sent, name).rows == figure.draw(numbers, name).rows
+
+    @pytest.mark.parametrize("kind", canvas.KINDS)
+    def test_the_same_analysis_gives_the_same_bytes(
+        self, figure: FigureSpec[Any], analysis: Analysis, kind: str
+    ) -> None:
+        first, again = (
+            [canvas.image(drawing.figure, kind) for _, drawing in drawn(figure, analysis)]
+            for _ in range(2)
+        )
+        assert first == again
+
+    def test_text_of_a_run_is_escaped_and_never_a_formula(
+        self, figure: FigureSpec[Any], analysis: Analysis
+    ) -> None:
+        for _, drawing in drawn(figure, hostile(analysis)):
+            drawing.figure.draw_without_rendering()  # labels of ticks are made as they are drawn
+            texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
+            assert not any(text.get_parse_math() for text in texts)
+            shown = [line for text in texts for line in text.get_text().split("\n")]
+            assert all(visible(line) == line for line in shown), "use canvas.label"
+
+    def test_an_analysis_without_a_readable_run_is_no_error(
+        self, figure: FigureSpec[Any], tmp_path: Path
+    ) -> None:
+        (tmp_path / "empty.jsonl").write_bytes(b"")
+        list(drawn(figure, analyse([tmp_path / "empty.jsonl"])))
+
+
+def subject(analysis: Analysis) -> Subject:
+    return Subject(analysis, series_pages.pages(analysis, False))
+
+
+def drawn(figure: FigureSpec[Any], analysis: Analysis) -> Iterator[tuple[str, Drawing]]:
+    """Each page with the name it must have."""
+    for suffix, numbers in figure.select(subject(analysis)):
+        name = f"{figure.name}{suffix}"
+        with canvas.styled():
+            yield name, figure.draw(numbers, name)
+
+
+def hostile(analysis: Analysis) -> Analysis:
+    """The analysis as of runs whose names and levels are made to do harm."""
+    names = {result.run: f"{HOSTILE}{n}" for n, result in enumerate(analysis.runs)}
+    return replace(
+        analysis,
+        runs=tuple(replace(r, run=names[r.run], level=_hostile(r.level)) for r in analysis.runs),
+        series={
+            names[run]: replace(
+                one, run=names[run], label=_hostile(one.label), level=_hostile(one.level)
+            )
+            for run, one in analysis.series.items()
+        },
+        groups=(),
+    )
+
+
+def _hostile(text: str | None) -> str:
+    return f"{HOSTILE}{text}"

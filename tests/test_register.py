@@ -1,0 +1,89 @@
+"""harness.register: extensions of this process, for notebooks and tests."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+import harness
+from harness.errors import ConfigError, PlugInError
+from harness.law.io.importers.rows import Importer, Rows
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing
+from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.utils import extensions
+
+pytestmark = pytest.mark.usefixtures("installed")
+
+
+def select(subject: Subject) -> Iterator[tuple[str, list[str]]]:
+    yield "", [run.run for run in subject.analysis.runs]
+
+
+def draw(runs: list[str], name: str) -> Drawing:
+    grid = canvas.grid("Runs", [""], 1, 2.0)
+    return Drawing(name, grid.figure, ("run",), tuple({"run": run} for run in runs))
+
+
+def fail(runs: list[str], name: str) -> Drawing:
+    raise ZeroDivisionError("of mine")
+
+
+def rows(data: bytes) -> Rows:
+    values = [float(text) for text in data.split()]
+    found = [{"step": n, "entropy": 2 / n, "reward": v} for n, v in enumerate(values, 1)]
+    return Rows(found, [1] * len(found), {}, "must hold numbers", scattered=False)
+
+
+@pytest.fixture
+def log(tmp_path):
+    lines = [{"step": n, "entropy": 2 / n, "reward": 1 - 1 / n} for n in range(1, 31)]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_figure_is_drawn_and_saved_after_ours(log, tmp_path):
+    harness.register.figure("mine", FigureSpec("mine", "Runs.", select, draw))
+    law = harness.fit(log)
+    assert law.plot("mine").get_suptitle() == "Runs"
+    written = [path.name for path in law.save(tmp_path / "law")]
+    assert written[-3:] == ["mine.png", "mine.svg", "mine.csv"]
+    assert "entropy_law.png" in written
+
+
+def test_a_figure_that_raises_is_named_and_loses_no_other(log, tmp_path):
+    harness.register.figure("mine", FigureSpec("mine", "Runs.", select, fail))
+    law = harness.fit(log)
+    with pytest.raises(PlugInError) as caught:
+        law.save(tmp_path / "law")
+    assert str(caught.value).startswith(
+        "figure mine of this process: must be drawn, got ZeroDivisionError: of mine "
+        "(test_register.py:"
+    )
+    assert {"law.json", "entropy_law.png", "residuals.csv"} <= {
+        path.name for path in (tmp_path / "law").iterdir()
+    }
+    assert law.plot("entropy_law")
+    with pytest.raises(PlugInError, match="of mine"):
+        law.plot("mine")
+
+
+def test_an_importer_reads_logs(tmp_path):
+    takes = Importer(lambda name, data: name.endswith(".numbers"), rows)
+    harness.register.importer("numbers", takes)
+    (tmp_path / "a.numbers").write_text(" ".join(str(1 - 1 / n) for n in range(1, 31)))
+    frame = harness.load(tmp_path / "a.numbers").metrics()
+    assert frame["reward"].tolist() == [1 - 1 / n for n in range(1, 31)]
+
+
+def test_every_kind_can_be_registered_under_a_plain_name_once():
+    for kind in extensions.KINDS:
+        add = getattr(harness.register, kind)
+        assert add.__doc__
+        add("mine", object)
+        assert extensions.names(kind) == ("mine",)
+        with pytest.raises(ConfigError, match=f"{kind} 'mine' must be registered once"):
+            add("mine", object)
+        with pytest.raises(ConfigError, match=rf"harness\.register\.{kind}: a name must be small"):
+            add("Mine/", object)

@@ -16,10 +16,10 @@ from packaging.specifiers import SpecifierSet
 
 from harness.cli import exit_codes
 from harness.compose import search_path
-from harness.errors import EXIT_PARTIAL, FolderError, StorageError
+from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
 from harness.execution import gpu_lease, ledger
 from harness.records import user_folders
-from harness.utils import installation
+from harness.utils import extensions, installation
 
 SCHEMA = 1
 DISTRIBUTION = "empathy-harness"
@@ -41,7 +41,8 @@ class Finding:
 
 def examine() -> list[Finding]:
     """Look at everything; nothing heavy is imported and nothing is left behind."""
-    return [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders(), _options()]
+    machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
+    return [*machine, *_plug_ins(), *_options()]
 
 
 def doctor(*, as_json: bool) -> int:
@@ -176,14 +177,31 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
     return Finding(name, PROBLEM, f"{there} cannot be written to", advice)
 
 
-def _options() -> Finding:
+def _plug_ins() -> Iterator[Finding]:
+    """What other packages add, if any do; nothing of theirs is imported."""
+    try:
+        added = [f"{kind} {name}" for kind in extensions.KINDS for name in extensions.names(kind)]
+        conf = [str(folder) for folder in extensions.conf_folders()]
+    except ConfigError as error:
+        yield Finding("plug-ins", PROBLEM, str(error), "mend or uninstall the package")
+        return
+    packages = [f"{name} {version}" for name, version in extensions.packages().items()]
+    if packages:
+        yield Finding("plug-ins", OK, f"{', '.join(packages)}: {', '.join([*added, *conf])}")
+
+
+def _options() -> Iterator[Finding]:
     """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
-    levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
+    try:
+        levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
+    except ConfigError:  # of a plug-in, which has been told
+        return
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
-        return Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
+        yield Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
+        return
     found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
     found += f"; studies {', '.join(search_path.study_names())}"
-    return Finding(
+    yield Finding(
         "conf and sweeps", OK, f"{found}; from {', '.join(map(str, search_path.roots()))}"
     )

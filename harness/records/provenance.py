@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from harness.utils import shape
+from harness.utils import extensions, shape
 
 ANOTHER_REPOSITORY = {
     "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY",
@@ -62,13 +62,13 @@ def differences(was: MadeBy, now: MadeBy) -> tuple[str, ...]:
 
 
 def installed() -> dict[str, str]:
-    """Version of Python and of each distribution that a run's numbers may hang on."""
+    """Version of Python and of each distribution that a run's numbers may hang on, as plug-ins."""
     wanted = ("empathy-harness", "numpy", "torch", "transformers", "trl", "vllm", "openai")
     installed_versions = {"python": platform.python_version()}
     for name in wanted:
         with contextlib.suppress(metadata.PackageNotFoundError):
             installed_versions[name] = metadata.version(name)
-    return installed_versions
+    return installed_versions | extensions.packages()
 
 
 def git_revision() -> str:

@@ -84,6 +84,16 @@ def conf_folders() -> tuple[Path, ...]:
     return tuple(_conf_folder(point) for _, point in sorted(_installed(CONF).items()))
 
 
+def packages() -> dict[str, str]:
+    """Version of each installed package that adds an extension or a conf/ folder, by name."""
+    groups = {CONF, *map(group, KINDS)}
+    found: dict[str, str] = {}
+    for distribution in metadata.distributions():
+        if any(point.group in groups for point in distribution.entry_points):
+            found.setdefault(distribution.name, distribution.version)  # the first is imported
+    return found
+
+
 def _conf_folder(point: metadata.EntryPoint) -> Path:
     is_name = point.value.isidentifier()  # to locate a.b, Python would import a
     spec = importlib.util.find_spec(point.value) if is_name else None

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -82,3 +83,18 @@ def test_lines_and_json_say_the_same() -> None:
     assert value["schema"] == 1
     assert value["findings"][0]["advice"] == "pip install torch"
     assert doctor.exit_code([Finding("a", "note", "b")]) == 0
+
+
+def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
+    tmp_path: Path, installed: Callable[..., None]
+) -> None:
+    assert "plug-ins" not in named(doctor.examine())
+    installed("[harness.rewards]\nmine = other_code:Mine\n")
+    assert named(doctor.examine())["plug-ins"] == Finding(
+        "plug-ins", "ok", "other 1.0: reward mine"
+    )
+    installed("[harness.conf]\nmine = nowhere\n", "third")
+    found = named(doctor.examine())
+    assert found["plug-ins"].status == "problem"
+    assert found["plug-ins"].found.startswith("harness.conf: mine of third must name")
+    assert "conf and sweeps" not in found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import json
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.errors import PlugInError
 from harness.law.group_results import Analysis, GroupNumbers, GroupResult, Pooled, SeedNumbers
 from harness.law.results import Interval, Onset
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
+from harness.testing import synthetic
+from harness.testing.commands import here
 from harness.testing.figure_contract import FigureContract
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import visible
@@ -157,3 +161,68 @@ def test_selecting_the_numbers_loads_no_matplotlib() -> None:
     code = "import sys; from harness.report import write; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+OTHER = """
+from harness.report.figures.figure_specs import FigureSpec
+
+def select(subject):
+    yield "", SELECTED
+
+def draw(numbers, name):
+    raise ValueError("of the plug-in")
+
+MINE = FigureSpec("NAME", "Mine.", select, draw)
+"""
+
+
+def with_figure(installed: Callable[..., None], folder: Path, selected: str, name: str) -> None:
+    code = OTHER.replace("SELECTED", selected).replace("NAME", name)
+    (folder / "other_figure.py").write_text(code)
+    installed(f"[harness.figures]\n{name} = other_figure:MINE\n")
+
+
+@pytest.mark.parametrize(
+    ("selected", "name", "message"),
+    [
+        ("[1, 2]", "mine", "must be drawn, got ValueError: of the plug-in (other_figure.py:8)"),
+        (
+            "1 / 0",
+            "mine",
+            "must be drawn, got ZeroDivisionError: division by zero (other_figure.py",
+        ),
+        ("lambda: 0", "mine", "must be drawn, got "),
+        ("[1]", "law", "its name must be small letters"),
+        ("[1]", "forest", "its name must be small letters"),
+        ("[1]", "mine_2", "its name must be small letters"),
+    ],
+)
+def test_a_plug_ins_figure_that_fails_is_named_and_loses_nothing_else(
+    installed: Callable[..., None], tmp_path: Path, selected: str, name: str, message: str
+) -> None:
+    with_figure(installed, tmp_path, selected, name)
+    with pytest.raises(PlugInError) as caught:
+        write_results(everything(), tmp_path / "law", "auto")
+    assert str(caught.value).startswith(f"figure {name} of other: {message}")
+    written = {path.name for path in (tmp_path / "law").iterdir()}
+    ours = {f"{figure.name}.{kind}" for figure in registry.FIGURES for kind in ("csv", "png")}
+    assert written >= {"law.json", "law.csv", *ours}
+
+
+def test_the_command_prints_everything_and_ends_3(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    with_figure(installed, tmp_path, "[1]", "mine")
+    synthetic.write_rows(tmp_path / "run", synthetic.lawful_rows())
+    done = here("fit-entropy-law", "run", "--json", cwd=tmp_path)
+    assert done.returncode == 3
+    assert len(json.loads(done.stdout)["runs"]) == 1
+    assert done.stderr.splitlines()[-1].startswith("harness: figure mine of other: must be drawn")
+
+
+def test_one_that_cannot_be_imported_is_named_too(
+    installed: Callable[..., None], tmp_path: Path
+) -> None:
+    installed("[harness.figures]\nmine = other_nowhere:MINE\n")
+    with pytest.raises(PlugInError, match=r"mine of other: .* importable as other_nowhere:MINE"):
+        write_results(everything(), tmp_path / "law", "auto")

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from harness.errors import ConfigError
+from harness.records import provenance
 from harness.utils import extensions
 
 
@@ -82,3 +83,11 @@ def test_a_package_without_a_conf_folder_is_named(installed, value):
         "harness.conf: mine of other must name a top-level package with a folder conf/ in it, "
         f"got {value!r}"
     )
+
+
+def test_the_packages_that_add_something_are_recorded_with_their_version(installed):
+    assert "other" not in provenance.installed()
+    installed("[harness.conf]\nmine = a\n[harness.rewards]\nmine = a:A\n")
+    installed("[console_scripts]\nmine = a:A\n", "third")
+    assert extensions.packages() == {"other": "1.0"}
+    assert provenance.installed()["other"] == "1.0"

@@ -73,11 +73,11 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
 
 def drawn(sketch: Sketch) -> Drawing:
     """The picture, in our own style. Raises PlugInError for a plug-in's that failed."""
+    if isinstance(sketch.numbers, PlugInError):
+        raise sketch.numbers
     ours = next((one for one in FIGURES if one.name == sketch.figure), None)
     if ours is not None:
         return _drawn(ours, sketch)
-    if isinstance(sketch.numbers, PlugInError):
-        raise sketch.numbers
     try:
         return _drawn(_spec(sketch.figure), sketch)
     except Exception as error:
@@ -85,7 +85,10 @@ def drawn(sketch: Sketch) -> Drawing:
 
 
 def is_of_plug_in(sketch: Sketch) -> bool:
-    return all(one.name != sketch.figure for one in FIGURES)
+    """Whether a plug-in's figure is drawn or has failed to select its numbers."""
+    return isinstance(sketch.numbers, PlugInError) or all(
+        one.name != sketch.figure for one in FIGURES
+    )
 
 
 def failure(name: str, error: Exception) -> PlugInError:

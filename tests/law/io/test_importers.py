@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import reading
 from harness.law.io.importers import aliases
-from harness.law.io.importers.rows import Importer
-from harness.law.io.table import FAULTS
+from harness.law.io.importers.rows import Importer, Rows
+from harness.law.io.table import FAULTS, ReadError
 from harness.law.results import RunResult
 from harness.testing import synthetic
 from harness.testing.importer_contract import ImporterContract
+from harness.utils import extensions
 
 LOGS = Path(__file__).parents[1] / "logs"
 TRUE_A, TRUE_CEILING = 0.35, 0.90
@@ -239,3 +241,56 @@ def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:
 def test_a_copy_under_another_name_is_still_known_for_what_it_holds(tmp_path: Path) -> None:
     shutil.copy(LOGS / "verl_console.log", tmp_path / "out")
     assert fitted(tmp_path / "out").n_valid == ROWS
+
+
+OTHER = """
+from harness.law.io.importers.rows import Importer, Rows
+
+def rows(data):
+    return data.no_such_attribute
+
+MINE = Importer(lambda name, data: name.endswith(".mine"), rows)
+"""
+
+
+def test_an_importer_of_a_plug_in_that_raises_is_named_and_other_logs_are_read(
+    tmp_path: Path, installed: Callable[..., None]
+) -> None:
+    (tmp_path / "other_importer.py").write_text(OTHER)
+    installed("[harness.importers]\nmine = other_importer:MINE\n")
+    (tmp_path / "a.mine").write_text("1 2 3\n")
+    bad, good = analyse([tmp_path / "a.mine", LOGS / "verl_console.log"]).runs
+    assert bad.error is not None
+    assert (bad.error.kind, bad.error.message) == (
+        "unreadable",
+        f"{tmp_path}/a.mine: must be readable by the importer mine of other, got AttributeError: "
+        "'bytes' object has no attribute 'no_such_attribute'",
+    )
+    assert good.error is None
+
+
+def test_a_plug_in_may_read_what_ours_refuse_or_read_otherwise(tmp_path: Path) -> None:
+    def rows(data: bytes) -> Rows:
+        found = [{"step": n, "entropy": 1 / n, "reward": 0.5} for n in range(1, len(data))]
+        return Rows(found, list(range(1, len(data))), {}, "must hold bytes", scattered=False)
+
+    for name, data in (("a.gz", b"\x1f\x8bcompressed"), ("b.csv", b"a;b\n1;2\n")):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(ReadError):
+            reading.read(tmp_path / name, ("step",))
+        with extensions.registered("importer", "mine", Importer(lambda _, __: True, rows)):
+            assert len(reading.read(tmp_path / name, ("step",)).lines) == len(data) - 1
+
+
+def test_a_whole_log_of_ours_is_never_a_plug_ins(tmp_path: Path) -> None:
+    def never(name: str, data: bytes) -> bool:
+        raise AssertionError(name)
+
+    synthetic.write_rows(tmp_path, synthetic.lawful_rows(n=20))
+    with extensions.registered("importer", "mine", Importer(never, never)):  # type: ignore[arg-type]
+        assert len(reading.read(tmp_path / "metrics.jsonl", ("step",)).lines) == 20
+
+
+def test_a_step_over_several_rows_can_be_read_without_another_column(tmp_path: Path) -> None:
+    log = LOGS / "trainer_state.json"
+    assert len(reading.read(log, ("step",)).lines) == ROWS

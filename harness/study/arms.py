@@ -12,6 +12,7 @@ from harness.compose.overrides import Word
 from harness.compose.plan import Plan, Point
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
+from harness.law.compare import quantities
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
@@ -20,8 +21,6 @@ from harness.study import cost, times
 from harness.study.file import StudyFile
 
 SEED = "seed"
-WITHOUT_EVALUATIONS = {"starved_share", "solving"}
-"""Quantities that every step tells."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,8 @@ def doubts(planned: Planned) -> Iterator[str]:
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
         yield f"seed: {rule}, got {len(stated.seeds)}"
-    asked = {link.quantity for link in (*stated.links, *stated.checks)} - WITHOUT_EVALUATIONS
+    asked = {link.quantity for link in (*stated.links, *stated.checks)}
+    asked = {name for name in asked if not quantities.of_link(name).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
     if asked and cost.evaluations(least) < FEWEST_POINTS:

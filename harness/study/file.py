@@ -13,8 +13,9 @@ from typing import Any
 from harness.compose import search_path
 from harness.config import ranges as checks
 from harness.errors import ConfigError
+from harness.law.compare import quantities
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.replicates import COMMON
-from harness.law.compare.study_metrics import NET_OF_NULL, STUDY_QUANTITIES
 from harness.records.study_file import Link
 from harness.utils import shape
 
@@ -166,7 +167,9 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
 
 
 def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
-    checks.one_of(f"{where}.quantity", link.quantity, STUDY_QUANTITIES)
+    if link.quantity not in quantities.OLD_NAMES:
+        checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
+    quantity = quantities.of_link(link.quantity)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
     checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
     checks.one_of(f"{where}.arm", link.arm, arms)
@@ -176,10 +179,10 @@ def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
         raise ConfigError(f"{where}.against must be another arm than {link.arm}, got the same")
     if not (math.isfinite(link.margin) and link.margin > 0):
         raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
-    if link.direction == "earlier" and link.quantity != "onset":
+    if link.direction == "earlier" and not quantity.is_onset:
         raise ConfigError(f"{where}.direction must be less or more but of an onset, got 'earlier'")
-    if link.net_of_null and link.quantity not in NET_OF_NULL:
-        allowed = ", ".join(NET_OF_NULL)
+    if link.net_of_null and not quantity.null:
+        allowed = ", ".join(name for name in quantities.STUDIED if QUANTITIES[name].null)
         raise ConfigError(f"{where}.net_of_null must be false but of {allowed}, got true")
 
 

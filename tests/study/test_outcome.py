@@ -13,7 +13,7 @@ from tests.study.made import Course, config, study_of
 
 GAIN = Link("hard gains less", "gain", "hard", "medium", "less", 0.05)
 LOST = Link("falls further", "entropy_lost", "hard", "medium", "more", 0.1)
-ONSET = Link("falls earlier", "onset", "hard", "medium", "earlier", 0.1)
+ONSET = Link("falls earlier", "probe_onset", "hard", "medium", "earlier", 0.1)
 LEAD = Link("fall first", "lead", "hard", None, "more", 0.05)
 MEDIUM, HARD = config("medium", 1, False), config("hard", 1, False)
 STEADY = [Course(gain=0.3 + 0.01 * n) for n in range(5)]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.compose import search_path
+from harness.report.tables import study
 from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
 
@@ -142,7 +143,8 @@ FILES = {
         ("margin: 0.05", "margin: 0.05, given: l"),
         "hard gains less.given names a check, and the file has no checks, got 'l'",
     ),
-    "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
+    "a contrast's": (("quantity: gain", "quantity: fall"), "quantity must be one of gain, final"),
+    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false but of"),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
@@ -180,6 +182,26 @@ def test_a_file_that_cannot_be_right_ends_2_and_is_named(case, tmp_path):
     assert old in SMALL
     written(tmp_path, SMALL.replace(old, new, 1))
     refused(tmp_path, ["mine"], said)
+
+
+OLD = {
+    "entropy_fall": ("less", "fall of H on the probe of hard is less than that of medium"),
+    "onset": ("earlier", "onset of collapse on the probe of hard is earlier than that of medium"),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_the_names_that_quantities_had_are_still_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direction, statement = OLD[name]
+    stated = f"quantity: {name}, arm: hard, against: medium, direction: {direction}"
+    text = SMALL.replace("quantity: gain, arm: hard, against: medium, direction: less", stated)
+    written(tmp_path, text)
+    monkeypatch.chdir(tmp_path)
+    (link,) = file.read("mine").links
+    assert link.quantity == name
+    assert study.statement(link) == statement
 
 
 def test_a_study_that_is_not_there_names_those_that_are(tmp_path):

@@ -14,7 +14,7 @@ from harness.law.compare import claims, differences, pairs, seed_numbers
 from harness.law.compare.differences import MeasuredDifference
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Pair
-from harness.law.compare.quantities import QUANTITIES
+from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.random_effects import Estimate
 from harness.law.group_results import Contrast, Gap, GroupResult
 
@@ -49,7 +49,7 @@ def contrasted(
         [
             _row(pair, quantity, margins[quantity], pool_unlike)
             for pair in pairs.to_compare(sides)
-            for quantity in QUANTITIES
+            for quantity in CONTRASTED
         ]
     )
     comparisons = sum(row.found.incomparable is None for row in rows)

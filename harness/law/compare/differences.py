@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from harness.law.compare import claims, groups, quantities, random_effects, scales
+from harness.law.compare.footing import Footing, over_shared_range, reached, up_to_horizon
 from harness.law.compare.pairs import Pair, Side
-from harness.law.compare.quantities import Footing
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Interval, setting
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
-TOLD_BY_H_ALONE = ("onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
 NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
@@ -71,7 +71,7 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     if reason is not None:
         return MeasuredDifference(margin, incomparable=reason)
     column = column or scales.own(pair.sides)
-    on = None if quantity in TOLD_BY_H_ALONE else column
+    on = column if QUANTITIES[quantity].on_reward else None
     lacking = _no_replicates(pair, quantity)
     if lacking is not None:
         return _without_replicates(pair, quantity, margin, on, lacking)
@@ -147,7 +147,8 @@ def _without_replicates(
 def _of_runs(pair: Pair, quantity: str) -> list[Any]:
     """The quantity of each run by itself."""
     if quantity == "fall":
-        return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
+        falls = quantities.values(quantity, pair.sides, Footing(None))
+        return [fall for of_group in falls for fall in of_group]
     if quantity == "onset":
         return []
     return [
@@ -163,14 +164,19 @@ def _replicates(side: Side, quantity: str) -> int:
 def _samples(
     sides: Sequence[Side], quantity: str, footing: Footing
 ) -> tuple[Sample, Sample] | None:
-    if quantity == "onset":
-        found = quantities.onsets(sides, footing)
-        return (found[0], found[1]) if found else None
-    values = quantities.VALUES[quantity](sides, footing)
-    if values is None:
+    shared = _shared_footing(sides, quantity, footing)
+    if shared is None:
         return None
+    values = quantities.values(quantity, sides, shared)
     later, baseline = quantities.samples(quantity, values)
     return later, baseline
+
+
+def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> Footing | None:
+    """The footing cut to what all runs have in common; None where that leaves nothing."""
+    if quantity == "onset":
+        return up_to_horizon(sides, footing)
+    return over_shared_range(sides, footing) if quantity == "a" else footing
 
 
 def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
@@ -184,7 +190,7 @@ def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
 
 def _until_diverged(pair: Pair) -> str:
     """The end of the sentence where some run diverged early."""
-    lost = [quantities.reached(m) for side in pair.sides for m in side.diverged]
+    lost = [reached(m) for side in pair.sides for m in side.diverged]
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
@@ -218,9 +224,12 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference 
 
 def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
     """None where some run has no null control of its seed, or too few steps of it."""
-    if quantity not in quantities.BEYOND_NULL:
+    if not QUANTITIES[quantity].null:
         return None
-    values = quantities.net_of_null(quantity, pair.sides, Footing(column))
+    values = [
+        [quantities.net_of_null(QUANTITIES[quantity], m, Footing(column)) for m in side.members]
+        for side in pair.sides
+    ]
     if any(value is None for of_group in values for value in of_group):
         return None
     later, baseline = quantities.samples(quantity, values)

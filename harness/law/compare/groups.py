@@ -234,7 +234,7 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
 
 
 def alike(given: Sequence[Interval | None]) -> Pooled:
-    """Mean over runs that count alike, as quantities.ALIKE says."""
+    """Mean over runs that count alike, as quantities.Quantity.weighed says."""
     known = [interval.value for interval in given if interval is not None]
     return pooled(known, censored=len(given) - len(known))
 

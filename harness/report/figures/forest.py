@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.group_results import Analysis, GroupResult, SeedNumbers
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, Limits, label, wrapped
@@ -23,7 +24,6 @@ HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Units on the axes; the other quantities are rewards."""
-WITHOUT_REWARD = ("fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
@@ -224,7 +224,7 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
     for quantity, of_groups in lines.items():
         for group, line in zip(groups, of_groups, strict=True):
             assert group.compared is not None
-            on = None if quantity in WITHOUT_REWARD else group.compared.on
+            on = group.compared.on if QUANTITIES[quantity].on_reward else None
             same = {"quantity": quantity, "on": on, "group": line.group}
             for mark in line.marks:
                 yield {

@@ -1,5 +1,7 @@
 """`harness study` on real runs, small ones, and what it refuses."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from pathlib import Path
@@ -10,6 +12,7 @@ from harness.compose import search_path
 from harness.report.tables import study
 from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
+from tests.present import present
 
 SMALL = """
 question: Do hard users teach less?
@@ -32,7 +35,7 @@ def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
 
 
 @pytest.mark.slow
-def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path):
+def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> None:
     written(tmp_path)
     done = here("study", "mine", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -65,7 +68,7 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path):
 
 
 @pytest.mark.slow
-def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
+def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path: Path) -> None:
     written(tmp_path)
     assert here("study", "mine", "seed=1", "trainer.steps=1", cwd=tmp_path).returncode == 0
     done = here("study", "mine", "seed=1,2", "trainer.steps=1", "--json", cwd=tmp_path)
@@ -78,7 +81,7 @@ def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
+def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path: Path) -> None:
     written(tmp_path)
     done = here("study", "mine", "seed=range(1,6)", "--dry-run", cwd=tmp_path)
     assert "10 runs of 3 steps" in done.stdout
@@ -89,7 +92,7 @@ def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_null_controls_of_all_arms_are_one_word(tmp_path):
+def test_null_controls_of_all_arms_are_one_word(tmp_path: Path) -> None:
     written(tmp_path, SMALL.replace("links:", "null_controls: true\nlinks:"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert list(value["arms"]) == ["medium", "hard", "medium_null", "hard_null"]
@@ -98,7 +101,7 @@ def test_null_controls_of_all_arms_are_one_word(tmp_path):
 
 
 @pytest.mark.slow
-def test_arms_that_are_alike_share_their_runs(tmp_path):
+def test_arms_that_are_alike_share_their_runs(tmp_path: Path) -> None:
     written(tmp_path, SMALL.replace("hard: [difficulty=hard]", "hard: [difficulty=medium]"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert value["runs"] == 2
@@ -114,7 +117,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("case", WORDS)
-def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case, tmp_path):
+def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case: str, tmp_path: Path) -> None:
     written(tmp_path)
     words, said = WORDS[case]
     refused(tmp_path, ["mine", *words], said)
@@ -177,7 +180,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_a_file_that_cannot_be_right_ends_2_and_is_named(case, tmp_path):
+def test_a_file_that_cannot_be_right_ends_2_and_is_named(case: str, tmp_path: Path) -> None:
     (old, new), said = FILES[case]
     assert old in SMALL
     written(tmp_path, SMALL.replace(old, new, 1))
@@ -204,13 +207,13 @@ def test_the_names_that_quantities_had_are_still_read(
     assert study.statement(link) == statement
 
 
-def test_a_study_that_is_not_there_names_those_that_are(tmp_path):
+def test_a_study_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     refused(tmp_path, ["does_colapse_explain"], "nearest: does_collapse_explain")
     refused(tmp_path, ["../mine"], "study must be one of")
 
 
 @pytest.mark.slow
-def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.tex").write_text("dear")
@@ -226,16 +229,18 @@ def refused(cwd: Path, words: list[str], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", search_path.study_names())
-def test_every_study_of_ours_can_be_read_and_asks_a_question(name):
+def test_every_study_of_ours_can_be_read_and_asks_a_question(name: str) -> None:
     assert file.read(name).question.endswith("?")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", search_path.study_names())
-def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(name, monkeypatch, tmp_path):
+def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     planned = arms.plan(name, file.read(name), [])
     configs = [point.config for _, point in planned.distinct().values()]
-    assert 0.1 < cost.cpu_hours(configs) < 6
+    assert 0.1 < present(cost.cpu_hours(configs)) < 6
     nulls = [config for config in configs if config.algorithm.null_control]
     assert len(nulls) == len(configs) / 2

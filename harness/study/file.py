@@ -57,8 +57,8 @@ def read(name: str) -> StudyFile:
         checks.one_of(f"{path}: a key", key, [*allowed, NULL_CONTROLS])
     arms = _with_null_controls(path, _arms(path, values.get("arms")), values)
     best = _best(path, values.get("best", {}), arms)
-    known = [*arms, *best]
-    links, asked = (_links(path, part, values.get(part), known) for part in ("links", "checks"))
+    names = [*arms, *best]
+    links, asked = (_links(path, part, values.get(part), names) for part in ("links", "checks"))
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
     _check_given(path, links, asked)
@@ -91,14 +91,14 @@ def _words(path: Path, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _arms(path: Path, given: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(given, dict) or not given:
-        raise ConfigError(f"{path}: arms must map names to lists of words, got {given!r}")
-    for name in given:
+def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise ConfigError(f"{path}: arms must map names to lists of words, got {value!r}")
+    for name in value:
         if not (isinstance(name, str) and ARM.fullmatch(name)):
             rule = "must be at most 32 of a-z, 0-9 and '_', since it names folders"
             raise ConfigError(f"{path}: the name of an arm {rule}, got {name!r}")
-    return {name: _words(path, f"arms.{name}", words) for name, words in given.items()}
+    return {name: _words(path, f"arms.{name}", words) for name, words in value.items()}
 
 
 def _with_null_controls(
@@ -108,44 +108,44 @@ def _with_null_controls(
     asked = values.get(NULL_CONTROLS, False)
     if not isinstance(asked, bool):
         raise ConfigError(f"{path}: {NULL_CONTROLS} must be true or false, got {asked!r}")
-    nulls = {f"{arm}_null": (*own, NULL_CONTROL) for arm, own in arms.items()} if asked else {}
+    nulls = {f"{arm}_null": (*words, NULL_CONTROL) for arm, words in arms.items()} if asked else {}
     taken = next((name for name in nulls if name in arms), None)
     if taken:
         raise ConfigError(f"{path}: arms.{taken}: {NULL_CONTROLS} makes an arm of that name")
     return {**arms, **nulls}
 
 
-def _best(path: Path, given: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Further arms, each the one of several that ends highest."""
-    if not isinstance(given, dict):
-        raise ConfigError(f"{path}: best must map names to lists of arms, got {given!r}")
-    for name, of in given.items():
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
+    for name, of in value.items():
         if name in arms or not (isinstance(name, str) and ARM.fullmatch(name)):
             raise ConfigError(f"{path}: best: a name must be an arm's and new, got {name!r}")
         checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
-    return {name: tuple(of) for name, of in given.items()}
+    return {name: tuple(of) for name, of in value.items()}
 
 
-def _deciding(path: Path, given: Any, links: Sequence[Link]) -> tuple[str, ...]:
+def _deciding(path: Path, value: Any, links: Sequence[Link]) -> tuple[str, ...]:
     """The links named, all where none are."""
     names = [link.name for link in links]
-    if given is None:
+    if value is None:
         return tuple(names)
-    if not isinstance(given, list):
-        raise ConfigError(f"{path}: deciding must be a list of links, got {given!r}")
-    checks.all_of(f"{path}: deciding", map(str, given), names)
-    return tuple(map(str, given))
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}: deciding must be a list of links, got {value!r}")
+    checks.all_of(f"{path}: deciding", map(str, value), names)
+    return tuple(map(str, value))
 
 
-def _links(path: Path, part: str, given: Any, arms: Sequence[str]) -> tuple[Link, ...]:
-    if given is None:
+def _links(path: Path, part: str, value: Any, arms: Sequence[str]) -> tuple[Link, ...]:
+    if value is None:
         return ()
-    if not isinstance(given, dict):
-        raise ConfigError(f"{path}: {part} must map names to what they state, got {given!r}")
-    for name in given:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {part} must map names to what they state, got {value!r}")
+    for name in value:
         if not isinstance(name, str):
             raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
-    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in given.items())
+    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in value.items())
 
 
 def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
@@ -188,14 +188,14 @@ def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
     """A link may hang on any check, a check on one before it."""
-    known = [check.name for check in asked]
+    check_names = [check.name for check in asked]
     for link in (*links, *asked):
-        if link.given is not None and not known:
+        if link.given is not None and not check_names:
             rule = "names a check, and the file has no checks"
             raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
         if link.given is not None:
-            checks.one_of(f"{path}: {link.name}.given", link.given, known)
+            checks.one_of(f"{path}: {link.name}.given", link.given, check_names)
     for place, check in enumerate(asked):
-        if check.given in known[place:]:
+        if check.given in check_names[place:]:
             rule = "must be a check that stands before it"
             raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

@@ -202,12 +202,14 @@ def test_a_best_of_more_arms_than_the_other_side_has_is_named(
 def test_the_links_that_decide_are_told_of_only_where_they_are_named() -> None:
     link = {"quantity": "gain"}
     both = {"links": {"a b": link, "c": link}, "deciding": ["a b", "c"]}
-    assert folder.own({"links": {"c": link}, "deciding": ["c"]}) == {"links": {"c": link}}
-    assert "deciding" not in folder.own(both)
+    assert folder.without_implied({"links": {"c": link}, "deciding": ["c"]}) == {
+        "links": {"c": link}
+    }
+    assert "deciding" not in folder.without_implied(both)
     named = {**both, "deciding": ["c"]}
-    assert folder.changes(folder.own(named), folder.own({**named, "deciding": ["c", "a b"]})) == [
-        "deciding: c became c, a b"
-    ]
+    assert folder.changes(
+        folder.without_implied(named), folder.without_implied({**named, "deciding": ["c", "a b"]})
+    ) == ["deciding: c became c, a b"]
 
 
 def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:

@@ -32,10 +32,10 @@ class ProbeDifference:
 
     def shows(self, visited: Estimate) -> bool:
         """Whether a difference of the same sign is there too, as far as one test can tell."""
-        found = self.estimate
-        if found is None or (found.value > 0) != (visited.value > 0):
+        on_probe = self.estimate
+        if on_probe is None or (on_probe.value > 0) != (visited.value > 0):
             return False
-        return claims.p_differs(found) < claims.LEVEL
+        return claims.p_differs(on_probe) < claims.LEVEL
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
         return MeasuredDifference(margin, incomparable=reason)
-    column = column or scales.own(pair.sides)
+    column = column or scales.own_column(pair.sides)
     on = column if QUANTITIES[quantity].on_reward else None
     lacking = _no_replicates(pair, quantity)
     if lacking is not None:
         return _without_replicates(pair, quantity, margin, on, lacking)
-    found = _samples(pair.sides, quantity, Footing(column))
-    if found is None:
+    of_groups = _samples(pair.sides, quantity, Footing(column))
+    if of_groups is None:
         return MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity))
-    later, baseline = found
+    later, baseline = of_groups
     seeds = (len(later), len(baseline))
     estimate = random_effects.difference(later, baseline)
-    margin = _absolute(quantity, margin, found)
+    margin = _absolute(quantity, margin, of_groups)
     if estimate is None:
         return MeasuredDifference(margin, on, seeds, **_too_little(quantity, seeds))
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
@@ -101,7 +101,7 @@ def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bo
             return f"no run of {side.name} is finished"
     if column is None and quantity in ("ceiling", "gain"):
         return scales.why_none(pair)
-    if column is None and quantity == "a" and scales.own(pair.sides) is None:
+    if column is None and quantity == "a" and scales.own_column(pair.sides) is None:
         return NO_COLUMN
     return None
 
@@ -120,10 +120,10 @@ def _no_replicates(pair: Pair, quantity: str) -> str | None:
         if len(side.telling(quantity)) < FEWEST_SEEDS:
             return f"a seed is the replicate, steps are not, and {side.name} has one"
     for side in pair.sides:
-        told = side.telling(quantity)
-        unknown = groups.unknown([member.identity.seed for member in told])
+        runs = side.telling(quantity)
+        unknown = groups.unknown([member.identity.seed for member in runs])
         if unknown:
-            of = f"{unknown} of {len(told)} runs of {side.name}"
+            of = f"{unknown} of {len(runs)} runs of {side.name}"
             return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
     return None
 
@@ -131,9 +131,9 @@ def _no_replicates(pair: Pair, quantity: str) -> str | None:
 def _without_replicates(
     pair: Pair, quantity: str, margin: float, on: str | None, why: str
 ) -> MeasuredDifference:
-    own = _of_runs(pair, quantity)
-    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
-    values = [i.value for i in own if isinstance(i, Interval)]
+    of_runs = _of_runs(pair, quantity)
+    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in of_runs if isinstance(i, Interval)]
+    values = [i.value for i in of_runs if isinstance(i, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
     return MeasuredDifference(
         margin * scale,
@@ -181,8 +181,8 @@ def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> F
 
 def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
     if quantity == "onset":
-        said = "no run of either collapses in the part that all have done"
-        return {"open": f"{said}{_until_diverged(pair)}"}
+        no_onset = "no run of either collapses in the part that all have done"
+        return {"open": f"{no_onset}{_until_diverged(pair)}"}
     return {
         "incomparable": "no H in common: there is no stretch of it that every run passes through"
     }
@@ -203,10 +203,10 @@ def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
     return {"incomparable" if quantity == "a" else "open": reason}
 
 
-def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> float:
+def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) -> float:
     if quantity != "a":
         return margin
-    means = [random_effects.mean(sample) for sample in found]
+    means = [random_effects.mean(sample) for sample in of_groups]
     return margin * abs(sum(m.value for m in means if m is not None) / len(means))
 
 
@@ -215,10 +215,10 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference 
     members = [member for side in pair.sides for member in side.telling(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
-    found = _samples(pair.sides, quantity, Footing(column, probe=True))
-    if found is None:
+    of_groups = _samples(pair.sides, quantity, Footing(column, probe=True))
+    if of_groups is None:
         return ProbeDifference(None) if quantity == "onset" else None
-    estimate = random_effects.difference(*found)
+    estimate = random_effects.difference(*of_groups)
     return ProbeDifference(estimate) if estimate is not None else None
 
 

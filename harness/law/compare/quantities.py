@@ -221,13 +221,13 @@ def net_of_null(quantity: Quantity, member: Member, footing: Footing) -> Interva
     last_steps = (run.last_step for run in (member.replicate, *member.nulls))
     shared = replace(footing, until=min(last_steps))
     nulls = [replace(member, replicate=null, nulls=()) for null in member.nulls]
-    own, *others = (quantity.value(one, shared) for one in (member, *nulls))
-    return null_control.beyond(own, others)
+    of_run, *of_nulls = (quantity.value(one, shared) for one in (member, *nulls))
+    return null_control.beyond(of_run, of_nulls)
 
 
 def samples(name: str, of_groups: Values) -> list[Sample]:
     """A sample for each group, of the runs that have a value."""
-    known = [[v for v in of_group if v is not None] for of_group in of_groups]
+    measured = [[v for v in of_group if v is not None] for of_group in of_groups]
     if QUANTITIES[name].weighed:
-        return [sample(of_group) for of_group in known]
-    return [unweighted([v.value for v in of_group]) for of_group in known]
+        return [sample(of_group) for of_group in measured]
+    return [unweighted([v.value for v in of_group]) for of_group in measured]

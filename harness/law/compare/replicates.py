@@ -113,15 +113,15 @@ def level_ends(table: Table) -> dict[str, LevelEnds] | None:
 
     Of rows with the same step the last counts. None where no level was evaluated twice.
     """
-    found = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
-    return {level: ends for level, ends in found.items() if ends} or None
+    by_level = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
+    return {level: ends for level, ends in by_level.items() if ends} or None
 
 
 def _ends(table: Table, column: str) -> LevelEnds | None:
     if column not in table.names:
         return None
     steps, values = table.columns["step"], table.columns[column]
-    known = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
-    if len(known) < 2:
+    evaluated = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
+    if len(evaluated) < 2:
         return None
-    return LevelEnds(float(values[known[0]]), float(values[known[-1]]))
+    return LevelEnds(float(values[evaluated[0]]), float(values[evaluated[-1]]))

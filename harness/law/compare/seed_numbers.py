@@ -34,7 +34,7 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
     slopes = _slopes(sides, footing) if comparable else None
     onsets = _onsets(sides, footing)
-    own, *others = (quantities.values(name, sides, footing) for name in OWN_ERROR)
+    own_slopes, *others = (quantities.values(name, sides, footing) for name in OWN_ERROR)
     return {
         side.place: GroupNumbers(
             order=order,
@@ -49,11 +49,13 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
                 [member.identity.seed for member in side.onset_members],
             ),
             **{
-                name: groups.over_seeds(_mean(name, given, len(side.diverged)), side.seeds)
-                for name, given in zip(OWN_ERROR, values, strict=True)
+                name: groups.over_seeds(_mean(name, of_runs, len(side.diverged)), side.seeds)
+                for name, of_runs in zip(OWN_ERROR, values, strict=True)
             },
         )
-        for order, (side, *values) in enumerate(zip(sides, slopes or own, *others, strict=True))
+        for order, (side, *values) in enumerate(
+            zip(sides, slopes or own_slopes, *others, strict=True)
+        )
     }
 
 
@@ -96,10 +98,10 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
     )
 
 
-def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:
+def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> Pooled:
     """Mean by the weights of quantities.samples(); runs that diverged are censored."""
-    told = [*given, *[None] * diverged]
-    return groups.weighed(told) if QUANTITIES[quantity].weighed else groups.alike(told)
+    mean = groups.weighed if QUANTITIES[quantity].weighed else groups.alike
+    return mean([*of_runs, *[None] * diverged])
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:

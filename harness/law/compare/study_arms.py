@@ -63,12 +63,12 @@ def arms(
     diverged: Collection[str] = (),
 ) -> Arms:
     """`members`: of `finished`, as law.analysis has read them; `diverged`: names of runs."""
-    known = {Path(member.result.run).name: member for member in members}
+    by_name = {Path(member.result.run).name: member for member in members}
     runs: dict[str, Runs] = {}
     counts: dict[str, Counts] = {}
     for arm in stated.arms:
         planned = {int(seed): name for seed, name in record.arms[arm].items()}
-        there = {seed: known[name] for seed, name in planned.items() if name in known}
+        there = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
         runs[arm] = {seed: member for seed, member in there.items() if active(member)}
         counts[arm] = Counts(
             planned=len(planned),

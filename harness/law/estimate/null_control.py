@@ -66,14 +66,14 @@ def null_controls(
     for run in fitted:
         if who[run.run].null_control:
             nulls.setdefault(_but_for_signal(who[run.run], pool_unlike), []).append(run)
-    found = {}
+    by_run = {}
     for run in fitted:
         every = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
         alike = [n for n in every if n.run not in unfinished or run.run in unfinished]
         same_seed = [n for n in alike if who[n.run].seed == who[run.run].seed]
         if alike and not who[run.run].null_control:
-            found[run.run] = tuple(same_seed or alike)
-    return found
+            by_run[run.run] = tuple(same_seed or alike)
+    return by_run
 
 
 def of_own_seed(
@@ -85,8 +85,8 @@ def of_own_seed(
     noise, and are no replicates.
     """
     return {
-        run: tuple(n.run for n in found if who[n.run].seed == who[run].seed is not None)
-        for run, found in nulls.items()
+        run: tuple(n.run for n in controls if who[n.run].seed == who[run].seed is not None)
+        for run, controls in nulls.items()
     }
 
 
@@ -108,16 +108,16 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     )
 
 
-def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+def gain_beyond(run: Points, nulls: Sequence[Points], until: float) -> Interval | None:
     """Gain of R of a run minus the mean gain of its null controls, of the steps up to `until`."""
-    gain, *null_gains = (regime.gain(p.where(p.steps <= until)) for p in (own, *nulls))
+    gain, *null_gains = (regime.gain(p.where(p.steps <= until)) for p in (run, *nulls))
     return beyond(gain, null_gains)
 
 
-def beyond(own: Interval | None, nulls: Sequence[Interval | None]) -> Interval | None:
+def beyond(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
     """A number of a run minus the mean of its null controls; None where one of them has none."""
-    mean = _mean(nulls)
-    return _minus(own, mean) if own and mean else None
+    mean = _mean(of_nulls)
+    return _minus(of_run, mean) if of_run and mean else None
 
 
 def _fall_until(series: RunSeries, until: float) -> Interval | None:
@@ -148,12 +148,12 @@ def _points(series: RunSeries) -> Points:
 
 def _mean(values: Sequence[Interval | None]) -> Interval | None:
     """None where one of the values is."""
-    known = [v for v in values if v is not None]
-    if len(known) < len(values):
+    measured = [v for v in values if v is not None]
+    if len(measured) < len(values):
         return None
-    halves = np.array([half_width(v) for v in known])
+    halves = np.array([half_width(v) for v in measured])
     return _around(
-        float(np.mean([v.value for v in known])), float(np.linalg.norm(halves)) / len(known)
+        float(np.mean([v.value for v in measured])), float(np.linalg.norm(halves)) / len(measured)
     )
 
 

@@ -141,10 +141,10 @@ def _found(groups: Sequence[GroupResult], quantity: str) -> str:
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
     """Seed -> colour; one for all where colours do not suffice."""
     seeds = {mark.seed for line in lines for mark in line.marks}
-    known = sorted(seed for seed in seeds if seed is not None)
-    if None in seeds or len(known) > len(canvas.COLOURS):
+    numbered = sorted(seed for seed in seeds if seed is not None)
+    if None in seeds or len(numbered) > len(canvas.COLOURS):
         return dict.fromkeys(seeds, 0)
-    return {seed: slot for slot, seed in enumerate(known)}
+    return {seed: slot for slot, seed in enumerate(numbered)}
 
 
 def _panel(axes: Axes, lines: Sequence[_Line], slots: dict[int | None, int]) -> None:
@@ -240,10 +240,10 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
 
 def drawable(analysis: Analysis) -> list[GroupResult]:
     """The groups, from the lowest level up; none where no seed stands beside another."""
-    found = [group for group in analysis.groups if group.compared is not None]
-    if sum(len(group.runs) for group in found) < 2:
+    compared = [group for group in analysis.groups if group.compared is not None]
+    if sum(len(group.runs) for group in compared) < 2:
         return []
-    return sorted(found, key=lambda group: group.compared.order if group.compared else 0)
+    return sorted(compared, key=lambda group: group.compared.order if group.compared else 0)
 
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:

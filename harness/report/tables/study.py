@@ -62,16 +62,16 @@ def seeds(judged: Sequence[int]) -> str:
 
 def stated(link: Link) -> str:
     """The statement with all that it hangs on."""
-    given = f", if {link.given!r} holds" if link.given else ""
-    return f"{statement(link)}; {link.margin:g} matters{given}"
+    condition = f", if {link.given!r} holds" if link.given else ""
+    return f"{statement(link)}; {link.margin:g} matters{condition}"
 
 
 def notes(outcome: Outcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
     yield METHOD
     for judged in (*outcome.checks, *outcome.links):
-        if said := list(_of_link(judged)):
-            yield f"{judged.link.name}: {'; '.join(said)}"
+        if remarks := list(_of_link(judged)):
+            yield f"{judged.link.name}: {'; '.join(remarks)}"
     for arm, counts in outcome.counts.items():
         left_out = [
             f"{count} of {plural(counts.planned, 'run')} {what}"
@@ -100,13 +100,12 @@ def _diverged(counts: Counts) -> str:
 
 def closing(outcome: Outcome) -> str:
     """The verdict, and what would decide an open one."""
-    said = f"{outcome.study}: {outcome.verdict}"
+    sentence = f"{outcome.study}: {outcome.verdict}"
     if outcome.verdict != UNDECIDED:
-        return said
+        return sentence
     needed = outcome.seeds_needed
-    return (
-        f"{said}; {f'about {needed} seeds would decide' if needed else 'seeds needed: not known'}"
-    )
+    decides = f"about {needed} seeds would decide" if needed else "seeds needed: not known"
+    return f"{sentence}; {decides}"
 
 
 def _table(outcome: Outcome) -> Table:
@@ -126,9 +125,9 @@ def _named(link: Link, kind: str = "") -> Text:
 
 
 def _cells(judged: Judged) -> Sequence[str]:
-    found, p = judged.judged, judged.p_holm
+    difference, p = judged.judged, judged.p_holm
     return (
-        "-" if found is None else wording.interval(found),
+        "-" if difference is None else wording.interval(difference),
         str(judged.pairs),
         "-" if p is None else claims.p_text(p),
         judged.verdict,

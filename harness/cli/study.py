@@ -54,7 +54,7 @@ def study(wanted: Wanted) -> int:
         _show(planned, root, cost.sentence(configs), wanted.as_json)
         _warn(planned)
         return 0
-    folder.known(planned, root)
+    folder.existing(planned, root)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))

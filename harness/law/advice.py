@@ -16,10 +16,10 @@ MORE_SEEDS = "More seeds would decide: add seed=1,2,3,4,5 to the sweep."
 
 def what_would_decide(analysis: Analysis) -> list[str]:
     """Sentences for undetermined runs and for a that cannot be compared: why, and what to run."""
-    said = _of_verdicts(analysis)
-    if any(EVAL_EVERY in line for line in said):
-        return said
-    return said + _of_contrasts(analysis)
+    lines = _of_verdicts(analysis)
+    if any(EVAL_EVERY in line for line in lines):
+        return lines
+    return lines + _of_contrasts(analysis)
 
 
 def _of_verdicts(analysis: Analysis) -> list[str]:
@@ -29,29 +29,29 @@ def _of_verdicts(analysis: Analysis) -> list[str]:
     if not open_runs:
         return []
     counts = Counter(reason for run in open_runs for reason in run.reasons or ())
-    said = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
-    said += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
-    return said + _commands(open_runs[0], counts)
+    lines = [f"{len(open_runs)} of {len(fitted)} runs undetermined:"]
+    lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in counts.most_common()]
+    return lines + _commands(open_runs[0], counts)
 
 
 def _less_noise(run: RunResult) -> str:
     """A break lies inside a run: other seeds have breaks of their own."""
-    said = "A break within a run is told by less noise in R"
+    sentence = "A break within a run is told by less noise in R"
     held = _trainer(run, "conversations")
-    return f"{said}." if held is None else f"{said}: add trainer.conversations={held * 4}."
+    return f"{sentence}." if held is None else f"{sentence}: add trainer.conversations={held * 4}."
 
 
 def _commands(run: RunResult, counts: Counter[str]) -> list[str]:
     """The words to add to a sweep of runs like `run`, and a sweep that is long enough for sure."""
     if not counts["too_few_steps"] and not counts["identification_range"]:
         return [_less_noise(run) if counts["law_break"] else MORE_SEEDS]
-    said = [f"More steps would decide. In some minutes: {LONGER}"]
+    lines = [f"More steps would decide. In some minutes: {LONGER}"]
     steps, every = _trainer(run, "steps"), _trainer(run, "eval_every")
     if steps is not None:
-        said.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
+        lines.append(f"For the same runs: add trainer.steps={steps * 4} to the sweep.")
     if every is not None and every > 1 and counts["identification_range"]:
-        said.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
-    return said
+        lines.append(f"Where H falls fast, evaluate more often: add {_denser(every)}.")
+    return lines
 
 
 def _of_contrasts(analysis: Analysis) -> list[str]:

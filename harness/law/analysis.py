@@ -128,10 +128,10 @@ def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member
 def _read(
     paths: Sequence[Path], choice: Choice, counting: _Counting, pool: Executor | None
 ) -> _Read:
-    found = discover.discover(paths)
-    every = each_alone(found.runs, choice, pool)
-    who = {run.run: one.who for run, one in zip(found.runs, every, strict=True)}
-    repeats = _repeats(found.runs, who, [one.analysed.result for one in every])
+    discovered = discover.discover(paths)
+    every = each_alone(discovered.runs, choice, pool)
+    who = {run.run: one.who for run, one in zip(discovered.runs, every, strict=True)}
+    repeats = _repeats(discovered.runs, who, [one.analysed.result for one in every])
     done = [one.analysed for one in every if one.analysed.result.run not in repeats]
     series = {d.result.run: d.series for d in done if d.series is not None}
     results = [d.result for d in done]
@@ -139,13 +139,15 @@ def _read(
     nulls = null_control.null_controls(results, who, counting.pool_unlike, partial)
     runs = null_control.compared(results, nulls, series)
     replicates = {d.result.run: d.replicate for d in done}
-    own = null_control.of_own_seed(nulls, who)
+    paired = null_control.of_own_seed(nulls, who)
     compared = tuple(
-        Member(r, who[r.run], replicates[r.run], tuple(replicates[n] for n in own.get(r.run, ())))
+        Member(
+            r, who[r.run], replicates[r.run], tuple(replicates[n] for n in paired.get(r.run, ()))
+        )
         for r in runs
         if r.run in series or r.unfinished is not None
     )
-    return _Read(runs, compared, series, repeats, found.skipped)
+    return _Read(runs, compared, series, repeats, discovered.skipped)
 
 
 def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:

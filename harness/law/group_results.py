@@ -43,7 +43,7 @@ class Contrast(Gap):
     baseline: Axes
     """The key of the group that is taken off."""
     quantity: str
-    """One of compare.quantities.QUANTITIES."""
+    """One of compare.quantities.CONTRASTED."""
     p_holm: float | None
     """p of no difference, two-sided, adjusted over all comparisons of the analysis (Holm 1979)."""
     decision: str
@@ -112,7 +112,7 @@ class GroupNumbers:
     fall: Pooled
 
     def mean(self, quantity: str) -> Pooled:
-        """Over the seeds, of one of compare.quantities.QUANTITIES. Raises KeyError for another."""
+        """Over the seeds, of one of compare.quantities.CONTRASTED. Raises KeyError for another."""
         means = {"a": self.a, "ceiling": self.ceiling, "gain": self.gain, "fall": self.fall}
         return {**means, "onset": self.onset}[quantity]
 

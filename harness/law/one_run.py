@@ -98,25 +98,25 @@ def _failed(
     run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Integrity
 ) -> Analysed:
     result = RunResult(run.run, "error", problem, 0, dict(dropped))
-    told = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
-    return Analysed(told, None)
+    complete = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
+    return Analysed(complete, None)
 
 
 def _result(
     run: Found, who: Identity, log: _Log, cleaned: Cleaned, choice: Choice, standing: Integrity
 ) -> RunResult:
     points, course = cleaned.points, log.course
-    found = onset.find(course, points) if course is not None else None
+    run_onset = onset.find(course, points) if course is not None else None
     fitted = identifiability.fit(points)
     shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
-    judged = verdict.judge(fitted, found, course, who.intervened, shape)
+    judged = verdict.judge(fitted, run_onset, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won = regime.gain(points)
     plateau = regime.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
     numbers, compared = _numbers(fitted), rivals.compare(points)
     share = choice.forecast_from
-    signs = signals.read(log.table, cleaned, found, before or fitted)
+    signs = signals.read(log.table, cleaned, run_onset, before or fitted)
     return RunResult(
         run=run.run,
         status="ok",
@@ -128,7 +128,7 @@ def _result(
         n_eff=numbers.n_eff,
         verdict=judged.word,
         reasons=list(judged.reasons),
-        regime=regime.regime(course, won, found, silent),
+        regime=regime.regime(course, won, run_onset, silent),
         a=numbers.a,
         b=numbers.b,
         ceiling=numbers.ceiling,
@@ -138,12 +138,12 @@ def _result(
         out_of_time_skill=judged.skill,
         intervened=who.intervened,
         ols=numbers.ols,
-        onset=found,
+        onset=run_onset,
         landmarks=regime.landmarks(course, judged.law_break, plateau),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
-        fits=_other_fits(log, found, who.intervened),
+        fits=_other_fits(log, run_onset, who.intervened),
         config=who.config,
         level=who.level,
         seed=who.seed,
@@ -192,7 +192,7 @@ def _reliability(ols: LeastSquares, line: Line) -> float | None:
     return ratio if math.isfinite(ratio) else None
 
 
-def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, ColumnLaw]:
+def _other_fits(log: _Log, run_onset: Onset | None, intervened: bool) -> dict[str, ColumnLaw]:
     """The law on the log's other reward columns, where it has them."""
     fits = {}
     for column in (EVALUATION, log.training):
@@ -201,7 +201,7 @@ def _other_fits(log: _Log, found: Onset | None, intervened: bool) -> dict[str, C
         points = clean.clean(log.table, log.entropy, column).points
         if len(points):
             fitted = identifiability.fit(points)
-            judged = verdict.judge(fitted, found, log.course, intervened)
+            judged = verdict.judge(fitted, run_onset, log.course, intervened)
             fits[column] = ColumnLaw(
                 *_values(_numbers(fitted)),
                 verdict=judged.word,
@@ -220,8 +220,8 @@ def _values(numbers: LawNumbers) -> tuple[Any, ...]:
 def _series(run: Found, who: Identity, cleaned: Cleaned) -> RunSeries:
     kind = (who.remedy, "null control" if who.null_control else None)
     panel = ", ".join((who.level or "other logs", *filter(None, kind)))
-    known = who.level is not None and who.seed is not None
-    label = f"{panel}, seed {who.seed}" if known else Path(run.run).name or run.run
+    named = who.level is not None and who.seed is not None
+    label = f"{panel}, seed {who.seed}" if named else Path(run.run).name or run.run
     points = cleaned.points
     return RunSeries(
         run=run.run,

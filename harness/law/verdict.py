@@ -92,12 +92,12 @@ class _Parts:
 
 def judge(
     fitted: Fitted,
-    found: Onset | None,
+    onset: Onset | None,
     run: Course | None,
     intervened: bool,
     shape: breaks.Binned | None = None,
 ) -> Verdict:
-    """The verdict on one fit; `found` is the run's onset, `run` its course of H, `shape` that of
+    """The verdict on one fit; `onset` is the run's onset, `run` its course of H, `shape` that of
     its points where it is known already.
 
     The shape of the run is looked at even when the interval decides nothing, since a law that
@@ -107,8 +107,8 @@ def judge(
     many = len(fitted.points) >= FEWEST_POINTS
     if many and fitted.line is not None:
         shape = shape or breaks.binned(fitted.calm)
-        verdict = _by_break(verdict, fitted, shape, found)
-        turns = breaks.falls_after_rise(shape, collapsed=found is not None)
+        verdict = _by_break(verdict, fitted, shape, onset)
+        turns = breaks.falls_after_rise(shape, collapsed=onset is not None)
         if turns and verdict.word != "holds_until_onset":
             verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
         verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
@@ -140,12 +140,12 @@ def _by_interval(fitted: Fitted) -> Verdict:
 
 
 def _by_break(
-    verdict: Verdict, fitted: Fitted, shape: breaks.Binned, found: Onset | None
+    verdict: Verdict, fitted: Fitted, shape: breaks.Binned, onset: Onset | None
 ) -> Verdict:
     """Applies a break of the law to the verdict; before a collapse the law may have held."""
     assert fitted.line is not None
-    fall = found if found is not None and found.kind == "terminal_fall" else None
-    parts = _Parts(fitted, np.inf if found is None else found.step)
+    fall = onset if onset is not None and onset.kind == "terminal_fall" else None
+    parts = _Parts(fitted, np.inf if onset is None else onset.step)
     best = breaks.law_break(shape)
     broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line)
     step = best.step
@@ -155,20 +155,20 @@ def _by_break(
         broken = broken and short is not None and breaks.matters(short.reward, fitted.line)
         step = fall.step
     if broken:
-        return replace(_broken(verdict, found, parts), law_break=step)
+        return replace(_broken(verdict, onset, parts), law_break=step)
     whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
     if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
         return verdict.because("undetermined", "law_break")
     return verdict
 
 
-def _broken(verdict: Verdict, found: Onset | None, parts: _Parts) -> Verdict:
-    if found is None or found.kind == "explosion" or parts.before.spread is None:
+def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts) -> Verdict:
+    if onset is None or onset.kind == "explosion" or parts.before.spread is None:
         return verdict.because("fails", "law_break")
     a = parts.before.spread.a
     if a.low > 0:
         return replace(verdict.because("holds_until_onset", "law_break"), before=parts.before)
-    if found.kind == "terminal_fall" and a.high > 0:
+    if onset.kind == "terminal_fall" and a.high > 0:
         undecided = verdict.because("undetermined", "law_break")
         return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
     return verdict.because("fails", "law_break")

@@ -12,6 +12,7 @@ from harness.compose.overrides import Word
 from harness.compose.plan import Plan, Point
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
+from harness.law.compare import quantities
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
@@ -20,8 +21,6 @@ from harness.study import cost, times
 from harness.study.file import StudyFile
 
 SEED = "seed"
-WITHOUT_EVALUATIONS = {"starved_share", "solving"}
-"""Quantities that every step tells."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,11 @@ class Planned:
 
         Seed by seed, so that a study that is cut to fewer seeds has whole pairs of them.
         """
-        found: dict[tuple[str, int], tuple[str, Point]] = {}
+        by_identity: dict[tuple[str, int], tuple[str, Point]] = {}
         for seed in self.stated.seeds:
             for arm, points in self.points.items():
-                found.setdefault(who(points[seed]), (arm, points[seed]))
-        return found
+                by_identity.setdefault(who(points[seed]), (arm, points[seed]))
+        return by_identity
 
 
 def doubts(planned: Planned) -> Iterator[str]:
@@ -55,7 +54,8 @@ def doubts(planned: Planned) -> Iterator[str]:
     if len(stated.seeds) < FEWEST_SEEDS:
         rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
         yield f"seed: {rule}, got {len(stated.seeds)}"
-    asked = {link.quantity for link in (*stated.links, *stated.checks)} - WITHOUT_EVALUATIONS
+    asked = {link.quantity for link in (*stated.links, *stated.checks)}
+    asked = {name for name in asked if not quantities.of_link(name).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
     least = min(configs, key=cost.evaluations)
     if asked and cost.evaluations(least) < FEWEST_POINTS:
@@ -73,12 +73,14 @@ def doubts(planned: Planned) -> Iterator[str]:
 def _unequal_choices(stated: Stated) -> Iterator[str]:
     """Links one side of which is the best of more arms (benchmarks/study_verdicts.md)."""
     for link in (*stated.links, *stated.checks):
-        own, other = (len(stated.best.get(arm or "", [arm])) for arm in (link.arm, link.against))
-        if own != other:
+        choices, others = (
+            len(stated.best.get(arm or "", [arm])) for arm in (link.arm, link.against)
+        )
+        if choices != others:
             yield (
-                f"best: {link.name}: must choose among as many arms on either side, got {own} and "
-                f"{other}; where all arms are alike, the best of 3 is said to end higher than one "
-                "arm in 5% of studies, that of 8 in 7 to 12%, where 2.5% is nominal"
+                f"best: {link.name}: must choose among as many arms on either side, got {choices} "
+                f"and {others}; where all arms are alike, the best of 3 is said to end higher than "
+                "one arm in 5% of studies, that of 8 in 7 to 12%, where 2.5% is nominal"
             )
 
 
@@ -97,15 +99,15 @@ def who(point: Point) -> tuple[str, int]:
 
 def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
     """Compose and check every run of every arm. Raises ConfigError."""
-    given = _of_all_arms(file, overrides)
-    common = {**_by_key(f"{file.path}: words", file.words), **given}
+    typed = _of_all_arms(file, overrides)
+    common = {**_by_key(f"{file.path}: words", file.words), **typed}
     seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
     launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
     words = [word.text for word in common.values()]
     points = {}
-    for arm, own in file.arms.items():
+    for arm, arm_words in file.arms.items():
         points[arm] = _points(
-            f"{file.path}: arms.{arm}", [*words, *own], [*_texts(launcher), seeds.text]
+            f"{file.path}: arms.{arm}", [*words, *arm_words], [*_texts(launcher), seeds.text]
         )
     stated = Stated(
         question=file.question,
@@ -120,7 +122,7 @@ def plan(name: str, file: StudyFile, overrides: Sequence[str]) -> Planned:
         rival=file.rival,
     )
     _refuse_without_null(str(file.path), stated, points)
-    own_words = {key: word for key, word in given.items() if key in common}
+    own_words = {key: word for key, word in typed.items() if key in common}
     return Planned(name, stated, points, _texts(own_words), _texts(launcher))
 
 
@@ -136,9 +138,13 @@ def _refuse_without_null(
     ]
     for link in (*stated.links, *stated.checks):
         sides = [arm for arm in (link.arm, link.against) if arm]
-        own = [arm for side in sides for arm in stated.best.get(side, [side]) if arm in lacking]
-        if link.net_of_null and own:
-            rule = f"net_of_null needs null controls of {' and '.join(own)}, which no arm is"
+        lacking_null = [
+            arm for side in sides for arm in stated.best.get(side, [side]) if arm in lacking
+        ]
+        if link.net_of_null and lacking_null:
+            rule = (
+                f"net_of_null needs null controls of {' and '.join(lacking_null)}, which no arm is"
+            )
             raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true makes them")
 
 
@@ -160,8 +166,8 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
     keys.check(words)
     taken = {
         key
-        for arm, own in file.arms.items()
-        for key in _by_key(f"{file.path}: arms.{arm}", times.plain(own))
+        for arm, arm_words in file.arms.items()
+        for key in _by_key(f"{file.path}: arms.{arm}", times.plain(arm_words))
     }
     for word in words:
         if word.swept and word.key != SEED:

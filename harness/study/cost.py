@@ -36,8 +36,8 @@ SHAPE = (
 def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
     """None where a rung among them was never measured."""
     seconds = [_cpu_s(config) for config in configs]
-    known = [s for s in seconds if s is not None]
-    return sum(known) / 3600 if len(known) == len(seconds) else None
+    measured = [s for s in seconds if s is not None]
+    return sum(measured) / 3600 if len(measured) == len(seconds) else None
 
 
 def sentence(configs: list[RunConfig]) -> str:

@@ -13,8 +13,9 @@ from typing import Any
 from harness.compose import search_path
 from harness.config import ranges as checks
 from harness.errors import ConfigError
+from harness.law.compare import quantities
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.replicates import COMMON
-from harness.law.compare.study_metrics import NET_OF_NULL, STUDY_QUANTITIES
 from harness.records.study_file import Link
 from harness.utils import shape
 
@@ -56,8 +57,8 @@ def read(name: str) -> StudyFile:
         checks.one_of(f"{path}: a key", key, [*allowed, NULL_CONTROLS])
     arms = _with_null_controls(path, _arms(path, values.get("arms")), values)
     best = _best(path, values.get("best", {}), arms)
-    known = [*arms, *best]
-    links, asked = (_links(path, part, values.get(part), known) for part in ("links", "checks"))
+    names = [*arms, *best]
+    links, asked = (_links(path, part, values.get(part), names) for part in ("links", "checks"))
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
     _check_given(path, links, asked)
@@ -90,14 +91,14 @@ def _words(path: Path, key: str, value: Any) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _arms(path: Path, given: Any) -> dict[str, tuple[str, ...]]:
-    if not isinstance(given, dict) or not given:
-        raise ConfigError(f"{path}: arms must map names to lists of words, got {given!r}")
-    for name in given:
+def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
+    if not isinstance(value, dict) or not value:
+        raise ConfigError(f"{path}: arms must map names to lists of words, got {value!r}")
+    for name in value:
         if not (isinstance(name, str) and ARM.fullmatch(name)):
             rule = "must be at most 32 of a-z, 0-9 and '_', since it names folders"
             raise ConfigError(f"{path}: the name of an arm {rule}, got {name!r}")
-    return {name: _words(path, f"arms.{name}", words) for name, words in given.items()}
+    return {name: _words(path, f"arms.{name}", words) for name, words in value.items()}
 
 
 def _with_null_controls(
@@ -107,44 +108,44 @@ def _with_null_controls(
     asked = values.get(NULL_CONTROLS, False)
     if not isinstance(asked, bool):
         raise ConfigError(f"{path}: {NULL_CONTROLS} must be true or false, got {asked!r}")
-    nulls = {f"{arm}_null": (*own, NULL_CONTROL) for arm, own in arms.items()} if asked else {}
+    nulls = {f"{arm}_null": (*words, NULL_CONTROL) for arm, words in arms.items()} if asked else {}
     taken = next((name for name in nulls if name in arms), None)
     if taken:
         raise ConfigError(f"{path}: arms.{taken}: {NULL_CONTROLS} makes an arm of that name")
     return {**arms, **nulls}
 
 
-def _best(path: Path, given: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Further arms, each the one of several that ends highest."""
-    if not isinstance(given, dict):
-        raise ConfigError(f"{path}: best must map names to lists of arms, got {given!r}")
-    for name, of in given.items():
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
+    for name, of in value.items():
         if name in arms or not (isinstance(name, str) and ARM.fullmatch(name)):
             raise ConfigError(f"{path}: best: a name must be an arm's and new, got {name!r}")
         checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
-    return {name: tuple(of) for name, of in given.items()}
+    return {name: tuple(of) for name, of in value.items()}
 
 
-def _deciding(path: Path, given: Any, links: Sequence[Link]) -> tuple[str, ...]:
+def _deciding(path: Path, value: Any, links: Sequence[Link]) -> tuple[str, ...]:
     """The links named, all where none are."""
     names = [link.name for link in links]
-    if given is None:
+    if value is None:
         return tuple(names)
-    if not isinstance(given, list):
-        raise ConfigError(f"{path}: deciding must be a list of links, got {given!r}")
-    checks.all_of(f"{path}: deciding", map(str, given), names)
-    return tuple(map(str, given))
+    if not isinstance(value, list):
+        raise ConfigError(f"{path}: deciding must be a list of links, got {value!r}")
+    checks.all_of(f"{path}: deciding", map(str, value), names)
+    return tuple(map(str, value))
 
 
-def _links(path: Path, part: str, given: Any, arms: Sequence[str]) -> tuple[Link, ...]:
-    if given is None:
+def _links(path: Path, part: str, value: Any, arms: Sequence[str]) -> tuple[Link, ...]:
+    if value is None:
         return ()
-    if not isinstance(given, dict):
-        raise ConfigError(f"{path}: {part} must map names to what they state, got {given!r}")
-    for name in given:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{path}: {part} must map names to what they state, got {value!r}")
+    for name in value:
         if not isinstance(name, str):
             raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
-    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in given.items())
+    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in value.items())
 
 
 def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
@@ -166,7 +167,9 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
 
 
 def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
-    checks.one_of(f"{where}.quantity", link.quantity, STUDY_QUANTITIES)
+    if link.quantity not in quantities.OLD_NAMES:
+        checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
+    quantity = quantities.of_link(link.quantity)
     checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
     checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
     checks.one_of(f"{where}.arm", link.arm, arms)
@@ -176,23 +179,23 @@ def _check_link(where: str, link: Link, arms: Sequence[str]) -> None:
         raise ConfigError(f"{where}.against must be another arm than {link.arm}, got the same")
     if not (math.isfinite(link.margin) and link.margin > 0):
         raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
-    if link.direction == "earlier" and link.quantity != "onset":
+    if link.direction == "earlier" and not quantity.is_onset:
         raise ConfigError(f"{where}.direction must be less or more but of an onset, got 'earlier'")
-    if link.net_of_null and link.quantity not in NET_OF_NULL:
-        allowed = ", ".join(NET_OF_NULL)
+    if link.net_of_null and not quantity.null:
+        allowed = ", ".join(name for name in quantities.STUDIED if QUANTITIES[name].null)
         raise ConfigError(f"{where}.net_of_null must be false but of {allowed}, got true")
 
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
     """A link may hang on any check, a check on one before it."""
-    known = [check.name for check in asked]
+    check_names = [check.name for check in asked]
     for link in (*links, *asked):
-        if link.given is not None and not known:
+        if link.given is not None and not check_names:
             rule = "names a check, and the file has no checks"
             raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
         if link.given is not None:
-            checks.one_of(f"{path}: {link.name}.given", link.given, known)
+            checks.one_of(f"{path}: {link.name}.given", link.given, check_names)
     for place, check in enumerate(asked):
-        if check.given in known[place:]:
+        if check.given in check_names[place:]:
             rule = "must be a check that stands before it"
             raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

@@ -39,7 +39,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
     Raises ConfigError if something else is in it, FolderError, StoppedError if a live process
     executes it.
     """
-    before = known(planned, root)
+    before = existing(planned, root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -56,18 +56,18 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
     return record
 
 
-def known(planned: Planned, root: Path) -> StudyRecord | None:
+def existing(planned: Planned, root: Path) -> StudyRecord | None:
     """Reads the study in `root`. Raises ConfigError for another folder or another study's."""
     if not root.exists():
         return None
     if not root.is_dir():
         raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
     if (root / study_file.FILE).is_file():
-        found = study_file.read(root)
-        if found.study != planned.name:
-            rule = f"holds the study {found.study}, not {planned.name}; name another folder"
+        record = study_file.read(root)
+        if record.study != planned.name:
+            rule = f"holds the study {record.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
-        return found
+        return record
     names = [p.name for p in root.iterdir() if p.name not in (".lock", ".holder")]
     if names:
         rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
@@ -77,7 +77,7 @@ def known(planned: Planned, root: Path) -> StudyRecord | None:
 
 def done(planned: Planned, root: Path) -> int:
     """The number of planned runs that are done."""
-    before, asked = known(planned, root), planned.distinct()
+    before, asked = existing(planned, root), planned.distinct()
     runs = before.runs.items() if before else ()
     names = [name for name, (config, seed) in runs if (config, seed) in asked]
     rows = [ledger.as_it_stands(LedgerRow(name, str(root / name), ())) for name in names]
@@ -86,22 +86,22 @@ def done(planned: Planned, root: Path) -> int:
 
 def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
     """Lists what differs between two statements, a sentence each."""
-    said: list[str] = []
+    sentences: list[str] = []
     for key in dict.fromkeys([*now, *before]):
         path = f"{above}.{key}" if above else key
         old, new = before.get(key), now.get(key)
         if key not in before:
-            said.append(f"{path}: added, {_shown(new)}")
+            sentences.append(f"{path}: added, {_shown(new)}")
         elif key not in now:
-            said.append(f"{path}: taken away, was {_shown(old)}")
+            sentences.append(f"{path}: taken away, was {_shown(old)}")
         elif isinstance(old, dict) and isinstance(new, dict):
-            said += changes(old, new, path)
+            sentences += changes(old, new, path)
         elif old != new:
-            said.append(f"{path}: {_shown(old)} became {_shown(new)}")
-    return said
+            sentences.append(f"{path}: {_shown(old)} became {_shown(new)}")
+    return sentences
 
 
-def own(stated: Mapping[str, Any]) -> dict[str, Any]:
+def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Without `deciding` where that is but all the links: these tell themselves."""
     implied = list(stated["deciding"]) == list(stated["links"])
     return {key: value for key, value in stated.items() if key != "deciding" or not implied}
@@ -120,7 +120,9 @@ def _record(planned: Planned, before: StudyRecord | None) -> StudyRecord:
         for arm, points in planned.points.items()
     }
     first = before.stated if before else now
-    changed = [*before.changed, *changes(own(first), own(now))] if before else []
+    changed = (
+        [*before.changed, *changes(without_implied(first), without_implied(now))] if before else []
+    )
     return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs)
 
 

@@ -28,16 +28,18 @@ def resolved(words: Sequence[str]) -> list[str]:
     A factor stands for its key's word too, so that `policy=tiny algorithm.learning_rate=2e-3`
     moves the arms that are about the rate along with the others.
     """
-    found = [(match[1], match[2]) for word in words if (match := TIMES.fullmatch(word))]
+    multiplied = [(match[1], match[2]) for word in words if (match := TIMES.fullmatch(word))]
     base = plain(words)
-    if not found:
+    if not multiplied:
         return base
-    factors = dict(found)
-    if len(factors) < len(found):
-        raise ConfigError(f"{found[-1][0]}=*{found[-1][1]}: a key takes one factor, got two")
+    factors = dict(multiplied)
+    if len(factors) < len(multiplied):
+        raise ConfigError(
+            f"{multiplied[-1][0]}=*{multiplied[-1][1]}: a key takes one factor, got two"
+        )
     config = planner.plan(base).points[0].config  # of several the caller says that they are
     kept = [word for word in base if word.split("=")[0] not in factors]
-    return kept + [f"{key}={_product(config, key, times)!r}" for key, times in found]
+    return kept + [f"{key}={_product(config, key, times)!r}" for key, times in multiplied]
 
 
 def _product(config: Any, key: str, times: str) -> int | float:

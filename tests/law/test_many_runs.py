@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.law import analysis, law_json
+from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.testing import synthetic
 from harness.utils import process_pool
 
-RUNS = analysis.FEWEST_RUNS + 7
+RUNS = process_pool.FEWEST_RUNS + 7
 
 
 @pytest.mark.slow

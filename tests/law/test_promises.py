@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.law.estimate import identifiability
 from harness.testing import cells, promises, synthetic
 from harness.testing.cells import Held, Intervals, Judged
 from harness.testing.synthetic import LOW
@@ -87,8 +88,7 @@ def test_starvation_is_called_so_and_passes_for_no_law() -> None:
 def test_a_drift_of_the_reward_passes_for_a_larger_a() -> None:
     """One run cannot show it; the page on the law says so."""
     fits = [
-        cells.identifiability.fit(cells.points_of(synthetic.drift(s, 1000, LOW))).line
-        for s in range(20)
+        identifiability.fit(cells.points_of(synthetic.drift(s, 1000, LOW))).line for s in range(20)
     ]
     too_large = sum(line is not None and line.a > 1.1 * synthetic.TRUE_A for line in fits)
     assert too_large >= 18

@@ -14,7 +14,7 @@ import pytest
 from harness.law import advice, law_json
 from harness.law import verdict as verdict
 from harness.law.analysis import analyse
-from harness.law.estimate import regime
+from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import Course
 from harness.law.results import Identified, Interval, Onset, RunResult
 from harness.testing import cells, synthetic
@@ -126,12 +126,12 @@ def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> N
 def test_a_remedy_is_a_reason_of_its_own() -> None:
     log = synthetic.lawful(1, 300, LOW)
     points = cells.points_of(log)
-    judged = verdict.judge(cells.identifiability.fit(points), None, None, intervened=True)
+    judged = verdict.judge(identifiability.fit(points), None, None, intervened=True)
     assert judged.reasons[-1] == "intervened"
 
 
 def course_of(log: Log) -> Course:
-    course = cells.onset.course(log.steps, log.entropy)
+    course = onset.course(log.steps, log.entropy)
     assert course is not None
     return course
 

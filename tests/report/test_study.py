@@ -12,7 +12,7 @@ from rich.console import Console
 
 from harness.report import write
 from harness.report.tables import study
-from tests.study.made import Course, study_of
+from tests.study.made import Arms, Course, study_of
 from tests.study.test_outcome import GAIN, HARD, MEDIUM, STEADY
 
 WEAK = [Course(gain=0.1 + 0.02 * (n % 3)) for n in range(5)]
@@ -22,7 +22,7 @@ ODD = dataclasses.replace(GAIN, name="[red]odd[/red]", direction="more")
 def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it(
     tmp_path: Path,
 ) -> None:
-    arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
+    arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
     found = study_of(tmp_path, arms, [GAIN, ODD], rival="starved", deciding=[GAIN.name])
     stream = io.StringIO()
     study.show(found, Console(file=stream, width=150, force_terminal=False))

@@ -40,6 +40,10 @@ class Course:
     acted: float | None = None
 
 
+Arms = Mapping[str, tuple[RunConfig, Sequence[Course | None]]]
+"""Name of an arm -> config of its seed 1, courses by seed; None is a run that failed early."""
+
+
 def rows(course: Course, noise: np.random.Generator) -> list[dict[str, Any]]:
     u = np.arange(N) / (N - 1)
     entropy = 1.9 + (course.end - 1.9) * u
@@ -70,15 +74,13 @@ def config(level: str, seed: int, null: bool, remedy: str = "none") -> RunConfig
 
 def study_of(
     folder: Path,
-    arms: Mapping[str, tuple[RunConfig, Sequence[Course]]],
+    arms: Arms,
     links: Sequence[Link],
     checks: Sequence[Link] = (),
     unfinished: Sequence[str] = (),
     **stated: Any,
 ) -> Outcome:
-    """Write a run a course of each arm, seeds from 1 up, and judge the links; `arms` as
-    name -> config of seed 1, courses by seed. A course of None is a run that failed early.
-    """
+    """Write a run a course of each arm, seeds from 1 up, and judge the links."""
     names: dict[str, dict[str, str]] = {}
     ledger: list[LedgerRow] = []
     for place, (arm, (made, courses)) in enumerate(arms.items()):

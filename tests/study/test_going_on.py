@@ -1,7 +1,10 @@
 """A study that is gone on with executes and judges the runs it is asked for now, and no others."""
 
+from __future__ import annotations
+
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,7 +25,7 @@ links: {it gains: {quantity: gain, arm: hard, direction: more, margin: 0.05}}
 """
 
 
-def ended(run: Path, **as_now: object) -> None:
+def ended(run: Path, **as_now: Any) -> None:
     status = run_folder.read_status(RunFolder(run))
     run_folder.write_status(RunFolder(run), dataclasses.replace(status, **as_now))
 
@@ -36,7 +39,9 @@ def planned(cwd: Path) -> Path:
     return root
 
 
-def test_a_sweep_of_which_some_runs_are_asked_for_is_judged_by_these(tmp_path, monkeypatch):
+def test_a_sweep_of_which_some_runs_are_asked_for_is_judged_by_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     root = planned(tmp_path)
     first = root / "0-hard-seed1"
@@ -48,7 +53,9 @@ def test_a_sweep_of_which_some_runs_are_asked_for_is_judged_by_these(tmp_path, m
 
 
 @pytest.mark.slow
-def test_runs_that_only_an_earlier_command_asked_for_stay_as_they_are(tmp_path, monkeypatch):
+def test_runs_that_only_an_earlier_command_asked_for_stay_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     root = planned(tmp_path)
     done = here("study", "mine", "--dir", "big", cwd=tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from harness.law.compare import links
 from harness.law.compare.links import Observed
 from harness.records.study_file import Link
+from tests.present import present
 
 LESS = Link("less", "gain", "hard", "medium", "less", 0.05)
 
@@ -37,36 +38,39 @@ def drawn(mean: float, spread: float, pairs: int, seed: int = 1) -> list[float]:
         (-0.05, 0.2, "undecided", "neither shown, nor less by 0.05 ruled out"),
     ],
 )
-def test_a_link_is_judged_by_the_interval_of_its_pairs(mean, spread, verdict, why):
+def test_a_link_is_judged_by_the_interval_of_its_pairs(
+    mean: float, spread: float, verdict: str, why: str | None
+) -> None:
     (judged,) = links.judge([seen(LESS, drawn(mean, spread, 10))], ["less"])
     assert (judged.verdict, judged.why) == (verdict, why)
     half = 2.262157 * spread / 10**0.5  # t of 9 degrees of freedom
-    assert judged.judged.value == pytest.approx(mean)
-    assert judged.judged.low == pytest.approx(mean - half, rel=1e-5)
-    assert judged.judged.high == pytest.approx(mean + half, rel=1e-5)
+    difference = present(judged.judged)
+    assert difference.value == pytest.approx(mean)
+    assert difference.low == pytest.approx(mean - half, rel=1e-5)
+    assert difference.high == pytest.approx(mean + half, rel=1e-5)
     assert (judged.seeds_needed is None) == (verdict != "undecided")
 
 
-def test_one_that_states_more_reads_the_same_numbers_the_other_way():
+def test_one_that_states_more_reads_the_same_numbers_the_other_way() -> None:
     more = dataclasses.replace(LESS, direction="more")
     (judged,) = links.judge([seen(more, drawn(-0.2, 0.05, 10))], ["less"])
     assert judged.verdict == "contradicted"
 
 
-def test_what_null_controls_do_too_does_not_count():
+def test_what_null_controls_do_too_does_not_count() -> None:
     """The plain difference is plain to see; net of the null nothing is left of it."""
     link = dataclasses.replace(LESS, net_of_null=True)
     found = seen(link, drawn(-0.2, 0.02, 10), net=drawn(0.0, 0.02, 10))
     (judged,) = links.judge([found], ["less"])
     assert judged.verdict == "contradicted"
-    assert judged.plain.high < -0.1 < judged.judged.low
+    assert present(judged.plain).high < -0.1 < present(judged.judged).low
     both = seen(link, drawn(-0.2, 0.02, 10), net=drawn(-0.15, 0.02, 10))
     assert links.judge([both], ["less"])[0].verdict == "supported"
     only_net = seen(link, drawn(0.2, 0.02, 10), net=drawn(-0.15, 0.02, 10))
     assert links.judge([only_net], ["less"])[0].verdict == "undecided"
 
 
-def test_of_several_links_that_decide_each_must_do_better():
+def test_of_several_links_that_decide_each_must_do_better() -> None:
     """p about 0.03 is enough for one, not for one of four."""
     near = drawn(-0.2, 0.2 * 10**0.5 / 2.57, 10)
     alone = links.judge([seen(LESS, near)], ["less"])
@@ -75,12 +79,12 @@ def test_of_several_links_that_decide_each_must_do_better():
     four = [dataclasses.replace(LESS, name=f"{n}") for n in range(4)]
     judged = links.judge([seen(link, near) for link in four], ["0", "1", "2", "3"])
     assert {j.verdict for j in judged} == {"undecided"}
-    assert judged[0].p_holm == pytest.approx(4 * alone[0].p_holm)
+    assert judged[0].p_holm == pytest.approx(4 * present(alone[0].p_holm))
     primary = links.judge([seen(link, near) for link in four], ["0"])
     assert [j.verdict for j in primary] == ["supported", *["undecided"] * 3]
 
 
-def test_pairs_that_cannot_be_told_apart_decide_nothing():
+def test_pairs_that_cannot_be_told_apart_decide_nothing() -> None:
     assert links.judge([seen(LESS, [])], ["less"])[0].why == (
         "a seed is the replicate, and only 0 of them gave both runs a number"
     )
@@ -90,18 +94,18 @@ def test_pairs_that_cannot_be_told_apart_decide_nothing():
     assert alike.why == "every pair differs by 0.1, so that the spread is not known"
 
 
-def test_arms_that_do_the_same_are_named_as_such():
+def test_arms_that_do_the_same_are_named_as_such() -> None:
     why = "both did the same in every pair: what tells them apart changes nothing here"
     for zeros in ([0.0, 0.0, 0.0], [0.0, -4e-16, 2e-15]):
         same = links.judge([seen(LESS, zeros)], ["less"])[0]
         assert (same.verdict, same.judged, same.why) == ("undecided", None, why)
 
 
-def test_the_seeds_it_asks_for_would_decide():
+def test_the_seeds_it_asks_for_would_decide() -> None:
     """As many pairs of the same spread find the margin in 80% of cases, one fewer do not."""
     (judged,) = links.judge([seen(LESS, drawn(-0.05, 0.15, 6))], ["less"])
     assert judged.verdict == "undecided"
-    needed = judged.seeds_needed
+    needed = present(judged.seeds_needed)
     found = [
         np.mean(
             [
@@ -112,7 +116,7 @@ def test_the_seeds_it_asks_for_would_decide():
         )
     ]
     assert found[0] == pytest.approx(0.8, abs=0.06)
-    assert judged.minimum_detectable > 0.15
+    assert present(judged.minimum_detectable) > 0.15
 
 
 def _sample(mean: float, spread: float, pairs: int, seed: int) -> list[float]:
@@ -120,7 +124,7 @@ def _sample(mean: float, spread: float, pairs: int, seed: int) -> list[float]:
 
 
 @pytest.mark.parametrize("truths", [(0.0,), (-0.1, -0.1, -0.1, 0.0)])
-def test_what_is_not_so_is_seldom_supported(truths):
+def test_what_is_not_so_is_seldom_supported(truths: tuple[float, ...]) -> None:
     """A link without a difference in 2.5% of studies, a study of four of which it is one in no
     more; the bound is three standard errors of 600 studies above. The benchmark has the rates.
     """
@@ -135,7 +139,7 @@ def test_what_is_not_so_is_seldom_supported(truths):
     assert 0 < supported / 600 < 0.025 + 3 * (0.025 * 0.975 / 600) ** 0.5
 
 
-def test_a_difference_of_the_margin_is_seldom_contradicted():
+def test_a_difference_of_the_margin_is_seldom_contradicted() -> None:
     judged = [
         links.judge([seen(LESS, _sample(-LESS.margin, 0.06, 5, study))], ["less"])[0].verdict
         for study in range(600)
@@ -143,13 +147,13 @@ def test_a_difference_of_the_margin_is_seldom_contradicted():
     assert 0 < judged.count("contradicted") / 600 < 0.025 + 3 * (0.025 * 0.975 / 600) ** 0.5
 
 
-def test_where_there_are_enough_for_the_margin_it_asks_for_more_than_there_are():
+def test_where_there_are_enough_for_the_margin_it_asks_for_more_than_there_are() -> None:
     (judged,) = links.judge([seen(LESS, drawn(-0.025, 0.043, 11))], ["less"])
     assert judged.verdict == "undecided"
-    assert judged.seeds_needed > 11
+    assert present(judged.seeds_needed) > 11
 
 
-def test_the_study_needs_all_of_them_and_one_that_fails_is_enough():
+def test_the_study_needs_all_of_them_and_one_that_fails_is_enough() -> None:
     names = ("a", "b")
 
     def of(*values: list[float]) -> str:
@@ -165,7 +169,7 @@ def test_the_study_needs_all_of_them_and_one_that_fails_is_enough():
     assert of(no, open_) == of(no, yes) == "contradicted"
 
 
-def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers():
+def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers() -> None:
     given = dataclasses.replace(LESS, given="restored")
     check = dataclasses.replace(LESS, name="restored")
     judged = links.judge([seen(given, drawn(-0.3, 0.05, 8))], ["less"])
@@ -177,7 +181,7 @@ def test_a_link_whose_check_does_not_hold_is_undecided_whatever_its_numbers():
     assert links.hold_back(judged, fine) == judged
 
 
-def test_a_check_may_hang_on_one_before_it():
+def test_a_check_may_hang_on_one_before_it() -> None:
     names = ("first", "second", "third")
     chain = [
         dataclasses.replace(LESS, name=name, given=before)

@@ -1,5 +1,7 @@
 """`harness study` on real runs, small ones, and what it refuses."""
 
+from __future__ import annotations
+
 import json
 import shutil
 from pathlib import Path
@@ -7,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.compose import search_path
+from harness.report.tables import study
 from harness.study import arms, cost, file
 from harness.testing.commands import here, ledger
+from tests.present import present
 
 SMALL = """
 question: Do hard users teach less?
@@ -31,7 +35,7 @@ def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
 
 
 @pytest.mark.slow
-def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path):
+def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> None:
     written(tmp_path)
     done = here("study", "mine", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -64,7 +68,7 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path):
 
 
 @pytest.mark.slow
-def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
+def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path: Path) -> None:
     written(tmp_path)
     assert here("study", "mine", "seed=1", "trainer.steps=1", cwd=tmp_path).returncode == 0
     done = here("study", "mine", "seed=1,2", "trainer.steps=1", "--json", cwd=tmp_path)
@@ -77,7 +81,7 @@ def test_more_seeds_are_added_to_the_same_study_and_told(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
+def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path: Path) -> None:
     written(tmp_path)
     done = here("study", "mine", "seed=range(1,6)", "--dry-run", cwd=tmp_path)
     assert "10 runs of 3 steps" in done.stdout
@@ -88,7 +92,7 @@ def test_a_dry_run_says_what_would_be_run_and_creates_nothing(tmp_path):
 
 
 @pytest.mark.slow
-def test_null_controls_of_all_arms_are_one_word(tmp_path):
+def test_null_controls_of_all_arms_are_one_word(tmp_path: Path) -> None:
     written(tmp_path, SMALL.replace("links:", "null_controls: true\nlinks:"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert list(value["arms"]) == ["medium", "hard", "medium_null", "hard_null"]
@@ -97,7 +101,7 @@ def test_null_controls_of_all_arms_are_one_word(tmp_path):
 
 
 @pytest.mark.slow
-def test_arms_that_are_alike_share_their_runs(tmp_path):
+def test_arms_that_are_alike_share_their_runs(tmp_path: Path) -> None:
     written(tmp_path, SMALL.replace("hard: [difficulty=hard]", "hard: [difficulty=medium]"))
     value = json.loads(here("study", "mine", "--dry-run", "--json", cwd=tmp_path).stdout)
     assert value["runs"] == 2
@@ -113,7 +117,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("case", WORDS)
-def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case, tmp_path):
+def test_a_word_that_cannot_be_right_ends_2_with_a_sentence(case: str, tmp_path: Path) -> None:
     written(tmp_path)
     words, said = WORDS[case]
     refused(tmp_path, ["mine", *words], said)
@@ -142,7 +146,8 @@ FILES = {
         ("margin: 0.05", "margin: 0.05, given: l"),
         "hard gains less.given names a check, and the file has no checks, got 'l'",
     ),
-    "net onset": (("gain, arm", "onset, net_of_null: true, arm"), "must be false but of"),
+    "a contrast's": (("quantity: gain", "quantity: fall"), "quantity must be one of gain, final"),
+    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false but of"),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
     "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
@@ -175,20 +180,40 @@ FILES = {
 
 
 @pytest.mark.parametrize("case", FILES)
-def test_a_file_that_cannot_be_right_ends_2_and_is_named(case, tmp_path):
+def test_a_file_that_cannot_be_right_ends_2_and_is_named(case: str, tmp_path: Path) -> None:
     (old, new), said = FILES[case]
     assert old in SMALL
     written(tmp_path, SMALL.replace(old, new, 1))
     refused(tmp_path, ["mine"], said)
 
 
-def test_a_study_that_is_not_there_names_those_that_are(tmp_path):
+OLD = {
+    "entropy_fall": ("less", "fall of H on the probe of hard is less than that of medium"),
+    "onset": ("earlier", "onset of collapse on the probe of hard is earlier than that of medium"),
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_the_names_that_quantities_had_are_still_read(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    direction, statement = OLD[name]
+    stated = f"quantity: {name}, arm: hard, against: medium, direction: {direction}"
+    text = SMALL.replace("quantity: gain, arm: hard, against: medium, direction: less", stated)
+    written(tmp_path, text)
+    monkeypatch.chdir(tmp_path)
+    (link,) = file.read("mine").links
+    assert link.quantity == name
+    assert study.statement(link) == statement
+
+
+def test_a_study_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     refused(tmp_path, ["does_colapse_explain"], "nearest: does_collapse_explain")
     refused(tmp_path, ["../mine"], "study must be one of")
 
 
 @pytest.mark.slow
-def test_a_folder_that_holds_something_else_is_refused(tmp_path):
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
     written(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.tex").write_text("dear")
@@ -204,16 +229,18 @@ def refused(cwd: Path, words: list[str], said: str) -> None:
 
 
 @pytest.mark.parametrize("name", search_path.study_names())
-def test_every_study_of_ours_can_be_read_and_asks_a_question(name):
+def test_every_study_of_ours_can_be_read_and_asks_a_question(name: str) -> None:
     assert file.read(name).question.endswith("?")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", search_path.study_names())
-def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(name, monkeypatch, tmp_path):
+def test_every_study_of_ours_is_planned_and_fits_in_six_cpu_hours(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.chdir(tmp_path)
     planned = arms.plan(name, file.read(name), [])
     configs = [point.config for _, point in planned.distinct().values()]
-    assert 0.1 < cost.cpu_hours(configs) < 6
+    assert 0.1 < present(cost.cpu_hours(configs)) < 6
     nulls = [config for config in configs if config.algorithm.null_control]
     assert len(nulls) == len(configs) / 2

@@ -1,5 +1,7 @@
 """What a study remembers of what it stated, and how it goes on, without a run being trained."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 from pathlib import Path
@@ -21,14 +23,18 @@ def planned(*words: str) -> Planned:
     return arms.plan("mine", file.read("mine"), words)
 
 
-def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(tmp_path, monkeypatch):
+def test_runs_are_planned_seed_by_seed_so_that_fewer_seeds_are_whole_pairs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     runs = [(point.config.seed, arm) for arm, point in planned().distinct().values()]
     assert runs == [(1, "medium"), (1, "hard"), (2, "medium"), (2, "hard")]
 
 
-def test_links_that_no_run_could_decide_are_named_before_the_first(tmp_path, monkeypatch):
+def test_links_that_no_run_could_decide_are_named_before_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     assert list(arms.doubts(planned())) == [
@@ -39,7 +45,9 @@ def test_links_that_no_run_could_decide_are_named_before_the_first(tmp_path, mon
 
 
 @pytest.mark.slow
-def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeypatch):
+def test_what_was_stated_first_is_kept_and_what_is_new_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     first = planned()
@@ -70,7 +78,9 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_another_word_is_another_folder_and_in_the_same_one_a_change(tmp_path, monkeypatch):
+def test_another_word_is_another_folder_and_in_the_same_one_a_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     short, long = planned(), planned("trainer.steps=4")
@@ -84,7 +94,9 @@ def test_another_word_is_another_folder_and_in_the_same_one_a_change(tmp_path, m
 
 
 @pytest.mark.slow
-def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
+def test_a_plan_that_was_killed_half_way_is_completed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     root = tmp_path / "here"
@@ -97,7 +109,9 @@ def test_a_plan_that_was_killed_half_way_is_completed(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_folder_of_another_study_is_refused(tmp_path, monkeypatch):
+def test_a_folder_of_another_study_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     written(tmp_path, name="other")
@@ -108,7 +122,7 @@ def test_a_folder_of_another_study_is_refused(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
+def test_a_damaged_study_json_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     root = Path("here")
@@ -121,7 +135,7 @@ def test_a_damaged_study_json_is_named(tmp_path, monkeypatch):
         folder.settle(planned(), root)
 
 
-def test_the_cost_is_that_of_all_runs_or_not_known():
+def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     trainer = dataclasses.replace(RunConfig().trainer, steps=300, conversations=8)
     tabular = PolicyConfig(name="tabular", kind="tabular")
     a_run = 1.0 + 31 * 0.1 + 300 * 8 * 0.75e-3
@@ -138,7 +152,7 @@ def test_the_cost_is_that_of_all_runs_or_not_known():
         assert said in cost.sentence([tiny, RunConfig(policy=wider)])
 
 
-def test_a_link_that_is_added_or_taken_away_is_one_sentence():
+def test_a_link_that_is_added_or_taken_away_is_one_sentence() -> None:
     link = {"quantity": "gain", "arm": "hard", "margin": 0.05, "given": None}
     before, now = {"links": {"old": link}}, {"links": {"new": {**link, "arm": "medium"}}}
     assert folder.changes(before, now) == [
@@ -147,7 +161,9 @@ def test_a_link_that_is_added_or_taken_away_is_one_sentence():
     ]
 
 
-def test_one_seed_decides_nothing_and_a_study_says_so_first(tmp_path, monkeypatch):
+def test_one_seed_decides_nothing_and_a_study_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     assert next(arms.doubts(planned("seed=1"))) == (
@@ -155,7 +171,9 @@ def test_one_seed_decides_nothing_and_a_study_says_so_first(tmp_path, monkeypatc
     )
 
 
-def test_arms_that_are_the_same_runs_are_named(tmp_path, monkeypatch):
+def test_arms_that_are_the_same_runs_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path, SMALL.replace("links:", "  easier: [difficulty=medium]\nlinks:"))
     enough = planned("trainer.steps=16", "trainer.eval_every=1")
@@ -163,7 +181,9 @@ def test_arms_that_are_the_same_runs_are_named(tmp_path, monkeypatch):
     assert list(arms.doubts(enough)) == [said]
 
 
-def test_a_best_of_more_arms_than_the_other_side_has_is_named(tmp_path, monkeypatch):
+def test_a_best_of_more_arms_than_the_other_side_has_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     more = "  harder: [difficulty=hard, difficulty.threshold=2]\nlinks:"
     best = f"{more[:-6]}best: {{at_best: [hard, harder], as_good: [medium, harder]}}\nlinks:"
@@ -179,18 +199,20 @@ def test_a_best_of_more_arms_than_the_other_side_has_is_named(tmp_path, monkeypa
         assert all("on either side, got 2 and 1; where all arms are alike" in f for f in found)
 
 
-def test_the_links_that_decide_are_told_of_only_where_they_are_named():
+def test_the_links_that_decide_are_told_of_only_where_they_are_named() -> None:
     link = {"quantity": "gain"}
     both = {"links": {"a b": link, "c": link}, "deciding": ["a b", "c"]}
-    assert folder.own({"links": {"c": link}, "deciding": ["c"]}) == {"links": {"c": link}}
-    assert "deciding" not in folder.own(both)
+    assert folder.without_implied({"links": {"c": link}, "deciding": ["c"]}) == {
+        "links": {"c": link}
+    }
+    assert "deciding" not in folder.without_implied(both)
     named = {**both, "deciding": ["c"]}
-    assert folder.changes(folder.own(named), folder.own({**named, "deciding": ["c", "a b"]})) == [
-        "deciding: c became c, a b"
-    ]
+    assert folder.changes(
+        folder.without_implied(named), folder.without_implied({**named, "deciding": ["c", "a b"]})
+    ) == ["deciding: c became c, a b"]
 
 
-def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path):
+def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:
     done = Sweep(str(tmp_path), {}, [], ())
     assert list(status.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
     (tmp_path / study_file.FILE).touch()

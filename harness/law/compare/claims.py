@@ -32,22 +32,24 @@ def holm(p: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def p_differs(given: Estimate) -> float:
+def p_differs(estimate: Estimate) -> float:
     """Two-sided, of no difference."""
-    return 2 * numbers.t_tail(abs(given.value) / given.error, given.df)
+    return 2 * numbers.t_tail(abs(estimate.value) / estimate.error, estimate.df)
 
 
-def p_equivalent(given: Estimate, margin: float) -> float:
+def p_equivalent(estimate: Estimate, margin: float) -> float:
     """p of a difference of `margin` or more: the larger of two one-sided ones (Schuirmann 1987)."""
-    return numbers.t_tail((margin - abs(given.value)) / given.error, given.df)
+    return numbers.t_tail((margin - abs(estimate.value)) / estimate.error, estimate.df)
 
 
-def p_short(given: Estimate, sign: int, margin: float) -> float:
+def p_short(estimate: Estimate, sign: int, margin: float) -> float:
     """p of a difference of `margin` or more in the direction of `sign`, 1 or -1.
 
     Twice the one-sided p, so that it is below 0.05 where the 95% interval keeps short of that.
     """
-    return min(1.0, 2 * numbers.t_tail((margin - sign * given.value) / given.error, given.df))
+    return min(
+        1.0, 2 * numbers.t_tail((margin - sign * estimate.value) / estimate.error, estimate.df)
+    )
 
 
 def p_text(p: float) -> str:
@@ -55,9 +57,9 @@ def p_text(p: float) -> str:
     return "<0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def minimum_detectable(given: Estimate, comparisons: int) -> float:
+def minimum_detectable(estimate: Estimate, comparisons: int) -> float:
     """The difference found with probability POWER at this spread, as one of `comparisons`."""
-    return given.error * _reach(given.df, comparisons)
+    return estimate.error * _reach(estimate.df, comparisons)
 
 
 def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: int) -> int | None:
@@ -85,8 +87,8 @@ def pairs_needed(spread: float, margin: float, comparisons: int) -> int | None:
 
 def _reach(df: float, comparisons: int) -> float:
     """Standard errors that a difference must measure; the first step of Holm's is the strictest."""
-    found = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
-    return found + numbers.t_quantile(POWER, df)
+    critical = numbers.t_quantile(1 - LEVEL / comparisons / 2, df)
+    return critical + numbers.t_quantile(POWER, df)
 
 
 DEFAULT_MARGINS: Mapping[str, float] = {
@@ -97,16 +99,16 @@ fall of H in nats."""
 MARGIN_OPTION = "--margin"
 
 
-def parse_margins(given: Sequence[str]) -> dict[str, float]:
+def parse_margins(words: Sequence[str]) -> dict[str, float]:
     """DEFAULT with each `QUANTITY=VALUE` put in its place. Raises ConfigError."""
     margins = dict(DEFAULT_MARGINS)
     named: set[str] = set()
-    for word in given:
+    for word in words:
         quantity, equals, text = word.partition("=")
         if quantity not in DEFAULT_MARGINS or not equals:
-            known = ", ".join(DEFAULT_MARGINS)
+            allowed = ", ".join(DEFAULT_MARGINS)
             raise ConfigError(
-                f"{MARGIN_OPTION}: must be QUANTITY=VALUE for one of {known}, got {word!r}"
+                f"{MARGIN_OPTION}: must be QUANTITY=VALUE for one of {allowed}, got {word!r}"
             )
         if quantity in named:
             raise ConfigError(

@@ -14,7 +14,7 @@ from harness.law.compare import claims, differences, pairs, seed_numbers
 from harness.law.compare.differences import MeasuredDifference
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Pair
-from harness.law.compare.quantities import QUANTITIES
+from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.random_effects import Estimate
 from harness.law.group_results import Contrast, Gap, GroupResult
 
@@ -32,7 +32,7 @@ class _Row:
 
     pair: Pair
     quantity: str
-    found: MeasuredDifference
+    measured: MeasuredDifference
     p_differs: float | None = None
     p_equivalent: float | None = None
 
@@ -49,16 +49,16 @@ def contrasted(
         [
             _row(pair, quantity, margins[quantity], pool_unlike)
             for pair in pairs.to_compare(sides)
-            for quantity in QUANTITIES
+            for quantity in CONTRASTED
         ]
     )
-    comparisons = sum(row.found.incomparable is None for row in rows)
-    said: dict[int, list[Contrast]] = {}
+    comparisons = sum(row.measured.incomparable is None for row in rows)
+    by_place: dict[int, list[Contrast]] = {}
     for row in rows:
-        said.setdefault(row.pair.later.place, []).append(_contrast(row, comparisons))
+        by_place.setdefault(row.pair.later.place, []).append(_contrast(row, comparisons))
     seeds = seed_numbers.by_place(sides)
     return tuple(
-        replace(group, contrasts=said.get(place, []), compared=seeds.get(place))
+        replace(group, contrasts=by_place.get(place, []), compared=seeds.get(place))
         for place, group in enumerate(groups)
     )
 
@@ -69,7 +69,11 @@ def _row(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> _Row:
 
 def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
     """With Holm's p over all quantities and pairs: of a difference, and of none that matters."""
-    tested = [(i, r.found.estimate, r.found.margin) for i, r in enumerate(rows) if r.found.estimate]
+    tested = [
+        (i, r.measured.estimate, r.measured.margin)
+        for i, r in enumerate(rows)
+        if r.measured.estimate
+    ]
     differs = claims.holm([claims.p_differs(estimate) for _, estimate, _ in tested])
     equivalent = claims.holm([claims.p_equivalent(e, margin) for _, e, margin in tested])
     adjusted = list(rows)
@@ -79,7 +83,7 @@ def _adjusted(rows: Sequence[_Row]) -> list[_Row]:
 
 
 def _contrast(row: _Row, comparisons: int) -> Contrast:
-    found, estimate = row.found, row.found.estimate
+    measured, estimate = row.measured, row.measured.estimate
     decision, why = _decided(row)
     gap = _gap(row.quantity, estimate)
     return Contrast(
@@ -91,51 +95,51 @@ def _contrast(row: _Row, comparisons: int) -> Contrast:
         p_holm=row.p_differs,
         decision=decision,
         why=why,
-        on=found.on,
-        margin=None if found.incomparable else found.margin,
+        on=measured.on,
+        margin=None if measured.incomparable else measured.margin,
         p_equivalent=row.p_equivalent,
         minimum_detectable=claims.minimum_detectable(estimate, comparisons) if estimate else None,
-        seeds=found.seeds,
-        seeds_needed=None if found.incomparable else _seeds_needed(found, comparisons),
-        on_probe=_gap(row.quantity, found.probe.estimate) if found.probe else None,
+        seeds=measured.seeds,
+        seeds_needed=None if measured.incomparable else _seeds_needed(measured, comparisons),
+        on_probe=_gap(row.quantity, measured.probe.estimate) if measured.probe else None,
         unlike_failures=_unlike_failures(row.pair),
         remedy_inactive=_remedy_inactive(row.pair),
-        net_of_null=_gap(row.quantity, found.net_of_null) if found.net_of_null else None,
+        net_of_null=_gap(row.quantity, measured.net_of_null) if measured.net_of_null else None,
     )
 
 
-def _gap(quantity: str, given: Estimate | None) -> Gap:
+def _gap(quantity: str, estimate: Estimate | None) -> Gap:
     """The estimate with its interval; that of two onsets reaches no further than the run."""
-    if given is None:
+    if estimate is None:
         return Gap(None, None, None)
-    found = given.interval()
+    interval = estimate.interval()
     most = 1.0 if quantity == "onset" else math.inf
-    return Gap(found.value, max(found.low, -most), min(found.high, most))
+    return Gap(interval.value, max(interval.low, -most), min(interval.high, most))
 
 
 def _decided(row: _Row) -> tuple[str, str | None]:
     """The decision and the reason for it, where it needs one."""
-    found = row.found
-    if found.incomparable is not None:
-        return "not_comparable", found.incomparable
-    if found.estimate is None or row.p_differs is None or row.p_equivalent is None:
-        return "undecided", found.open
+    measured = row.measured
+    if measured.incomparable is not None:
+        return "not_comparable", measured.incomparable
+    if measured.estimate is None or row.p_differs is None or row.p_equivalent is None:
+        return "undecided", measured.open
     small = row.p_equivalent < claims.LEVEL
     if row.p_differs < claims.LEVEL:
-        if found.probe is not None and not found.probe.shows(found.estimate):
+        if measured.probe is not None and not measured.probe.shows(measured.estimate):
             return "differs", CONTEXTS
         return "differs", "smaller than the margin" if small else None
     return ("equivalent", None) if small else ("undecided", "neither shown nor ruled out")
 
 
-def _seeds_needed(found: MeasuredDifference, comparisons: int) -> int | None:
+def _seeds_needed(measured: MeasuredDifference, comparisons: int) -> int | None:
     """Seeds a group that would settle it; with one seed a lower bound, from its own error."""
-    if found.estimate is not None:
-        return claims.seeds_needed(found.estimate.spreads, found.margin, comparisons)
-    if min(found.seeds) > 1:
+    if measured.estimate is not None:
+        return claims.seeds_needed(measured.estimate.spreads, measured.margin, comparisons)
+    if min(measured.seeds) > 1:
         return None
-    own = (found.own_error, found.own_error)
-    needed = claims.seeds_needed(own, found.margin, comparisons)
+    errors = (measured.own_error, measured.own_error)
+    needed = claims.seeds_needed(errors, measured.margin, comparisons)
     return None if needed is None else max(needed, FEWEST_TO_ASK_FOR)
 
 

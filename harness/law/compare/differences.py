@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from harness.law.compare import claims, groups, quantities, random_effects, scales
+from harness.law.compare.footing import Footing, over_shared_range, reached, up_to_horizon
 from harness.law.compare.pairs import Pair, Side
-from harness.law.compare.quantities import Footing
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Difference, Estimate, Sample
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Interval, setting
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
-TOLD_BY_H_ALONE = ("onset", "fall")
 ON_VISITED_STATES = ("a", "onset", "fall")
 """Quantities that H on frozen prefixes can tell as well."""
 NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
@@ -32,10 +32,10 @@ class ProbeDifference:
 
     def shows(self, visited: Estimate) -> bool:
         """Whether a difference of the same sign is there too, as far as one test can tell."""
-        found = self.estimate
-        if found is None or (found.value > 0) != (visited.value > 0):
+        on_probe = self.estimate
+        if on_probe is None or (on_probe.value > 0) != (visited.value > 0):
             return False
-        return claims.p_differs(found) < claims.LEVEL
+        return claims.p_differs(on_probe) < claims.LEVEL
 
 
 @dataclass(frozen=True)
@@ -70,18 +70,18 @@ def measure(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Meas
     reason = _incomparable(pair, quantity, column, pool_unlike)
     if reason is not None:
         return MeasuredDifference(margin, incomparable=reason)
-    column = column or scales.own(pair.sides)
-    on = None if quantity in TOLD_BY_H_ALONE else column
+    column = column or scales.own_column(pair.sides)
+    on = column if QUANTITIES[quantity].on_reward else None
     lacking = _no_replicates(pair, quantity)
     if lacking is not None:
         return _without_replicates(pair, quantity, margin, on, lacking)
-    found = _samples(pair.sides, quantity, Footing(column))
-    if found is None:
+    of_groups = _samples(pair.sides, quantity, Footing(column))
+    if of_groups is None:
         return MeasuredDifference(margin, on, **_nothing_to_compare(pair, quantity))
-    later, baseline = found
+    later, baseline = of_groups
     seeds = (len(later), len(baseline))
     estimate = random_effects.difference(later, baseline)
-    margin = _absolute(quantity, margin, found)
+    margin = _absolute(quantity, margin, of_groups)
     if estimate is None:
         return MeasuredDifference(margin, on, seeds, **_too_little(quantity, seeds))
     found_at_all = claims.p_differs(estimate) < claims.LEVEL
@@ -101,7 +101,7 @@ def _incomparable(pair: Pair, quantity: str, column: str | None, pool_unlike: bo
             return f"no run of {side.name} is finished"
     if column is None and quantity in ("ceiling", "gain"):
         return scales.why_none(pair)
-    if column is None and quantity == "a" and scales.own(pair.sides) is None:
+    if column is None and quantity == "a" and scales.own_column(pair.sides) is None:
         return NO_COLUMN
     return None
 
@@ -120,10 +120,10 @@ def _no_replicates(pair: Pair, quantity: str) -> str | None:
         if len(side.telling(quantity)) < FEWEST_SEEDS:
             return f"a seed is the replicate, steps are not, and {side.name} has one"
     for side in pair.sides:
-        told = side.telling(quantity)
-        unknown = groups.unknown([member.identity.seed for member in told])
+        runs = side.telling(quantity)
+        unknown = groups.unknown([member.identity.seed for member in runs])
         if unknown:
-            of = f"{unknown} of {len(told)} runs of {side.name}"
+            of = f"{unknown} of {len(runs)} runs of {side.name}"
             return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
     return None
 
@@ -131,9 +131,9 @@ def _no_replicates(pair: Pair, quantity: str) -> str | None:
 def _without_replicates(
     pair: Pair, quantity: str, margin: float, on: str | None, why: str
 ) -> MeasuredDifference:
-    own = _of_runs(pair, quantity)
-    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in own if isinstance(i, Interval)]
-    values = [i.value for i in own if isinstance(i, Interval)]
+    of_runs = _of_runs(pair, quantity)
+    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in of_runs if isinstance(i, Interval)]
+    values = [i.value for i in of_runs if isinstance(i, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
     return MeasuredDifference(
         margin * scale,
@@ -147,7 +147,8 @@ def _without_replicates(
 def _of_runs(pair: Pair, quantity: str) -> list[Any]:
     """The quantity of each run by itself."""
     if quantity == "fall":
-        return [fall for side in quantities.falls(pair.sides, Footing(None)) for fall in side]
+        falls = quantities.values(quantity, pair.sides, Footing(None))
+        return [fall for of_group in falls for fall in of_group]
     if quantity == "onset":
         return []
     return [
@@ -163,20 +164,25 @@ def _replicates(side: Side, quantity: str) -> int:
 def _samples(
     sides: Sequence[Side], quantity: str, footing: Footing
 ) -> tuple[Sample, Sample] | None:
-    if quantity == "onset":
-        found = quantities.onsets(sides, footing)
-        return (found[0], found[1]) if found else None
-    values = quantities.VALUES[quantity](sides, footing)
-    if values is None:
+    shared = _shared_footing(sides, quantity, footing)
+    if shared is None:
         return None
+    values = quantities.values(quantity, sides, shared)
     later, baseline = quantities.samples(quantity, values)
     return later, baseline
 
 
+def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> Footing | None:
+    """The footing cut to what all runs have in common; None where that leaves nothing."""
+    if quantity == "onset":
+        return up_to_horizon(sides, footing)
+    return over_shared_range(sides, footing) if quantity == "a" else footing
+
+
 def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
     if quantity == "onset":
-        said = "no run of either collapses in the part that all have done"
-        return {"open": f"{said}{_until_diverged(pair)}"}
+        no_onset = "no run of either collapses in the part that all have done"
+        return {"open": f"{no_onset}{_until_diverged(pair)}"}
     return {
         "incomparable": "no H in common: there is no stretch of it that every run passes through"
     }
@@ -184,7 +190,7 @@ def _nothing_to_compare(pair: Pair, quantity: str) -> dict[str, Any]:
 
 def _until_diverged(pair: Pair) -> str:
     """The end of the sentence where some run diverged early."""
-    lost = [quantities.reached(m) for side in pair.sides for m in side.diverged]
+    lost = [reached(m) for side in pair.sides for m in side.diverged]
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
@@ -197,10 +203,10 @@ def _too_little(quantity: str, seeds: tuple[int, int]) -> dict[str, Any]:
     return {"incomparable" if quantity == "a" else "open": reason}
 
 
-def _absolute(quantity: str, margin: float, found: tuple[Sample, Sample]) -> float:
+def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) -> float:
     if quantity != "a":
         return margin
-    means = [random_effects.mean(sample) for sample in found]
+    means = [random_effects.mean(sample) for sample in of_groups]
     return margin * abs(sum(m.value for m in means if m is not None) / len(means))
 
 
@@ -209,18 +215,21 @@ def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference 
     members = [member for side in pair.sides for member in side.telling(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
-    found = _samples(pair.sides, quantity, Footing(column, probe=True))
-    if found is None:
+    of_groups = _samples(pair.sides, quantity, Footing(column, probe=True))
+    if of_groups is None:
         return ProbeDifference(None) if quantity == "onset" else None
-    estimate = random_effects.difference(*found)
+    estimate = random_effects.difference(*of_groups)
     return ProbeDifference(estimate) if estimate is not None else None
 
 
 def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
     """None where some run has no null control of its seed, or too few steps of it."""
-    if quantity not in quantities.BEYOND_NULL:
+    if not QUANTITIES[quantity].null:
         return None
-    values = quantities.net_of_null(quantity, pair.sides, Footing(column))
+    values = [
+        [quantities.net_of_null(QUANTITIES[quantity], m, Footing(column)) for m in side.members]
+        for side in pair.sides
+    ]
     if any(value is None for of_group in values for value in of_group):
         return None
     later, baseline = quantities.samples(quantity, values)

@@ -28,8 +28,8 @@ NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in
 
 def points_by_column(run: RunResult) -> dict[str, int]:
     """Column that the law was fitted on -> how many points."""
-    own = {run.reward: run.n_valid or 0} if run.reward is not None else {}
-    return own | {column: law.n_valid for column, law in (run.fits or {}).items()}
+    headline = {run.reward: run.n_valid or 0} if run.reward is not None else {}
+    return headline | {column: law.n_valid for column, law in (run.fits or {}).items()}
 
 
 def common_column(runs: Sequence[RunResult]) -> str | None:
@@ -56,8 +56,8 @@ def why_no_column(runs: Sequence[RunResult]) -> str | None:
 def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | None:
     """a, ceiling or gain of a run on `column`; None where it was not fitted there."""
     if column is not None and column == run.reward:
-        own: Interval | None = getattr(run, quantity)
-        return own
+        on_headline: Interval | None = getattr(run, quantity)
+        return on_headline
     law = (run.fits or {}).get(column or "")
     on_other: Interval | None = getattr(law, quantity, None)
     return on_other
@@ -107,49 +107,49 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     Runs of one config whose measurement cards differ are groups of their own unless
     `pool_unlike`. Unfinished runs are in no mean unless `with_unfinished`.
     """
-    known = [m for m in members if m.identity.config is not None]
-    configs = [flat(m.identity.config or {}) for m in known]
-    cards = [{} if pool_unlike else card for card in _cards(known, configs, with_unfinished)]
+    configured = [m for m in members if m.identity.config is not None]
+    configs = [flat(m.identity.config or {}) for m in configured]
+    cards = [{} if pool_unlike else card for card in _cards(configured, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = _telling(axes)
-    found: dict[str, list[int]] = {}
+    by_config: dict[str, list[int]] = {}
     for index, values in enumerate(axes):
-        found.setdefault(_text(values), []).append(index)
+        by_config.setdefault(_text(values), []).append(index)
     groups = tuple(
-        _pool({n: axes[where[0]].get(n) for n in names}, [known[i] for i in where], with_unfinished)
-        for where in found.values()
+        _pool({n: axes[at[0]].get(n) for n in names}, [configured[i] for i in at], with_unfinished)
+        for at in by_config.values()
     )
-    return Grouping(groups, _kept_apart(known, configs, cards))
+    return Grouping(groups, _kept_apart(configured, configs, cards))
 
 
 def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: bool) -> list[Axes]:
     """The measurement card of each; the first of its config for one that has none and is in no
     mean, such as a run that ended before it had begun.
     """
-    own = [flat(m.identity.measurement, "measurement") for m in members]
+    measured = [flat(m.identity.measurement, "measurement") for m in members]
     first: dict[str, Axes] = {}
     counted = [counts(member, with_unfinished) for member in members]
-    for config, card, counts_too in zip(configs, own, counted, strict=True):
+    for config, card, counts_too in zip(configs, measured, counted, strict=True):
         if counts_too:
             first.setdefault(_text(config), card)
     return [
         card if card or counts_too else first.get(_text(config), {})
-        for config, card, counts_too in zip(configs, own, counted, strict=True)
+        for config, card, counts_too in zip(configs, measured, counted, strict=True)
     ]
 
 
 def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Dotted key -> value; the group's own name stands for `GROUP.name`."""
-    found: dict[str, Any] = {}
+    dotted: dict[str, Any] = {}
     for key, value in values.items():
         if not above and key in NO_AXES:
             continue
         path = f"{above}.{key}" if above else key
         if isinstance(value, dict):
-            found.update(flat(value, path))
+            dotted.update(flat(value, path))
         else:
-            found[path.removesuffix(".name")] = value
-    return found
+            dotted[path.removesuffix(".name")] = value
+    return dotted
 
 
 def _text(value: Any) -> str:
@@ -195,8 +195,8 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
 
 def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
     """Mean over the runs on one column; those that diverged are censored."""
-    given = [*(number_on(run, name, column) for run in runs), *[None] * lost]
-    return over_seeds((alike if name == "gain" else weighed)(given), [run.seed for run in runs])
+    of_runs = [*(number_on(run, name, column) for run in runs), *[None] * lost]
+    return over_seeds((alike if name == "gain" else weighed)(of_runs), [run.seed for run in runs])
 
 
 def _onset(runs: Sequence[RunResult]) -> Pooled:
@@ -211,9 +211,9 @@ def unknown(seeds: Sequence[int | None]) -> int:
     return seeds.count(None) if len(seeds) > 1 else 0
 
 
-def over_seeds(given: Pooled, seeds: Sequence[int | None]) -> Pooled:
+def over_seeds(pool: Pooled, seeds: Sequence[int | None]) -> Pooled:
     """Without an interval where runs may be repeats: the spread of repeats is not that of seeds."""
-    return replace(given, low=None, high=None) if unknown(seeds) else given
+    return replace(pool, low=None, high=None) if unknown(seeds) else pool
 
 
 def _within_the_run(onset: Pooled) -> Pooled:
@@ -233,21 +233,21 @@ def pooled(values: Sequence[float], censored: int) -> Pooled:
     return Pooled(mean, mean - half, mean + half, n, censored)
 
 
-def alike(given: Sequence[Interval | None]) -> Pooled:
-    """Mean over runs that count alike, as quantities.ALIKE says."""
-    known = [interval.value for interval in given if interval is not None]
-    return pooled(known, censored=len(given) - len(known))
+def alike(of_runs: Sequence[Interval | None]) -> Pooled:
+    """Mean over runs that count alike, as quantities.Quantity.weighed says."""
+    values = [interval.value for interval in of_runs if interval is not None]
+    return pooled(values, censored=len(of_runs) - len(values))
 
 
-def weighed(given: Sequence[Interval | None]) -> Pooled:
+def weighed(of_runs: Sequence[Interval | None]) -> Pooled:
     """Mean by random effects: a run that hardly knows its number hardly counts."""
-    known = [interval for interval in given if interval is not None]
-    mean = random_effects.mean(random_effects.sample(known))
+    measured = [interval for interval in of_runs if interval is not None]
+    mean = random_effects.mean(random_effects.sample(measured))
     if mean is None:
-        return alike(given)
+        return alike(of_runs)
     interval = mean.interval()
-    censored = len(given) - len(known)
-    return Pooled(interval.value, interval.low, interval.high, len(known), censored)
+    censored = len(of_runs) - len(measured)
+    return Pooled(interval.value, interval.low, interval.high, len(measured), censored)
 
 
 def _kept_apart(

@@ -121,10 +121,10 @@ def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None
     """Seeds that would decide every link that is open; None where that is not known of one."""
     still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
     needed = [link.seeds_needed for link in still]
-    known = [count for count in needed if count is not None]
-    if not still or verdict(links, deciding) != UNDECIDED or len(known) < len(needed):
+    counts = [count for count in needed if count is not None]
+    if not still or verdict(links, deciding) != UNDECIDED or len(counts) < len(needed):
         return None
-    return max(known)
+    return max(counts)
 
 
 def paired(differences: Sequence[float]) -> Estimate | None:
@@ -152,20 +152,20 @@ def _test(seen: Observed) -> _Test:
     )
 
 
-def _p_beyond(given: Estimate, sign: int) -> float:
+def _p_beyond(estimate: Estimate, sign: int) -> float:
     """Two-sided, of no difference; set to 1 where it points away from what the link states."""
-    return claims.p_differs(given) if sign * given.value > 0 else 1.0
+    return claims.p_differs(estimate) if sign * estimate.value > 0 else 1.0
 
 
 def _family(tests: Sequence[_Test]) -> list[Judged]:
     tested = [t for t in tests if t.estimate is not None and t.plain is not None]
     supported = claims.holm([t.p_supported for t in tested])
     contradicted = claims.holm([t.p_contradicted for t in tested])
-    found = {
+    by_name = {
         t.seen.link.name: _judged(t, p, q, len(tested))
         for t, p, q in zip(tested, supported, contradicted, strict=True)
     }
-    return [found.get(t.seen.link.name) or _open(t) for t in tests]
+    return [by_name.get(t.seen.link.name) or _open(t) for t in tests]
 
 
 def _judged(test: _Test, p: float, q: float, comparisons: int) -> Judged:
@@ -238,8 +238,8 @@ def _alike(differences: Mapping[int, float]) -> str:
 
 
 def _held_back(link: Judged, words: Mapping[str, str]) -> Judged:
-    given = link.link.given
-    if given is None or words[given] == SUPPORTED:
+    check = link.link.given
+    if check is None or words[check] == SUPPORTED:
         return link
-    why = f"its check, {given}, is {words[given]}"
+    why = f"its check, {check}, is {words[check]}"
     return replace(link, verdict=UNDECIDED, why=why, seeds_needed=None)

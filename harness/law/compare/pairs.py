@@ -81,7 +81,7 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
     tells of something.
     """
     of = {member.result.run: member for member in members}
-    found = []
+    with_runs = []
     for place, group in enumerate(groups):
         column = group.reward or ""
         inside = tuple(replace(of[run], pooled_on=column) for run in group.runs)
@@ -91,8 +91,8 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
             continue
         who = (inside + lost)[0].identity
         config, card = grouping.flat(who.config or {}), grouping.flat(who.measurement)
-        found.append(Side(place, group.key, inside, lost, config, card))
-    return sorted(found, key=lambda side: (_rank(side), side.place))
+        with_runs.append(Side(place, group.key, inside, lost, config, card))
+    return sorted(with_runs, key=lambda side: (_rank(side), side.place))
 
 
 def to_compare(sides: Sequence[Side]) -> list[Pair]:

@@ -1,196 +1,233 @@
-"""Quantities compared between groups, a number for each seed, on one footing for all of them.
+"""The quantities that contrasts and studies compare, each defined once: a number of one run.
 
-The onset is that of the states visited; a study's (`study_metrics`) is that of the probe.
+docs/studies.md has them in one table. Each is taken on a `Footing` that the caller chooses, so what
+contrasts and studies differ in is the footing and the test.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from harness.law.compare import scales
+from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
-from harness.law.estimate import null_control, regime
-from harness.law.estimate.interval import Spread
-from harness.law.io.clean import Points
-from harness.law.io.columns import NO_SERIES, ColumnSeries
-from harness.law.io.identity import share_of_run
-from harness.law.results import Interval, Onset
+from harness.law.compare.replicates import ENDS, last_tenth, mean_of_measured
+from harness.law.estimate import null_control, numbers, onset, regime
+from harness.law.io.clean import FEWEST_POINTS, Points
+from harness.law.io.columns import NO_SERIES
+from harness.law.results import Floats, Interval
 
-QUANTITIES = ("a", "ceiling", "onset", "gain", "fall")
-ALIKE = ("gain", "fall")
-"""Runs of a group count alike in these. Each knows its own about as well, or, with its reward at a
-bound, too well; and at the ends of a short run the errors are too rough to weigh by."""
-
+OfRun = Callable[[Member, Footing], Interval | None]
 Values = list[list[Interval | None]]
 """For each group, the value of each of its runs, None where there is none."""
+NATS, REWARD, SHARE = "nats", "reward", "share"
+NO_REWARDS = Points(np.empty(0), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
-class Footing:
-    """The reward column and the H that the numbers of all compared runs are taken on."""
+class Quantity:
+    """What can be compared between runs: its definition and how it is spoken of."""
 
-    column: str | None
-    """The reward column; None: that of each run's group."""
+    words: str
+    unit: str
+    of_run: OfRun
+    on_reward: bool = False
+    """Whether it is of a reward column."""
     probe: bool = False
-    """H on the frozen prefixes instead of the states visited."""
+    """Whether H is that of the probe, whatever the footing says."""
+    null: bool = False
+    """Whether a null control has a number of the same kind, to be taken off."""
+    weighed: bool = False
+    """Whether each run counts by its own interval in a mean. Else runs count alike: each knows its
+    number about as well, or, with its reward at a bound, too well; and at the ends of a short run
+    the errors are too rough to weigh by."""
+    step: Callable[[Member, Footing], float | None] | None = None
+    """The step it looks for; a run without one is censored. None: it looks for no step."""
+    every_step: bool = False
+    """Whether every step tells, evaluated or not."""
 
-    def column_of(self, member: Member) -> str:
-        return self.column or member.column
+    @property
+    def is_onset(self) -> bool:
+        """Whether it is a time in the run, so that one can be earlier than another."""
+        return self.of_run is _onset
 
-    def points(self, member: Member) -> Points | None:
-        return member.replicate.points_on(self.column_of(member), self.probe)
+    def value(self, member: Member, footing: Footing) -> Interval | None:
+        """The number of a run, with its 95% interval; None where its log does not tell."""
+        return self.of_run(member, self._on(footing))
 
-    def course(self, member: Member) -> ColumnSeries:
-        """H at every step that has it."""
-        if not self.probe:
-            return member.replicate.course
-        points = self.points(member)
-        return NO_SERIES if points is None else ColumnSeries(points.steps, points.entropy)
+    def censored(self, member: Member, footing: Footing) -> bool:
+        """Whether the run lacks the step that the quantity looks for."""
+        return self.step is not None and self.step(member, self._on(footing)) is None
 
-    def spread(self, member: Member) -> Spread | None:
-        """The law of the run on this footing, with its intervals."""
-        law = member.replicate.law(self.column_of(member), self.probe)
-        return law.spread if law is not None else None
-
-    def onset(self, member: Member) -> Onset | None:
-        """The onset of collapse; an explosion is none."""
-        course = member.replicate.probe_course
-        found = (course.onset if course else None) if self.probe else member.result.onset
-        return found if found is not None and found.is_collapse else None
+    def _on(self, footing: Footing) -> Footing:
+        return replace(footing, probe=True) if self.probe else footing
 
 
-def slopes(
-    groups: Sequence[Side], footing: Footing, range_of: Sequence[Side] | None = None
-) -> Values | None:
-    """a of each run over the range of H that all of them pass through; None if there is none.
+def _slope(member: Member, footing: Footing) -> Interval | None:
+    if footing.within is None:
+        spread = footing.spread(member)
+        return spread.a if spread is not None else None
+    points = footing.points(member)
+    return scales.slope_within(points, footing.within) if points is not None else None
 
-    `range_of`: only these groups settle that range.
-    """
-    points = [[footing.points(m) for m in group.members] for group in groups]
-    settling = [footing.points(m) for group in range_of or groups for m in group.members]
-    known = [p for p in settling if p is not None]
-    within = scales.shared_range(known) if known else None
-    if within is None:
+
+def _ceiling(member: Member, footing: Footing) -> Interval | None:
+    spread = footing.spread(member)
+    return spread.ceiling if spread is not None else None
+
+
+def _gain(member: Member, footing: Footing) -> Interval | None:
+    points = footing.points(member)
+    return regime.gain(points) if points is not None else None
+
+
+def _final_reward(member: Member, footing: Footing) -> Interval | None:
+    points = footing.points(member)
+    if points is None or len(points) < FEWEST_POINTS:
         return None
-    return [
-        [scales.slope_within(p, within) if p is not None else None for p in of_group]
-        for of_group in points
-    ]
+    return _without_error(_end(points.reward))
 
 
-def slopes_of_own_ranges(groups: Sequence[Side], footing: Footing) -> Values:
-    """a of each run over all of its own H."""
-    spreads = [[footing.spread(m) for m in group.members] for group in groups]
-    return [[s.a if s is not None else None for s in of_group] for of_group in spreads]
+def _fall(member: Member, footing: Footing) -> Interval | None:
+    return null_control.fall(footing.course(member).values)
 
 
-def ceilings(groups: Sequence[Side], footing: Footing) -> Values:
-    spreads = [[footing.spread(m) for m in group.members] for group in groups]
-    return [[s.ceiling if s is not None else None for s in of_group] for of_group in spreads]
+def _probe_fall(member: Member, footing: Footing) -> Interval | None:
+    """From the first value alone: all runs that start from the same weights share it.
 
-
-def gains(groups: Sequence[Side], footing: Footing) -> Values:
-    points = [[footing.points(m) for m in group.members] for group in groups]
-    return [[regime.gain(p) if p is not None else None for p in of_group] for of_group in points]
-
-
-def falls(groups: Sequence[Side], footing: Footing) -> Values:
-    courses = [[footing.course(m) for m in group.members] for group in groups]
-    return [[null_control.fall(c.values) for c in of_group] for of_group in courses]
-
-
-def net_of_null(quantity: str, groups: Sequence[Side], footing: Footing) -> Values:
-    """That of each run minus that of the null control of its own seed; None without one.
-
-    `quantity` is one of BEYOND_NULL.
+    Three values would reach far into a run that is evaluated seldom
+    (docs/decisions/2026-11-22-one-comparison.md).
     """
-    beyond = BEYOND_NULL[quantity]
-    return [[beyond(m, footing) for m in group.members] for group in groups]
+    return null_control.fall(footing.course(member).values, exact_start=True)
 
 
-def _gain_net_of_null(member: Member, footing: Footing) -> Interval | None:
-    own, column = footing.points(member), footing.column_of(member)
-    known = [null.points_on(column, footing.probe) for null in member.nulls]
-    nulls = [points for points in known if points is not None]
-    if own is None or not nulls:
+def _entropy_lost(member: Member, footing: Footing) -> Interval | None:
+    h = footing.course(member).values
+    return _without_error(float(h[0] - h.mean())) if len(h) >= FEWEST_POINTS else None
+
+
+def _onset(member: Member, footing: Footing) -> Interval | None:
+    if footing.probe and member.replicate.probe_course is None:
         return None
-    return null_control.gain_beyond(own, nulls, _shared_until(member))
+    return _without_error(footing.share_at(member, _onset_step(member, footing)))
 
 
-def _fall_net_of_null(member: Member, footing: Footing) -> Interval | None:
+def _onset_step(member: Member, footing: Footing) -> float | None:
+    collapse = footing.onset(member)
+    return collapse.step if collapse is not None else None
+
+
+def _lead(member: Member, footing: Footing) -> Interval | None:
+    """Above 0 where H begins to fall for good before the reward stops rising.
+
+    An onset would not do: a fall of H while the reward rises is none by its own rule. A reward
+    that never stops is no stop that a fall could have made: 0.
+    """
+    points = replace(footing, probe=False).points(member)
+    if member.replicate.probe_course is None or points is None or len(points) < FEWEST_POINTS:
+        return None
+    stop = regime.reward_plateau(points)
+    if stop is None:
+        return _without_error(0.0)
+    fall = _fall_step(member, footing)
+    return _without_error(footing.share_at(member, stop) - footing.share_at(member, fall))
+
+
+def _fall_step(member: Member, footing: Footing) -> float | None:
+    """The onset on the probe, whatever the reward does."""
+    probed = member.replicate.probe_course
+    course = probed.course if probed else None
+    start = onset.find(course, NO_REWARDS) if course is not None else None
+    return start.step if start is not None and start.is_collapse else None
+
+
+def _silent_share(member: Member, footing: Footing) -> Interval | None:
+    return member.result.silent_share
+
+
+def _solving(member: Member, footing: Footing) -> Interval | None:
+    columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in ENDS]
+    shares = [mean_of_measured(last_tenth(column.values)) for column in columns]
+    measured = [share for share in shares if share is not None]
+    return _without_error(sum(measured)) if len(measured) == len(shares) else None
+
+
+def _end(values: Floats) -> float:
+    """Mean of the last tenth, of three values at least."""
+    return numbers.mean(values[-max(3, len(values) // 10) :])
+
+
+def _without_error(value: float) -> Interval:
+    """A number whose own error is not known: its interval is the whole line."""
+    return Interval(value, -np.inf, np.inf)
+
+
+QUANTITIES: Mapping[str, Quantity] = {
+    "a": Quantity("slope of the law", "reward per exp(H)", _slope, on_reward=True, weighed=True),
+    "ceiling": Quantity("ceiling of the law", REWARD, _ceiling, on_reward=True, weighed=True),
+    "onset": Quantity("onset of collapse", SHARE, _onset, step=_onset_step),
+    "gain": Quantity("gain of reward", REWARD, _gain, on_reward=True, null=True),
+    "fall": Quantity("fall of H", NATS, _fall, null=True),
+    "final_reward": Quantity("reward at the end", REWARD, _final_reward, on_reward=True, null=True),
+    "probe_fall": Quantity("fall of H on the probe", NATS, _probe_fall, probe=True, null=True),
+    "entropy_lost": Quantity(
+        "mean loss of H on the probe", NATS, _entropy_lost, probe=True, null=True
+    ),
+    "probe_onset": Quantity(
+        "onset of collapse on the probe", SHARE, _onset, probe=True, step=_onset_step
+    ),
+    "lead": Quantity("stop of reward minus fall of H on the probe", SHARE, _lead, step=_fall_step),
+    "starved_share": Quantity(
+        "share of groups that teach nothing", SHARE, _silent_share, every_step=True
+    ),
+    "solving": Quantity(
+        "share that suggests or informs at the end", SHARE, _solving, null=True, every_step=True
+    ),
+}
+CONTRASTED = ("a", "ceiling", "onset", "gain", "fall")
+"""Quantities of a contrast, in the order of contrasts.csv."""
+STUDIED = (
+    "gain", "final_reward", "probe_fall", "entropy_lost", "probe_onset", "lead", "starved_share",
+    "solving",
+)  # fmt: skip
+"""Quantities of a link; H is that of the probe, whose states are the same for every level."""
+OLD_NAMES: Mapping[str, str] = {"entropy_fall": "probe_fall", "onset": "probe_onset"}
+"""Names that study files used: there every H was that of the probe."""
+
+
+def of_link(name: str) -> Quantity:
+    """The quantity that a study calls so, by its name or an old one. Raises KeyError."""
+    return QUANTITIES[OLD_NAMES.get(name, name)]
+
+
+def values(name: str, sides: Sequence[Side], footing: Footing) -> Values:
+    """The quantity of each run that says something of it."""
+    quantity = QUANTITIES[name]
+    return [[quantity.value(m, footing) for m in side.telling(name)] for side in sides]
+
+
+def net_of_null(quantity: Quantity, member: Member, footing: Footing) -> Interval | None:
+    """That of a run minus the mean of its null controls of its own seed; None without one.
+
+    All are taken over the steps that each of them has done: one that ran longer fell further.
+    """
     if not member.nulls:
         return None
-    own, nulls = member.replicate.course, [null.course for null in member.nulls]
-    return null_control.fall_beyond(own, nulls, _shared_until(member))
+    last_steps = (run.last_step for run in (member.replicate, *member.nulls))
+    shared = replace(footing, until=min(last_steps))
+    nulls = [replace(member, replicate=null, nulls=()) for null in member.nulls]
+    of_run, *of_nulls = (quantity.value(one, shared) for one in (member, *nulls))
+    return null_control.beyond(of_run, of_nulls)
 
 
-def _shared_until(member: Member) -> float:
-    """The last step that a run and all of its null controls have done."""
-    return min(r.last_step for r in (member.replicate, *member.nulls))
-
-
-def samples(quantity: str, values: Values) -> list[Sample]:
+def samples(name: str, of_groups: Values) -> list[Sample]:
     """A sample for each group, of the runs that have a value."""
-    known = [[v for v in of_group if v is not None] for of_group in values]
-    if quantity in ALIKE:
-        return [unweighted([v.value for v in of_group]) for of_group in known]
-    return [sample(of_group) for of_group in known]
-
-
-def onsets(groups: Sequence[Side], footing: Footing) -> list[Sample] | None:
-    """Each run's onset as a share of the run, within the first part that all of them reached.
-
-    A run without an onset there counts with the whole of it: censored, not dropped. So the means
-    are of the smaller of onset and horizon, which every run tells. One that diverged tells of the
-    part it did, or where it had its onset by then, of all. None if no run has an onset.
-    """
-    shares = [[_share_of(m, footing.onset(m)) for m in g.onset_members] for g in groups]
-    horizon = _horizon(groups, footing)
-    if not any(s is not None and s < horizon for of_group in shares for s in of_group):
-        return None
-    return [
-        unweighted([horizon if s is None else min(s, horizon) for s in of_group])
-        for of_group in shares
-    ]
-
-
-def _horizon(groups: Sequence[Side], footing: Footing) -> float:
-    whole = [reached(m) for group in groups for m in group.members]
-    lost = [reached(m) for g in groups for m in g.diverged if footing.onset(m) is None]
-    return min([*whole, *lost], default=1.0)
-
-
-def onset_share(member: Member) -> float | None:
-    """The onset of collapse on the states visited, as a share of the run."""
-    return _share_of(member, Footing(None).onset(member))
-
-
-def reached(member: Member) -> float:
-    """The share of its planned steps that a run has done."""
-    return share(member, member.replicate.last_step)
-
-
-def _share_of(member: Member, found: Onset | None) -> float | None:
-    return None if found is None else share(member, found.step)
-
-
-def share(member: Member, step: float) -> float:
-    """The place of a step in its run, as a share."""
-    run = member.replicate
-    return share_of_run(member.identity.config, run.first_step, run.last_step, step)
-
-
-VALUES: Mapping[str, Callable[[Sequence[Side], Footing], Values | None]] = {
-    "a": slopes,
-    "ceiling": ceilings,
-    "gain": gains,
-    "fall": falls,
-}
-BEYOND_NULL: Mapping[str, Callable[[Member, Footing], Interval | None]] = {
-    "gain": _gain_net_of_null,
-    "fall": _fall_net_of_null,
-}
-"""Quantities of which a null control has a number of the same kind, to be taken off."""
+    measured = [[v for v in of_group if v is not None] for of_group in of_groups]
+    if QUANTITIES[name].weighed:
+        return [sample(of_group) for of_group in measured]
+    return [unweighted([v.value for v in of_group]) for of_group in measured]

@@ -72,15 +72,15 @@ def unweighted(values: list[float]) -> Sample:
     return Sample(np.array(values), np.zeros(len(values)))
 
 
-def mean(given: Sample) -> Estimate | None:
+def mean(seeds: Sample) -> Estimate | None:
     """Over the seeds of one group; None below two seeds."""
-    if len(given) < FEWEST_SEEDS:
+    if len(seeds) < FEWEST_SEEDS:
         return None
-    if not given.weighable:
-        spread = float(given.values.std(ddof=1))
-        return Estimate(float(given.values.mean()), spread / len(given) ** 0.5, len(given) - 1)
-    value, error = _weighed(given)
-    return Estimate(value, error, len(given) - 1)
+    if not seeds.weighable:
+        spread = float(seeds.values.std(ddof=1))
+        return Estimate(float(seeds.values.mean()), spread / len(seeds) ** 0.5, len(seeds) - 1)
+    value, error = _weighed(seeds)
+    return Estimate(value, error, len(seeds) - 1)
 
 
 def difference(first: Sample, second: Sample) -> Difference | None:
@@ -101,24 +101,24 @@ def difference(first: Sample, second: Sample) -> Difference | None:
     return Difference(one.value - other.value, total**0.5, df, spreads)
 
 
-def _weighed(given: Sample) -> tuple[float, float]:
+def _weighed(seeds: Sample) -> tuple[float, float]:
     """Mean and error."""
-    weights = 1 / (given.errors**2 + _between(given))
-    left = _left(given, weights) / (len(given) - 1)
-    return _centre(given, weights), float((max(1.0, left) / weights.sum()) ** 0.5)
+    weights = 1 / (seeds.errors**2 + _between(seeds))
+    left = _left(seeds, weights) / (len(seeds) - 1)
+    return _centre(seeds, weights), float((max(1.0, left) / weights.sum()) ** 0.5)
 
 
-def _centre(given: Sample, weights: Floats) -> float:
-    return float(weights @ given.values / weights.sum())
+def _centre(seeds: Sample, weights: Floats) -> float:
+    return float(weights @ seeds.values / weights.sum())
 
 
-def _left(given: Sample, weights: Floats) -> float:
+def _left(seeds: Sample, weights: Floats) -> float:
     """The weighted sum of squares around the mean."""
-    return float(weights @ (given.values - _centre(given, weights)) ** 2)
+    return float(weights @ (seeds.values - _centre(seeds, weights)) ** 2)
 
 
-def _between(given: Sample) -> float:
+def _between(seeds: Sample) -> float:
     """Variance between seeds, by the moments of the weighted residuals."""
-    weights = 1 / given.errors**2
+    weights = 1 / seeds.errors**2
     c = float(weights.sum() - weights @ weights / weights.sum())
-    return max(0.0, (_left(given, weights) - (len(given) - 1)) / c)
+    return max(0.0, (_left(seeds, weights) - (len(seeds) - 1)) / c)

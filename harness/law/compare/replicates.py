@@ -52,8 +52,8 @@ class Replicate:
     last_step: float = 1.0
     failed_a_step: float | None = None
     """Conversations without a reward, mean over steps; None where the log does not say."""
-    ends: Mapping[str, float | None] = field(default_factory=dict)
-    """Each of ENDS, mean over the last tenth of the steps."""
+    ends: Mapping[str, ColumnSeries] = field(default_factory=dict)
+    """Each of ENDS at every step, NaN where it was not measured."""
     _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
 
     def points_on(self, column: str, probe: bool) -> Points | None:
@@ -81,8 +81,8 @@ def of(table: Table, chosen: Chosen, headline: Cleaned) -> Replicate:
         probe_course=_probe_course(probed.get(reward), headline.points),
         first_step=float(headline.steps[0]),
         last_step=float(headline.steps[-1]),
-        failed_a_step=_mean(table.columns[FAILED]),
-        ends={name: _mean(_last_tenth(table.columns[name])) for name in ENDS},
+        failed_a_step=mean_of_measured(table.columns[FAILED]),
+        ends={name: _at_every_step(table, name) for name in ENDS},
     )
 
 
@@ -91,12 +91,20 @@ def _probe_course(probed: Cleaned | None, rewards: Points) -> ProbeCourse | None
     return ProbeCourse(onset.find(course, rewards), course) if course is not None else None
 
 
-def _mean(values: Floats) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else None
+def _at_every_step(table: Table, name: str) -> ColumnSeries:
+    steps = table.columns["step"]
+    rows = clean.last_of_each_step(steps, np.isfinite(steps))
+    return ColumnSeries(steps[rows], table.columns[name][rows])
 
 
-def _last_tenth(values: Floats) -> Floats:
+def mean_of_measured(values: Floats) -> float | None:
+    """None where none was measured."""
+    measured = values[np.isfinite(values)]
+    return float(measured.mean()) if len(measured) else None
+
+
+def last_tenth(values: Floats) -> Floats:
+    """Of one value at least."""
     return values[-max(1, len(values) // 10) :]
 
 
@@ -105,15 +113,15 @@ def level_ends(table: Table) -> dict[str, LevelEnds] | None:
 
     Of rows with the same step the last counts. None where no level was evaluated twice.
     """
-    found = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
-    return {level: ends for level, ends in found.items() if ends} or None
+    by_level = {level: _ends(table, f"eval/{level}/reward") for level in LEVELS}
+    return {level: ends for level, ends in by_level.items() if ends} or None
 
 
 def _ends(table: Table, column: str) -> LevelEnds | None:
     if column not in table.names:
         return None
     steps, values = table.columns["step"], table.columns[column]
-    known = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
-    if len(known) < 2:
+    evaluated = clean.last_of_each_step(steps, np.isfinite(steps) & np.isfinite(values))
+    if len(evaluated) < 2:
         return None
-    return LevelEnds(float(values[known[0]]), float(values[known[-1]]))
+    return LevelEnds(float(values[evaluated[0]]), float(values[evaluated[-1]]))

@@ -30,7 +30,7 @@ def column_for(sides: Sequence[Side]) -> str | None:
     None where every common evaluation has too few points in some run.
     """
     members = [member for side in sides for member in side.members]
-    headline = own(sides)
+    headline = own_column(sides)
     apart = [axes(sides[0], side) for side in sides[1:]]
     if headline and not any(moves_scale(a, headline) for a in apart):
         return headline
@@ -41,7 +41,7 @@ def column_for(sides: Sequence[Side]) -> str | None:
     return None
 
 
-def own(sides: Sequence[Side]) -> str | None:
+def own_column(sides: Sequence[Side]) -> str | None:
     """The column of the groups' own means; where those differ, one that every run has points
     enough of. None where there is none.
     """
@@ -63,9 +63,9 @@ def why_none(pair: Pair) -> str:
     column = max(common, key=lambda name: fewest[name])
     if not fewest[column]:
         return f"{APART}, and none of {', '.join(common)} is in every run"
-    said = f"{column} is one scale and has {fewest[column]} of the {FEWEST_POINTS} points"
+    lacking = f"{column} is one scale and has {fewest[column]} of the {FEWEST_POINTS} points"
     every = _often_enough(min(members, key=lambda m: _points(m, column)))
-    return f"{APART}; {said} it takes" + (f": add trainer.eval_every={every}" if every else "")
+    return f"{APART}; {lacking} it takes" + (f": add trainer.eval_every={every}" if every else "")
 
 
 def _points(member: Member, column: str) -> int:

@@ -6,9 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.law.compare import groups, quantities, scales
+from harness.law.compare.footing import (
+    Footing,
+    onset_share,
+    over_shared_range,
+    reached,
+    up_to_horizon,
+)
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
-from harness.law.compare.quantities import Footing, Values
+from harness.law.compare.quantities import QUANTITIES, Values
 from harness.law.compare.random_effects import FEWEST_SEEDS, Sample
 from harness.law.group_results import GroupNumbers, Pooled, SeedNumbers
 from harness.law.results import Interval
@@ -26,10 +33,8 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
     seeds = max(len(side.members) for side in sides)
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
     slopes = _slopes(sides, footing) if comparable else None
-    own = quantities.slopes_of_own_ranges(sides, footing)
-    onsets = quantities.onsets(sides, footing)
-    of_all = (quantities.ceilings, quantities.gains, quantities.falls)
-    ceilings, gains, falls = (of(sides, footing) for of in of_all)
+    onsets = _onsets(sides, footing)
+    own_slopes, *others = (quantities.values(name, sides, footing) for name in OWN_ERROR)
     return {
         side.place: GroupNumbers(
             order=order,
@@ -44,12 +49,12 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
                 [member.identity.seed for member in side.onset_members],
             ),
             **{
-                name: groups.over_seeds(_mean(name, given, len(side.diverged)), side.seeds)
-                for name, given in zip(OWN_ERROR, values, strict=True)
+                name: groups.over_seeds(_mean(name, of_runs, len(side.diverged)), side.seeds)
+                for name, of_runs in zip(OWN_ERROR, values, strict=True)
             },
         )
         for order, (side, *values) in enumerate(
-            zip(sides, slopes or own, ceilings, gains, falls, strict=True)
+            zip(sides, slopes or own_slopes, *others, strict=True)
         )
     }
 
@@ -62,9 +67,10 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     """
     some = [side for side in sides if side.members]
     with_signal = [side for side in some if not side.null_control] or some
-    values = quantities.slopes(sides, footing, range_of=with_signal)
-    if values is None:
+    shared = over_shared_range(sides, footing, range_of=with_signal)
+    if shared is None:
         return None
+    values = quantities.values("a", sides, shared)
     places = {side.place for side in with_signal}
     enough = [
         sum(value is not None for value in of_group) >= FEWEST_SEEDS
@@ -74,20 +80,28 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     return values if all(enough) else None
 
 
+def _onsets(sides: Sequence[Side], footing: Footing) -> list[Sample] | None:
+    """None where no run collapses in the part that all have done."""
+    shared = up_to_horizon(sides, footing)
+    if shared is None:
+        return None
+    return quantities.samples("onset", quantities.values("onset", sides, shared))
+
+
 def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
     return SeedNumbers(
         run=member.result.run,
         seed=member.identity.seed,
         **dict(zip(OWN_ERROR, values, strict=True)),
-        onset=quantities.onset_share(member),
-        reached=quantities.reached(member),
+        onset=onset_share(member),
+        reached=reached(member),
     )
 
 
-def _mean(quantity: str, given: Sequence[Interval | None], diverged: int) -> Pooled:
+def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> Pooled:
     """Mean by the weights of quantities.samples(); runs that diverged are censored."""
-    told = [*given, *[None] * diverged]
-    return groups.alike(told) if quantity in quantities.ALIKE else groups.weighed(told)
+    mean = groups.weighed if QUANTITIES[quantity].weighed else groups.alike
+    return mean([*of_runs, *[None] * diverged])
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
@@ -95,7 +109,7 @@ def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
 
     No interval leaves the run.
     """
-    without = [quantities.onset_share(member) for member in members].count(None)
+    without = [onset_share(member) for member in members].count(None)
     if restricted is None or without == len(members):
         return groups.pooled([], censored=without)
     mean = groups.pooled(list(restricted.values), censored=without)

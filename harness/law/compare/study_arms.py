@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from harness.law.compare import study_metrics
+from harness.law.compare import quantities
+from harness.law.compare.footing import Footing, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.links import Observed
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.io import integrity
+from harness.law.results import Interval
 from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 
@@ -59,12 +63,12 @@ def arms(
     diverged: Collection[str] = (),
 ) -> Arms:
     """`members`: of `finished`, as law.analysis has read them; `diverged`: names of runs."""
-    known = {Path(member.result.run).name: member for member in members}
+    by_name = {Path(member.result.run).name: member for member in members}
     runs: dict[str, Runs] = {}
     counts: dict[str, Counts] = {}
     for arm in stated.arms:
         planned = {int(seed): name for seed, name in record.arms[arm].items()}
-        there = {seed: known[name] for seed, name in planned.items() if name in known}
+        there = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
         runs[arm] = {seed: member for seed, member in there.items() if active(member)}
         counts[arm] = Counts(
             planned=len(planned),
@@ -80,12 +84,12 @@ def arms(
 
 def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
     """The arm with the highest mean reward at the end, on the common evaluation."""
-    means = {}
+    end_of, means = QUANTITIES["final_reward"], {}
     for name in names:
-        ends = [study_metrics.number(m, "final_reward", EVALUATION) for m in runs[name].values()]
-        known = [end for end in ends if end is not None]
-        if known:
-            means[name] = sum(known) / len(known)
+        of_runs = [end_of.value(m, Footing(EVALUATION)) for m in runs[name].values()]
+        ends = [end.value for end in of_runs if end is not None]
+        if ends:
+            means[name] = sum(ends) / len(ends)
     return max(means, key=lambda name: means[name]) if means else None
 
 
@@ -94,48 +98,40 @@ def active(member: Member) -> bool:
     return not member.identity.intervened or member.result.remedy_acted != 0.0
 
 
-def observed(link: Link, found: Arms) -> Observed:
+def observed(link: Link, arms: Arms) -> Observed:
     """The pairs of a link, by seed."""
-    own = found.runs[link.arm]
-    other = found.runs[link.against] if link.against else None
-    net = _differences(link, own, other, study_metrics.net_of_null) if link.net_of_null else None
-    counted = [m for runs in (own, other or {}) for m in runs.values() if _told(m, link)]
-    plain = _differences(link, own, other, study_metrics.number)
+    quantity = quantities.of_link(link.quantity)
+    names = [arm for arm in (link.arm, link.against) if arm]
+    sides = [arms.runs[arm] for arm in names]
+    footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
+    numbers = [_numbers(runs, partial(quantity.value, footing=footing)) for runs in sides]
+    plain, net = _differences(*numbers), None
+    if link.net_of_null:
+        of_run = partial(quantities.net_of_null, quantity, footing=footing)
+        net = _differences(*(_numbers(runs, of_run) for runs in sides))
+    counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
+    censored = sum(quantity.censored(member, footing) for member in counted)
+    of_arms = {arm: [of[seed] for seed in plain] for arm, of in zip(names, numbers, strict=True)}
     return Observed(
         link,
         plain,
         net,
-        _censored(counted, link.quantity) if link.quantity in ("onset", "lead") else None,
+        censored if quantity.step else None,
         len(counted),
-        {arm: _numbers(link, found.runs[arm], list(plain)) for arm in (link.arm, link.against)
-         if arm and link.against},
-    )  # fmt: skip
+        of_arms if link.against else {},
+    )
 
 
-def _numbers(link: Link, runs: Runs, seeds: Sequence[int]) -> list[float]:
-    known = [study_metrics.number(runs[seed], link.quantity, link.evaluation) for seed in seeds]
-    return [value for value in known if value is not None]
-
-
-def _censored(members: Sequence[Member], quantity: str) -> int:
-    return sum(study_metrics.censored(member, quantity) for member in members)
-
-
-def _told(member: Member, link: Link) -> bool:
-    return study_metrics.number(member, link.quantity, link.evaluation) is not None
+def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[int, float]:
+    """The runs that have a number, by seed."""
+    values = {seed: of_run(runs[seed]) for seed in sorted(runs)}
+    return {seed: value.value for seed, value in values.items() if value is not None}
 
 
 def _differences(
-    link: Link, own: Runs, other: Runs | None, of: Callable[[Member, str, str], float | None]
+    numbers: Mapping[int, float], others: Mapping[int, float] | None = None
 ) -> dict[int, float]:
-    """Seeds that have both numbers; without an `other`, the arm's own."""
-    found = {}
-    for seed in sorted(own):
-        value = of(own[seed], link.quantity, link.evaluation)
-        if other is None:
-            against: float | None = 0.0
-        else:
-            against = of(other[seed], link.quantity, link.evaluation) if seed in other else None
-        if value is not None and against is not None:
-            found[seed] = value - against
-    return found
+    """Seeds that have both numbers; without `others`, the arm's own."""
+    if others is None:
+        return dict(numbers)
+    return {seed: numbers[seed] - others[seed] for seed in numbers if seed in others}

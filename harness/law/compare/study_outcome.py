@@ -74,13 +74,13 @@ class Outcome:
         }
 
 
-def judge(study: str, stated: Stated, where: str, found: Arms, changed: Sequence[str]) -> Outcome:
+def judge(study: str, stated: Stated, where: str, runs: Arms, changed: Sequence[str]) -> Outcome:
     """Checks first: a link that is `given` one that does not hold is undecided."""
-    seen = [study_arms.observed(link, found) for link in stated.links]
-    asked = [study_arms.observed(check, found) for check in stated.checks]
+    seen = [study_arms.observed(link, runs) for link in stated.links]
+    asked = [study_arms.observed(check, runs) for check in stated.checks]
     held = links.hold_back_checks(links.judge(asked, []))
     judged = links.hold_back(links.judge(seen, stated.deciding), held)
-    return Outcome(study, stated, where, judged, held, found.counts, found.chosen, changed)
+    return Outcome(study, stated, where, judged, held, runs.counts, runs.chosen, changed)
 
 
 def _link(judged: Judged) -> dict[str, Any]:
@@ -109,13 +109,13 @@ def _link(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _interval(given: Interval | None) -> dict[str, float | None]:
-    if given is None:
+def _interval(interval: Interval | None) -> dict[str, float | None]:
+    if interval is None:
         return {"difference": None, "low": None, "high": None}
-    return {"difference": given.value, "low": given.low, "high": given.high}
+    return {"difference": interval.value, "low": interval.low, "high": interval.high}
 
 
-def _of_arm(given: Interval | None) -> dict[str, float | None]:
-    if given is None:
+def _of_arm(mean: Interval | None) -> dict[str, float | None]:
+    if mean is None:
         return {"mean": None, "low": None, "high": None}
-    return {"mean": given.value, "low": given.low, "high": given.high}
+    return {"mean": mean.value, "low": mean.low, "high": mean.high}

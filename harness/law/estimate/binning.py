@@ -76,10 +76,10 @@ def spread_out(of_bins: Floats, n: int) -> Floats:
     return of_bins.repeat(_counts(n, len(of_bins)))
 
 
-def between_neighbours(own: Floats, n: int) -> Floats:
+def between_neighbours(bin_means: Floats, n: int) -> Floats:
     """On the line through the means of the bins before and after; beyond the ends, extrapolated."""
-    apart, away = _neighbours(n, len(own))
-    middle = _extended(own)
+    apart, away = _neighbours(n, len(bin_means))
+    middle = _extended(bin_means)
     slope = (middle[2:] - middle[:-2]) / apart
     return spread_out(middle[:-2], n) + spread_out(slope, n) * away
 

@@ -27,10 +27,10 @@ def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats
     beside it; how much of that is noise, `noise_share` of the variance of x says.
     """
     label = binning.labels(len(x), binning.fit_bins(len(x)))
-    own = binning.means(entropy, label)
-    if len(own) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
+    bin_means = binning.means(entropy, label)
+    if len(bin_means) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
         return x
-    around = binning.clipped(entropy - binning.between_neighbours(own, len(x))) ** 2
+    around = binning.clipped(entropy - binning.between_neighbours(bin_means, len(x))) ** 2
     variance = binning.spread_out(binning.means(around, label), len(x))
     moved, most = numbers.centred(x), float(x**2 @ variance)
     if most == 0:
@@ -139,14 +139,14 @@ def lag1(residuals: Floats, coefficients: int = 1) -> float:
 
 def _instrument(x: Floats, label: binning.Labels) -> tuple[Floats, float]:
     """The instrument, minus its mean, and the first-stage F of the neighbours' one."""
-    own = binning.means(x, label)
-    if len(own) < 3:
+    bin_means = binning.means(x, label)
+    if len(bin_means) < 3:
         return numbers.centred(x), 0.0
-    neighbours = numbers.centred(binning.between_neighbours(own, len(x)))
+    neighbours = numbers.centred(binning.between_neighbours(bin_means, len(x)))
     f = _first_stage_f(x, neighbours)
     if f > STRONG_FIRST_STAGE:
         return neighbours, f
-    return numbers.centred(binning.spread_out(own, len(x))), f
+    return numbers.centred(binning.spread_out(bin_means, len(x))), f
 
 
 def _first_stage_f(x: Floats, z: Floats) -> float:

@@ -42,8 +42,8 @@ def out_of_time(x: Floats, reward: Floats) -> float | None:
         return None
     half = len(x) // 2
     early = max(FEWEST_FITTED, min(_half_moved(x), half))
-    found = [_skill(x, reward, split) for split in sorted({early, half})]
-    return max((skill for skill in found if skill is not None), default=None)
+    skills = [_skill(x, reward, split) for split in sorted({early, half})]
+    return max((skill for skill in skills if skill is not None), default=None)
 
 
 def _half_moved(x: Floats) -> int:
@@ -76,14 +76,14 @@ LOG_LINEAR = "log_linear"
 def guesses(time: Floats, log_h: Floats, at: float) -> dict[str, float]:
     """H at time `at` by each way to go on; `time` and `log_h` of shape (K,), K >= 8."""
     h, half, last = np.exp(log_h), len(time) // 2, max(1, round(LAST_OF_COURSE * len(time)))
-    found = {
+    by_method = {
         "last_value": float(np.median(h[-last:])),
         LOG_LINEAR: _exp(_line(time, log_h, at)),
         "log_linear_second_half": _exp(_line(time[half:], log_h[half:], at)),
         "saturating": _saturating(time, h, at, floored=False),
         "saturating_floored": _saturating(time, h, at, floored=True),
     }
-    return {name: float(np.clip(v, 0.0, HIGHEST_ENTROPY_NATS)) for name, v in found.items()}
+    return {name: float(np.clip(v, 0.0, HIGHEST_ENTROPY_NATS)) for name, v in by_method.items()}
 
 
 def _exp(log_h: float) -> float:
@@ -126,11 +126,11 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     points, steps = cleaned.points, cleaned.steps
     first, last = float(steps[0]), float(steps[-1])
     cut = first + share * (last - first)
-    known = steps <= cut
+    before_cut = steps <= cut
     early = points.where(points.steps <= cut)
     end = points.where(points.steps > max(cut, last - END * (last - first)))
     fitted = identifiability.fit(early)
-    course = onset.course(steps[known], cleaned.entropy[known])
+    course = onset.course(steps[before_cut], cleaned.entropy[before_cut])
     predicted = _predicted(fitted, course, end) if course is not None else None
     last_value = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
     truth = float(end.reward.mean()) if len(end) else None

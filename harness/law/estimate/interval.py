@@ -69,10 +69,10 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
         estimate.through(_without(line.x, first, last), _without(line.reward, first, last))
         for first, last in itertools.pairwise(edges)
     ]
-    found = np.array([(r.a, r.b) for r in refits if r is not None]).T
-    if found.size < 6:
+    estimates = np.array([(r.a, r.b) for r in refits if r is not None]).T
+    if estimates.size < 6:
         return np.zeros((2, 2)), groups
-    centred = found - numbers.row_means(found)
+    centred = estimates - numbers.row_means(estimates)
     covariance: Floats = (groups - 1) / groups * centred @ centred.T
     return covariance, groups
 

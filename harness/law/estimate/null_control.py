@@ -15,7 +15,6 @@ import numpy as np
 from harness.law.estimate import binning, interval, regime
 from harness.law.estimate.interval import half_width
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.io.columns import ColumnSeries
 from harness.law.io.identity import Identity
 from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
@@ -67,14 +66,14 @@ def null_controls(
     for run in fitted:
         if who[run.run].null_control:
             nulls.setdefault(_but_for_signal(who[run.run], pool_unlike), []).append(run)
-    found = {}
+    by_run = {}
     for run in fitted:
         every = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
         alike = [n for n in every if n.run not in unfinished or run.run in unfinished]
         same_seed = [n for n in alike if who[n.run].seed == who[run.run].seed]
         if alike and not who[run.run].null_control:
-            found[run.run] = tuple(same_seed or alike)
-    return found
+            by_run[run.run] = tuple(same_seed or alike)
+    return by_run
 
 
 def of_own_seed(
@@ -86,8 +85,8 @@ def of_own_seed(
     noise, and are no replicates.
     """
     return {
-        run: tuple(n.run for n in found if who[n.run].seed == who[run].seed is not None)
-        for run, found in nulls.items()
+        run: tuple(n.run for n in controls if who[n.run].seed == who[run].seed is not None)
+        for run, controls in nulls.items()
     }
 
 
@@ -98,48 +97,48 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     seeds: that is in the spread of these numbers over the runs of a group.
     """
     until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
-    own = _fall_until(series[run.run], until)
-    others = _mean([_fall_until(series[null.run], until) for null in nulls])
-    points, *of_nulls = (_points(series[r.run]) for r in (run, *nulls))
+    fell, *null_falls = (_fall_until(series[r.run], until) for r in (run, *nulls))
+    mean_null_fall = _mean(null_falls)
+    points, *null_points = (_points(series[r.run]) for r in (run, *nulls))
     same_column = all(null.reward == run.reward for null in nulls)
     return Net(
-        null_share=share(others, own) if own and others else None,
-        fall=_minus(own, others) if own and others else None,
-        gain=gain_beyond(points, of_nulls, until) if same_column else None,
+        null_share=share(mean_null_fall, fell) if fell and mean_null_fall else None,
+        fall=beyond(fell, null_falls),
+        gain=gain_beyond(points, null_points, until) if same_column else None,
     )
 
 
-def gain_beyond(own: Points, nulls: Sequence[Points], until: float) -> Interval | None:
+def gain_beyond(run: Points, nulls: Sequence[Points], until: float) -> Interval | None:
     """Gain of R of a run minus the mean gain of its null controls, of the steps up to `until`."""
-    won, *lost = (regime.gain(p.where(p.steps <= until)) for p in (own, *nulls))
-    mean = _mean(lost)
-    return _minus(won, mean) if won and mean else None
+    gain, *null_gains = (regime.gain(p.where(p.steps <= until)) for p in (run, *nulls))
+    return beyond(gain, null_gains)
 
 
-def fall_beyond(own: ColumnSeries, nulls: Sequence[ColumnSeries], until: float) -> Interval | None:
-    """Fall of H of a run minus the mean fall of its null controls, nats, up to `until`."""
-    fell, *others = (fall(h.values[h.steps <= until]) for h in (own, *nulls))
-    mean = _mean(others)
-    return _minus(fell, mean) if fell and mean else None
+def beyond(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
+    """A number of a run minus the mean of its null controls; None where one of them has none."""
+    mean = _mean(of_nulls)
+    return _minus(of_run, mean) if of_run and mean else None
 
 
 def _fall_until(series: RunSeries, until: float) -> Interval | None:
     return fall(series.course_entropy[series.course_steps <= until])
 
 
-def fall(entropy: Floats) -> Interval | None:
+def fall(entropy: Floats, exact_start: bool = False) -> Interval | None:
     """Mean of the first 2% of H minus that of the last 10%, nats; `entropy` has shape (steps,).
 
     Of three values at least at either end. Spikes are pulled in. The 95% interval takes the noise
-    at either end from the fifth of the run there. None below 16 steps.
+    at either end from the fifth of the run there. None below 16 steps. `exact_start`: the first
+    value alone is the start, and has no noise.
     """
     h = binning.without_spikes(entropy)
     n = len(h)
     if n < FEWEST_POINTS:
         return None
-    edge, first, last = max(FEWEST_POINTS, n // 5), max(3, n // 50), max(3, n // 10)
-    start, end = interval.wobble(h[:edge], 1), interval.wobble(h[-edge:], 1)
-    half = float(np.hypot(start.half_width(first), end.half_width(last)))
+    edge, last = max(FEWEST_POINTS, n // 5), max(3, n // 10)
+    first = 1 if exact_start else max(3, n // 50)
+    start_half = 0.0 if exact_start else interval.wobble(h[:edge], 1).half_width(first)
+    half = float(np.hypot(start_half, interval.wobble(h[-edge:], 1).half_width(last)))
     return _around(float(h[:first].mean() - h[-last:].mean()), half)
 
 
@@ -149,12 +148,12 @@ def _points(series: RunSeries) -> Points:
 
 def _mean(values: Sequence[Interval | None]) -> Interval | None:
     """None where one of the values is."""
-    known = [v for v in values if v is not None]
-    if len(known) < len(values):
+    measured = [v for v in values if v is not None]
+    if len(measured) < len(values):
         return None
-    halves = np.array([half_width(v) for v in known])
+    halves = np.array([half_width(v) for v in measured])
     return _around(
-        float(np.mean([v.value for v in known])), float(np.linalg.norm(halves)) / len(known)
+        float(np.mean([v.value for v in measured])), float(np.linalg.norm(halves)) / len(measured)
     )
 
 

@@ -88,10 +88,10 @@ def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
     blocks of time. None below 16 values.
     """
     valid = [s.values[(s.values >= 0) & (s.values <= 1)] for s in shares]
-    known = [values for values in valid if len(values) >= FEWEST_POINTS]
-    if not known:
+    long_enough = [values for values in valid if len(values) >= FEWEST_POINTS]
+    if not long_enough:
         return None
-    values = max(known, key=lambda v: float(v.mean()))
+    values = max(long_enough, key=lambda v: float(v.mean()))
     mean = float(values.mean())
     half = max(interval.wobble(values).half_width(len(values)), interval.batch_half_width(values))
     return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))

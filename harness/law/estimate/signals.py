@@ -29,24 +29,24 @@ class Ceiling:
 
 
 def at_onset(
-    found: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
+    onset: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
 ) -> AtOnset | None:
     """reward_left, and of each column in `beside` its mean around the onset; None without one.
 
     A column the log does not hold is None.
     """
-    if found is None:
+    if onset is None:
         return None
-    around = {name: _level(column, found.step) for name, column in beside.items()}
-    return AtOnset(_reward_left(found, points, ceiling), around)
+    around = {name: _level(column, onset.step) for name, column in beside.items()}
+    return AtOnset(_reward_left(onset, points, ceiling), around)
 
 
-def _reward_left(found: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
+def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
     """Ceiling minus the reward around the onset; its 95% interval where the ceiling is identified.
 
     The two errors are added as if independent.
     """
-    near = _nearest(points.steps, found.step)
+    near = _nearest(points.steps, onset.step)
     if ceiling is None or len(points) < FEWEST_POINTS:
         return None
     value = ceiling.interval.value - float(points.reward[near].mean())
@@ -85,11 +85,11 @@ class Signals:
     remedy_acted: float | None
 
 
-def read(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> Signals:
+def read(table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted) -> Signals:
     """Reads them off the log; `law` is the one whose ceiling R was heading for."""
     around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
     return Signals(
-        at_onset=at_onset(found, cleaned.points, _ceiling(law), around_onset),
+        at_onset=at_onset(onset, cleaned.points, _ceiling(law), around_onset),
         onset_probe=_onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
         reliability_from_se=_reliability(table, cleaned),
         remedy_acted=_mean(columns.column_series(table, cleaned, columns.ACTED)),
@@ -97,8 +97,8 @@ def read(table: Table, cleaned: Cleaned, found: Onset | None, law: Fitted) -> Si
 
 
 def _ceiling(law: Fitted) -> Ceiling | None:
-    known = identifiability.identified(law).ceiling
-    return Ceiling(law.spread.ceiling, known) if law.spread is not None else None
+    identified = identifiability.identified(law).ceiling
+    return Ceiling(law.spread.ceiling, identified) if law.spread is not None else None
 
 
 def _onset_probe(probe: ColumnSeries, cleaned: Cleaned) -> Onset | None:
@@ -107,8 +107,8 @@ def _onset_probe(probe: ColumnSeries, cleaned: Cleaned) -> Onset | None:
     return onset.find(course, cleaned.points) if course is not None else None
 
 
-def _mean(given: ColumnSeries) -> float | None:
-    return float(given.values.mean()) if len(given) else None
+def _mean(series: ColumnSeries) -> float | None:
+    return float(series.values.mean()) if len(series) else None
 
 
 def _reliability(table: Table, cleaned: Cleaned) -> float | None:
@@ -120,9 +120,9 @@ def _reliability(table: Table, cleaned: Cleaned) -> float | None:
     if columns.ENTROPY_SE not in table.names:
         return None
     error = table.columns[columns.ENTROPY_SE][cleaned.rows]
-    known = np.isfinite(error) & (error >= 0)
-    x = np.exp(cleaned.entropy[known])
+    measured = np.isfinite(error) & (error >= 0)
+    x = np.exp(cleaned.entropy[measured])
     if len(x) < FEWEST_POINTS or not np.var(x) > 0:
         return None
-    noise = float(np.mean((x * error[known]) ** 2))
+    noise = float(np.mean((x * error[measured]) ** 2))
     return 1 - noise / float(np.var(x)) if noise < np.var(x) else None

@@ -114,8 +114,8 @@ def _mark(reasons: Reasons, faults: Codes, absent: str) -> None:
 def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     """Row indices in order of their steps; of the valid rows of one step, the last."""
     rows = np.flatnonzero(valid)
-    found = steps[rows]
-    if (found[1:] > found[:-1]).all():
+    valid_steps = steps[rows]
+    if (valid_steps[1:] > valid_steps[:-1]).all():
         return rows
     backwards = rows[::-1]
     _, first = np.unique(steps[backwards], return_index=True)

@@ -44,8 +44,8 @@ def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
 
 
-def choose(table: Table, choice: Choice, own: bool) -> Chosen:
-    """`own`: whether the log is in a run folder of ours, where eval/reward means what we mean.
+def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
+    """`in_run_folder`: whether the log is one of ours, where eval/reward means what we mean.
 
     Raises ReadError with missing_column, naming what was looked for.
     """
@@ -56,29 +56,29 @@ def choose(table: Table, choice: Choice, own: bool) -> Chosen:
         raise _missing(table, "a step", aliases.STEPS, "")
     if entropy is None or entropy not in names:
         raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
-    reward = choice.reward or _headline(table, entropy, training, own)
+    reward = choice.reward or _headline(table, entropy, training, in_run_folder)
     if reward not in names:
         raise _missing(table, _what("reward", choice.reward), aliases.REWARDS, "--reward")
     return Chosen(entropy, reward, training)
 
 
-def _headline(table: Table, entropy: str, training: str, own: bool) -> str:
+def _headline(table: Table, entropy: str, training: str, in_run_folder: bool) -> str:
     """Validation is the paper's reward; in another program's log it is fitted on request."""
     if EVALUATION not in table.names or not ours(table.names):
         return training
     if training not in table.names:
         return EVALUATION
     both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
-    return EVALUATION if own and both.sum() >= FEWEST_POINTS else training
+    return EVALUATION if in_run_folder and both.sum() >= FEWEST_POINTS else training
 
 
 def _what(quantity: str, named: str | None) -> str:
     return f"a column {named!r}" if named else f"a column of {quantity}"
 
 
-def _missing(table: Table, what: str, known: tuple[str, ...], option: str) -> ReadError:
+def _missing(table: Table, what: str, looked_for: tuple[str, ...], option: str) -> ReadError:
     has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
-    looked = "" if "'" in what else f"; looked for {', '.join(known)}"
+    looked = "" if "'" in what else f"; looked for {', '.join(looked_for)}"
     hint = f"; {option} COLUMN names another" if option else ""
     message = f"{table.path}: needs {what}, has {has or 'none'}{looked}{hint}"
     return ReadError("missing_column", message)

@@ -56,9 +56,9 @@ class _Walk:
         if not is_folder(path):
             yield _named_file(path)
             return
-        found = list(self.below(path, depth=0, in_run=False))
-        yield from found
-        if not found:
+        runs = list(self.below(path, depth=0, in_run=False))
+        yield from runs
+        if not runs:
             rule = "a run holds run.json or metrics.jsonl; no such folder at or below this one"
             rule += "; a log of another program is a run where its file itself is named"
             yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
@@ -118,8 +118,8 @@ def discover(paths: Sequence[Path]) -> Discovery:
     skipped: dict[str, Skipped] = {}
     for path in paths:
         walk = _Walk(path)
-        for found in walk.named(path):
-            runs.setdefault(os.path.realpath(found.run), found)
+        for run in walk.named(path):
+            runs.setdefault(os.path.realpath(run.run), run)
         skipped |= {entry.path: entry for entry in walk.skipped}
     return Discovery(tuple(runs.values()), tuple(skipped.values()))
 
@@ -152,8 +152,8 @@ def _named_file(path: Path) -> Found:
             rule = "a path must exist, and this one does not"
             problem = ReadProblem("missing_file", f"{path}: {rule}")
         return Found(str(path), None, None, problem)
-    own = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
-    return Found(str(path), path.parent if own else None, path)
+    in_run_folder = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
+    return Found(str(path), path.parent if in_run_folder else None, path)
 
 
 def _folder_run(folder: Path) -> Found:

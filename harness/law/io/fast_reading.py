@@ -48,20 +48,20 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None
     if ending not in (".jsonl", ".csv"):
         return None
     is_csv = ending == ".csv"
-    found = (csv_columns if is_csv else columns)(data, wanted)
-    if found is None or not len(found.values["step"]) or not tables.ours(found.names):
+    read = (csv_columns if is_csv else columns)(data, wanted)
+    if read is None or not len(read.values["step"]) or not tables.ours(read.names):
         return None
     first = 2 if is_csv else 1
-    lines = np.arange(first, len(found.values["step"]) + first)
+    lines = np.arange(first, len(read.values["step"]) + first)
     return tables.Table(
         path,
         lines,
-        found.values,
-        found.faults,
-        found.names,
+        read.values,
+        read.faults,
+        read.names,
         {},
-        checksums=found.checksums,
-        sums=found.sums,
+        checksums=read.checksums,
+        sums=read.sums,
     )
 
 
@@ -74,9 +74,9 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
         return None
     if held != checksums.NONE:
         names = tuple(name for name in names if name != metric_rows.KEY)
-    found = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
+    read = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
     sums = checksums.sums(data) if held == checksums.ALL else None
-    return found and replace(found, checksums=held, sums=sums)
+    return read and replace(read, checksums=held, sums=sums)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
@@ -117,9 +117,9 @@ def _columns(
     if any((faults == INFINITE).any() for _, faults in held.values()):
         return None
     nothing = tables.no_numbers(rows)
-    found = {name: held.get(name, nothing) for name in wanted}
-    numbers = {name: column for name, (column, _) in found.items()}
-    return Columns(numbers, {name: faults for name, (_, faults) in found.items()}, names)
+    by_name = {name: held.get(name, nothing) for name in wanted}
+    numbers = {name: column for name, (column, _) in by_name.items()}
+    return Columns(numbers, {name: faults for name, (_, faults) in by_name.items()}, names)
 
 
 def _names(line: bytes) -> tuple[str, ...] | None:

@@ -113,8 +113,8 @@ def read(folder: Path | None) -> Identity:
     )
 
 
-def _sums(given: Mapping[str, str]) -> RowSums | None:
-    return RowSums(given["first"], given["all"]) if {"first", "all"} <= given.keys() else None
+def _sums(rows: Mapping[str, str]) -> RowSums | None:
+    return RowSums(rows["first"], rows["all"]) if {"first", "all"} <= rows.keys() else None
 
 
 def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:

@@ -58,11 +58,13 @@ def _cut(who: Identity, last_row: int | None) -> str | None:
     return f"{rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
 
 
-def diverged(given: Unfinished | LedgerRow | None) -> bool:
+def diverged(standing: Unfinished | LedgerRow | None) -> bool:
     """Whether training itself came to what is no number."""
-    if given is None or given.status != "failed" or given.exit_code != DivergedError.exit_code:
+    if standing is None or standing.status != "failed":
         return False
-    return REPLAYED not in (given.reason or "")
+    if standing.exit_code != DivergedError.exit_code:
+        return False
+    return REPLAYED not in (standing.reason or "")
 
 
 def _planned(config: Mapping[str, Any] | None) -> int | None:
@@ -93,11 +95,11 @@ def missing_steps(table: Table, last_step: int) -> MissingSteps:
     counted as what it is, and not as missing too.
     """
     steps = table.columns["step"]
-    known = np.unique(steps[_whole(steps)])
-    last = max(last_step, int(known[-1]) if len(known) else 0)
-    if len(known) == last:
+    logged = np.unique(steps[_whole(steps)])
+    last = max(last_step, int(logged[-1]) if len(logged) else 0)
+    if len(logged) == last:
         return NONE_MISSING
-    seen = {int(step) for step in known}
+    seen = {int(step) for step in logged}
     seen |= _stood_for(table, seen, last)
     return MissingSteps(last - len(seen), _first(sorted(seen), last))
 
@@ -105,8 +107,8 @@ def missing_steps(table: Table, last_step: int) -> MissingSteps:
 def last_logged_step(table: Table) -> int:
     """The last step in the log; 0 where no row has one."""
     steps = table.columns["step"]
-    known = steps[_whole(steps)]
-    return int(known.max()) if len(known) else 0
+    logged = steps[_whole(steps)]
+    return int(logged.max()) if len(logged) else 0
 
 
 def _whole(steps: Floats) -> Mask:
@@ -118,43 +120,43 @@ def _whole(steps: Floats) -> Mask:
 def _stood_for(table: Table, seen: set[int], last: int) -> set[int]:
     steps = table.columns["step"]
     whole = _whole(steps)
-    told = {
+    step_at = {
         int(n): int(s) if w else None for n, s, w in zip(table.lines, steps, whole, strict=True)
     }
-    told |= dict.fromkeys(line for lines in table.damage.values() for line in lines)
-    found: set[int] = set()
+    step_at |= dict.fromkeys(line for lines in table.damage.values() for line in lines)
+    accounted_for: set[int] = set()
     before = 0
-    for line in sorted(told):
-        step = told[line]
+    for line in sorted(step_at):
+        step = step_at[line]
         if step is not None:
             before = step
         elif before + 1 <= last and before + 1 not in seen:
             before += 1
-            found.add(before)
-    return found
+            accounted_for.add(before)
+    return accounted_for
 
 
 def _first(seen: Sequence[int], last: int) -> tuple[int, ...]:
-    found: list[int] = []
+    missing: list[int] = []
     expected = 1
     for step in (*seen, last + 1):
-        found += range(expected, min(step, expected + FIRST_FEW))
-        if len(found) >= FIRST_FEW:
+        missing += range(expected, min(step, expected + FIRST_FEW))
+        if len(missing) >= FIRST_FEW:
             break
         expected = step + 1
-    return tuple(found[:FIRST_FEW])
+    return tuple(missing[:FIRST_FEW])
 
 
 BOM = b"\xef\xbb\xbf"
 
 
-def changed_rows(table: Table, own: RowSums | None, last_step: int) -> str | None:
-    """Why the rows are not the run's, by its sum `own` of those up to `last_step`; None where they
-    are, or where that cannot be told.
+def changed_rows(table: Table, recorded: RowSums | None, last_step: int) -> str | None:
+    """Why the rows are not the run's, by the `recorded` sum of those up to `last_step`; None where
+    they are, or where that cannot be told.
 
     Of a log that lacks rows only the first one is told; those that are left out are counted.
     """
-    if own is None:
+    if recorded is None:
         return None
     steps = table.columns["step"]
     order = np.argsort(steps, kind="stable")
@@ -163,8 +165,8 @@ def changed_rows(table: Table, own: RowSums | None, last_step: int) -> str | Non
     if not len(lines):
         return None
     at_hand = table.sums if whole and (np.diff(lines) > 0).all() else None
-    found = at_hand or _summed(table.path, lines.tolist())
-    if found is None or (found == own if whole else found.first == own.first):
+    computed = at_hand or _summed(table.path, lines.tolist())
+    if computed is None or (computed == recorded if whole else computed.first == recorded.first):
         return None
     return (
         f"{table.path}: rows must be those that the run wrote, by the sum in run.json, and are not"

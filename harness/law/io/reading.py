@@ -80,14 +80,14 @@ def read_tolerantly(
 
 
 def _table(
-    path: Path, data: bytes, found: Rows, wanted: Sequence[str], still_written: bool
+    path: Path, data: bytes, parsed: Rows, wanted: Sequence[str], still_written: bool
 ) -> Table:
     if still_written:
-        damage = {r: lines for r, lines in found.damage.items() if r != "torn_last_line"}
-        found = replace(found, damage=damage)
-    if not found.rows:
-        raise _no_rows(path, data, found)
-    return table.from_rows(path, found, wanted)
+        damage = {r: lines for r, lines in parsed.damage.items() if r != "torn_last_line"}
+        parsed = replace(parsed, damage=damage)
+    if not parsed.rows:
+        raise _no_rows(path, data, parsed)
+    return table.from_rows(path, parsed, wanted)
 
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
@@ -120,17 +120,17 @@ def _refuse_other_bytes(path: Path, data: bytes) -> None:
     if data.startswith(GZIP):
         raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        said = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
-        raise ReadError("unreadable", f"{path}: {said}")
+        rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+        raise ReadError("unreadable", f"{path}: {rule}")
 
 
 def _refuse_other_separator(path: Path, data: bytes) -> None:
     mark = csv_text.other_separator(data)
     if mark is not None:
         rule = f"columns must be separated by ',', and the header looks separated by {mark!r}"
-        given = data.partition(b"\n")[0].decode("utf-8").strip()
+        header = data.partition(b"\n")[0].decode("utf-8").strip()
         advice = "write it with ',' between columns and '.' in numbers"
-        raise ReadError("unreadable", f"{path}:1: {rule}; got {given!r}: {advice}")
+        raise ReadError("unreadable", f"{path}:1: {rule}; got {header!r}: {advice}")
 
 
 def _bytes(path: Path) -> bytes:
@@ -149,15 +149,15 @@ def _bytes(path: Path) -> bytes:
         raise ReadError("unreadable", f"{path}: must be readable, and is not: {why}") from error
 
 
-def _no_rows(path: Path, data: bytes, found: Rows) -> ReadError:
+def _no_rows(path: Path, data: bytes, parsed: Rows) -> ReadError:
     if not data.strip():
-        return ReadError("empty_input", f"{path}: {found.rule}, is empty")
-    if not found.damage:
-        return ReadError("empty_input", f"{path}: {found.rule}, and holds none")
-    first = min(min(where) for where in found.damage.values())
-    count = sum(map(len, found.damage.values()))
-    said = f"{path}:{first}: {found.rule}, and none of {count} lines is one"
-    return ReadError("unreadable", said + _as_csv(path, data))
+        return ReadError("empty_input", f"{path}: {parsed.rule}, is empty")
+    if not parsed.damage:
+        return ReadError("empty_input", f"{path}: {parsed.rule}, and holds none")
+    first = min(min(where) for where in parsed.damage.values())
+    count = sum(map(len, parsed.damage.values()))
+    sentence = f"{path}:{first}: {parsed.rule}, and none of {count} lines is one"
+    return ReadError("unreadable", sentence + _as_csv(path, data))
 
 
 def _as_csv(path: Path, data: bytes) -> str:

@@ -49,8 +49,8 @@ def columns_of_rows(
     rows: Sequence[Mapping[str, Any]], wanted: Sequence[str]
 ) -> tuple[dict[str, Floats], dict[str, Codes]]:
     """Each of the columns `wanted`: values, and fault codes."""
-    found = {name: as_numbers([row.get(name) for row in rows]) for name in wanted}
-    return {n: v for n, (v, _) in found.items()}, {n: f for n, (_, f) in found.items()}
+    by_name = {name: as_numbers([row.get(name) for row in rows]) for name in wanted}
+    return {n: v for n, (v, _) in by_name.items()}, {n: f for n, (_, f) in by_name.items()}
 
 
 def arrow_numbers(column: pa.ChunkedArray) -> tuple[Floats, Codes]:

@@ -232,8 +232,8 @@ def wrapped(sentence: str, width: int) -> str:
     return "\n".join(lines).replace(TIE, " ")
 
 
-def _tied(found: re.Match[str]) -> str:
-    return found[0].replace(" ", TIE)
+def _tied(match: re.Match[str]) -> str:
+    return match[0].replace(" ", TIE)
 
 
 @functools.cache

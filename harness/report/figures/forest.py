@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.law.compare.quantities import QUANTITIES
 from harness.law.group_results import Analysis, GroupResult, SeedNumbers
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing, Limits, label, wrapped
@@ -23,7 +24,6 @@ HEADING = "Groups of runs compared: one point per seed, and the mean over seeds"
 PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Units on the axes; the other quantities are rewards."""
-WITHOUT_REWARD = ("fall", "onset")
 ROW, AROUND = 0.42, 0.5
 """Inches of a group, and of what stands above and below all of them."""
 MOST_GROUPS = 40
@@ -141,10 +141,10 @@ def _found(groups: Sequence[GroupResult], quantity: str) -> str:
 def _slots(lines: Sequence[_Line]) -> dict[int | None, int]:
     """Seed -> colour; one for all where colours do not suffice."""
     seeds = {mark.seed for line in lines for mark in line.marks}
-    known = sorted(seed for seed in seeds if seed is not None)
-    if None in seeds or len(known) > len(canvas.COLOURS):
+    numbered = sorted(seed for seed in seeds if seed is not None)
+    if None in seeds or len(numbered) > len(canvas.COLOURS):
         return dict.fromkeys(seeds, 0)
-    return {seed: slot for slot, seed in enumerate(known)}
+    return {seed: slot for slot, seed in enumerate(numbered)}
 
 
 def _panel(axes: Axes, lines: Sequence[_Line], slots: dict[int | None, int]) -> None:
@@ -224,7 +224,7 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
     for quantity, of_groups in lines.items():
         for group, line in zip(groups, of_groups, strict=True):
             assert group.compared is not None
-            on = None if quantity in WITHOUT_REWARD else group.compared.on
+            on = group.compared.on if QUANTITIES[quantity].on_reward else None
             same = {"quantity": quantity, "on": on, "group": line.group}
             for mark in line.marks:
                 yield {
@@ -240,10 +240,10 @@ def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Itera
 
 def drawable(analysis: Analysis) -> list[GroupResult]:
     """The groups, from the lowest level up; none where no seed stands beside another."""
-    found = [group for group in analysis.groups if group.compared is not None]
-    if sum(len(group.runs) for group in found) < 2:
+    compared = [group for group in analysis.groups if group.compared is not None]
+    if sum(len(group.runs) for group in compared) < 2:
         return []
-    return sorted(found, key=lambda group: group.compared.order if group.compared else 0)
+    return sorted(compared, key=lambda group: group.compared.order if group.compared else 0)
 
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:

@@ -78,7 +78,7 @@ def panels(
     Runs left out of means are in none; of a level without others nothing is drawn.
     """
     drawn = [run for run in runs if run.run in analysis.series]
-    found: list[PoolPanel] = []
+    filled: list[PoolPanel] = []
     slots: dict[str, int] = {}
     for level, members in naming.by_level(analysis, drawn).items():
         finished = [run for run in members if run.run not in analysis.left_out]
@@ -89,7 +89,7 @@ def panels(
             _pool(analysis, legend, slots.setdefault(legend, len(slots)), group, clock)
             for legend, group in groups.items()
         ]
-        found.append(
+        filled.append(
             PoolPanel(
                 level,
                 findings.law_finding(analysis, members),
@@ -97,7 +97,7 @@ def panels(
                 tuple(pools),
             )
         )
-    return tuple(found)
+    return tuple(filled)
 
 
 def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[RunResult]]:
@@ -108,11 +108,11 @@ def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[
         axis for axis in {a for k in keys if k for a in k}
         if len({str((k or {}).get(axis)) for k in keys}) > 1
     )  # fmt: skip
-    found: dict[str, list[RunResult]] = {}
+    by_name: dict[str, list[RunResult]] = {}
     for member, key in zip(members, keys, strict=True):
         words = ", ".join(f"{axis}={(key or {}).get(axis)}" for axis in telling)
-        found.setdefault(words or "all runs", []).append(member)
-    return found if len(found) <= MOST_GROUPS else {"all runs": list(members)}
+        by_name.setdefault(words or "all runs", []).append(member)
+    return by_name if len(by_name) <= MOST_GROUPS else {"all runs": list(members)}
 
 
 def _pool(

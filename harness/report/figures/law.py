@@ -57,8 +57,8 @@ def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
-    known = [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified]
-    ceilings = np.array([bound for c in known for bound in (c.low, c.high)])
+    identified = [t.ceiling for t in traces if t.ceiling is not None and t.ceiling_identified]
+    ceilings = np.array([bound for c in identified for bound in (c.low, c.high)])
     shared = frame(
         [t.points.entropy for t in traces], [*(t.points.reward for t in traces), ceilings]
     )

@@ -36,23 +36,23 @@ def draw(calibration: Mapping[str, Any]) -> Drawing:
 
 
 def _rows(cards: Mapping[str, Any], published: Sequence[Mapping[str, Any]]) -> list[Row]:
-    known = {(match["level"], match["figure"]): match["published"] for match in published}
+    by_figure = {(match["level"], match["figure"]): match["published"] for match in published}
     rows = []
     for level, card in cards.items():
         for name in ("acceptance", "need_expression"):
-            rows.append(_row("acceptance", level, name, card[name], known.get((level, name))))
+            rows.append(_row("acceptance", level, name, card[name], by_figure.get((level, name))))
         for name, score in card["policies"].items():
             rows.append(_row("final_emotion", level, name, score["final_emotion"], None))
         for decade in card["by_decade"]:
             what = f"P(rise) in the {decade['emotion']}s"
-            rows.append(_row("p_rise", level, what, decade["p_rise"], known.get((level, what))))
+            rows.append(_row("p_rise", level, what, decade["p_rise"], by_figure.get((level, what))))
     return rows
 
 
 def _row(
-    panel: str, level: str, what: str, found: Mapping[str, float] | None, published: float | None
+    panel: str, level: str, what: str, measured: Mapping[str, float] | None, published: float | None
 ) -> Row:
-    numbers = dict(found) if found else dict.fromkeys(("value", "low", "high"))
+    numbers = dict(measured) if measured else dict.fromkeys(("value", "low", "high"))
     return {"panel": panel, "level": level, "what": what, **numbers, "published": published}
 
 

@@ -54,12 +54,14 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
     values = [end for interval in measured for end in (interval.low, interval.high)]
     low, high = canvas.limits([np.array(values)])
     for mark in marks:
-        slot, found = levels.index(mark.level), mark.difficulty[measure]
+        slot, difficulty = levels.index(mark.level), mark.difficulty[measure]
         alike = [other for other in marks if other.level == mark.level]
         shift = (alike.index(mark) - (len(alike) - 1) / 2) * APART * (high - low)
-        at, height = found.value + shift, NO_ONSET if mark.onset is None else mark.onset
+        at, height = difficulty.value + shift, NO_ONSET if mark.onset is None else mark.onset
         filled = "none" if mark.null_control else colour(slot)
-        axes.plot([found.low, found.high], [height] * 2, color=colour(slot), lw=0.6, alpha=0.5)
+        axes.plot(
+            [difficulty.low, difficulty.high], [height] * 2, color=colour(slot), lw=0.6, alpha=0.5
+        )
         if mark.low is not None and mark.high is not None:
             axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=1)
         axes.plot(at, height, marker(slot), mfc=filled, mec=colour(slot), ms=5)
@@ -71,13 +73,13 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
 
 
 def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
-    found: canvas.Legend = {
+    entries: canvas.Legend = {
         label(level): canvas.line(ls="", marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
     }
     if any(mark.null_control for mark in marks):
-        found["null control"] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
-    return found
+        entries["null control"] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
+    return entries
 
 
 def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
@@ -116,10 +118,10 @@ class Mark:
 def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
     """Return the runs whose level has a card; none where all cards are equal or none collapses."""
     called = naming.names(analysis)
-    found = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
-    distinct = {str(mark.difficulty) for mark in found}
-    some = any(mark.onset is not None for mark in found)
-    return tuple(found) if some and len(distinct) > 1 else ()
+    measured = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
+    distinct = {str(mark.difficulty) for mark in measured}
+    some = any(mark.onset is not None for mark in measured)
+    return tuple(measured) if some and len(distinct) > 1 else ()
 
 
 def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
@@ -140,9 +142,9 @@ def _null(run: RunResult) -> bool:
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
     analysis = subject.analysis
     readable = [run for run in analysis.runs if run.run in analysis.series]
-    found = marks(analysis, [run for run in readable if run.run not in analysis.left_out])
-    if found:
-        yield "", found
+    selected = marks(analysis, [run for run in readable if run.run not in analysis.left_out])
+    if selected:
+        yield "", selected
 
 
 FIGURE = FigureSpec(

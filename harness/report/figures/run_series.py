@@ -34,21 +34,23 @@ class Clock:
     spans: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """Run -> first and last step; needed for shares."""
 
-    def series(self, given: RunSeries) -> RunSeries:
+    def series(self, in_steps: RunSeries) -> RunSeries:
         """The points by this clock."""
         if self.unit == STEP:
-            return given
-        steps, course = (self._at(given.run, s) for s in (given.steps, given.course_steps))
-        return replace(given, steps=steps, course_steps=course)
+            return in_steps
+        steps, course = (self._at(in_steps.run, s) for s in (in_steps.steps, in_steps.course_steps))
+        return replace(in_steps, steps=steps, course_steps=course)
 
-    def onset(self, run: str, given: Onset | None) -> Onset | None:
+    def onset(self, run: str, in_steps: Onset | None) -> Onset | None:
         """The onset by this clock."""
-        if given is None or self.unit == STEP:
-            return given
+        if in_steps is None or self.unit == STEP:
+            return in_steps
         first, last = self.spans[run]
         whole = (last - first) or 1.0
-        step, low, high = ((s - first) / whole for s in (given.step, given.low, given.high))
-        return replace(given, step=step, low=low, high=high)
+        step, low, high = (
+            (s - first) / whole for s in (in_steps.step, in_steps.low, in_steps.high)
+        )
+        return replace(in_steps, step=step, low=low, high=high)
 
     def _at(self, run: str, steps: Floats) -> Floats:
         first, last = self.spans[run]
@@ -161,13 +163,13 @@ def panels(
     drawn = [run for run in runs if run.run in analysis.series]
     legends = naming.legends(analysis, drawn)
     slots = {legend: i for i, legend in enumerate(sorted(set(legends.values()), key=_by_number))}
-    found = []
+    filled = []
     for level, members in naming.by_level(analysis, drawn).items():
         traces = [
             _trace(analysis.series[run.run], run, legends[run.run], slots[legends[run.run]], clock)
             for run in members
         ]
-        found.append(
+        filled.append(
             Panel(
                 level,
                 findings.law_finding(analysis, members),
@@ -175,7 +177,7 @@ def panels(
                 tuple(sorted(traces, key=lambda trace: trace.slot)),
             )
         )
-    return tuple(found)
+    return tuple(filled)
 
 
 def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
@@ -212,12 +214,12 @@ def straight(series: RunSeries, run: RunResult) -> Straight | None:
     points = findings.part(series, findings.law(run))
     label = binning.labels(len(points.steps), binning.fit_bins(len(points.steps)))
     h, r = binning.means(points.entropy, label), binning.means(points.reward, label)
-    found = estimate.least_squares(h, r) if run.rivals else None
-    if found is None:
+    line = estimate.least_squares(h, r) if run.rivals else None
+    if line is None:
         return None
     drawn = binned(points).entropy
     ends = np.array([drawn.min(), drawn.max()])
-    return Straight(ends, found.b - found.a * ends)
+    return Straight(ends, line.b - line.a * ends)
 
 
 def residual(series: RunSeries, run: RunResult) -> Floats | None:
@@ -271,5 +273,5 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clo
 
 def _by_number(legend: str) -> tuple[int, str]:
     """`seed 2` before `seed 10`; names by the number they begin with, if they do."""
-    found = re.match(r"(?:seed )?(\d{1,9})", legend, re.ASCII)
-    return (int(found[1]) if found else -1, legend)
+    match = re.match(r"(?:seed )?(\d{1,9})", legend, re.ASCII)
+    return (int(match[1]) if match else -1, legend)

@@ -62,11 +62,11 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
     clock = run_series.common_clock(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return (_of_runs(analysis, readable, clock, ""),)
-    found = [_of_groups(analysis, readable, clock)] if finished else []
+    drawn = [_of_groups(analysis, readable, clock)] if finished else []
     if every_run or not finished:
         for number, members in enumerate(_split(analysis, readable), 1):
-            found.append(_of_runs(analysis, members, clock, f"_{number}"))
-    return tuple(found)
+            drawn.append(_of_runs(analysis, members, clock, f"_{number}"))
+    return tuple(drawn)
 
 
 def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: Clock, suffix: str) -> Page:

@@ -66,9 +66,9 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int]) -> None:
         at = SEEDS_AT + 0.05 * (slots[seed] % 3 - 1)
         axes.plot([value], [at], canvas.marker(slot), color=canvas.colour(slot), ms=5, alpha=0.8)
     if judged.judged is not None:
-        found = judged.judged
-        axes.plot([found.low, found.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
-        axes.plot([found.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
+        mean = judged.judged
+        axes.plot([mean.low, mean.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
+        axes.plot([mean.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
     elif not judged.by_seed:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     axes.set(xlim=(low, high), ylim=(0.5, -0.3))
@@ -113,8 +113,8 @@ def _rows(shown: list[Judged], kinds: list[str]) -> Iterator[dict[str, Any]]:
         same = {"link": judged.link.name, "kind": kind, "quantity": judged.link.quantity}
         for seed, value in judged.by_seed.items():
             yield {**same, "seed": seed, "value": value}
-        found = judged.judged
+        mean = judged.judged
         yield {
             **same, "verdict": judged.verdict,
-            **({"value": found.value, "low": found.low, "high": found.high} if found else {}),
+            **({"value": mean.value, "low": mean.low, "high": mean.high} if mean else {}),
         }  # fmt: skip

@@ -29,16 +29,16 @@ LARGEST_SHARE = 1.0
 
 def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
     """One table a pair of groups, under what is taken from what. `room` in characters."""
-    found: dict[str, Table] = {}
+    by_pair: dict[str, Table] = {}
     for group, contrast in _shown(_all(analysis)):
         pair = against(group.key, contrast.baseline)
-        found.setdefault(pair, _grid(room)).add_row(
+        by_pair.setdefault(pair, _grid(room)).add_row(
             text(QUANTITY.get(contrast.quantity, contrast.quantity)),
             text(_difference(contrast)),
             text(_p(contrast.p_holm)),
             text(decision(contrast)),
         )
-    return list(found.items())
+    return list(by_pair.items())
 
 
 def _grid(room: int) -> Table:
@@ -55,46 +55,46 @@ def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
 
 def notes(analysis: Analysis) -> list[str]:
     """Return the notes below the table: the method, and what is omitted."""
-    found, said = _all(analysis), []
-    method = _method([c for _, c in found])
+    every, lines = _all(analysis), []
+    method = _method([c for _, c in every])
     if method:
-        said.append(method)
-    hidden = len(found) - len(_shown(found))
+        lines.append(method)
+    hidden = len(every) - len(_shown(every))
     if hidden:
-        said.append(f"{plural(hidden, 'more contrast')} in contrasts.csv")
-    if any(c.net_of_null for _, c in found):
-        said.append(NET_OF_NULL)
+        lines.append(f"{plural(hidden, 'more contrast')} in contrasts.csv")
+    if any(c.net_of_null for _, c in every):
+        lines.append(NET_OF_NULL)
     nulls = _of_null_controls(analysis)
     if nulls:
-        said.append(f"{plural(nulls, 'comparison')} between two null controls omitted")
+        lines.append(f"{plural(nulls, 'comparison')} between two null controls omitted")
     apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
     if apart:
-        said.append(
+        lines.append(
             f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so "
             "that a difference could not be attributed to one of them"
         )
-    return said
+    return lines
 
 
 def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """`difficulty: hard minus easy`, with what both share in brackets."""
     unlike = [axis for axis in key if key.get(axis) != other.get(axis)]
-    said = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
+    difference = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
     shared = ", ".join(f"{axis}={value}" for axis, value in key.items() if axis not in unlike)
-    return f"{said} ({shared})" if shared else said
+    return f"{difference} ({shared})" if shared else difference
 
 
 def decision(contrast: Contrast) -> str:
     """`undecided: the smallest detectable difference is 0.29; about 35 seeds per group ...`."""
-    said, why = wording.plain(contrast.decision), contrast.why
+    words, why = wording.plain(contrast.decision), contrast.why
     if contrast.decision == "equivalent" and contrast.margin is not None:
-        said += f" within {wording.number(contrast.margin)}"
+        words += f" within {wording.number(contrast.margin)}"
     elif contrast.decision == "undecided" and contrast.minimum_detectable is not None:
-        said += f": {_detectable(contrast.quantity, contrast.minimum_detectable)}"
+        words += f": {_detectable(contrast.quantity, contrast.minimum_detectable)}"
     elif why:
-        said += f": {why}"
+        words += f": {why}"
     more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast))
-    return "; ".join(part for part in (said, *more) if part)
+    return "; ".join(part for part in (words, *more) if part)
 
 
 def _net_of_null(contrast: Contrast) -> str:
@@ -136,10 +136,10 @@ def _detectable(quantity: str, smallest: float) -> str:
     return f"the smallest detectable difference is {smallest:.2g}"
 
 
-def _difference(given: Gap) -> str:
-    if given.difference is None or given.low is None or given.high is None:
+def _difference(gap: Gap) -> str:
+    if gap.difference is None or gap.low is None or gap.high is None:
         return "-"
-    return wording.estimate(given.difference, given.low, given.high)
+    return wording.estimate(gap.difference, gap.low, gap.high)
 
 
 def _p(value: float | None) -> str:
@@ -158,10 +158,10 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     return "; ".join(part for part in (how if tested else "", on) if part)
 
 
-def _shown(found: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:
-    if len(found) <= MOST_ROWS:
-        return list(found)
-    decided = [pair for pair in found if pair[1].decision in ("differs", "equivalent")]
+def _shown(every: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:
+    if len(every) <= MOST_ROWS:
+        return list(every)
+    decided = [pair for pair in every if pair[1].decision in ("differs", "equivalent")]
     return decided[:MOST_ROWS]
 
 

@@ -78,7 +78,7 @@ def law_csv(analysis: Analysis) -> str:
 
 
 def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
-    known, net = run.identified, run.net_of_null
+    identified, net = run.identified, run.net_of_null
     return {
         **{name: getattr(run, name) for name in LAW_PLAIN},
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
@@ -88,10 +88,10 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         "dropped": sum(run.dropped.values()),
         "reasons": " ".join(run.reasons or ()) or None,
         **_interval("a", run.a),
-        "a_identified": known.a if known else None,
+        "a_identified": identified.a if identified else None,
         **_interval("b", run.b),
         **_interval("ceiling", run.ceiling),
-        "ceiling_identified": known.ceiling if known else None,
+        "ceiling_identified": identified.ceiling if identified else None,
         **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
         **_onset("onset", run.onset),
         **_onset("onset_probe", run.onset_probe),
@@ -105,17 +105,17 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
     }
 
 
-def _onset(name: str, given: Onset | None) -> dict[str, Any]:
-    if given is None:
+def _onset(name: str, onset: Onset | None) -> dict[str, Any]:
+    if onset is None:
         return {name: None}
-    where = Interval(given.step, given.low, given.high)
-    return {f"{name}_kind": given.kind, **_interval(name, where)}
+    where = Interval(onset.step, onset.low, onset.high)
+    return {f"{name}_kind": onset.kind, **_interval(name, where)}
 
 
-def _interval(name: str, given: Interval | Bounded | None) -> dict[str, float | None]:
-    if given is None:
+def _interval(name: str, interval: Interval | Bounded | None) -> dict[str, float | None]:
+    if interval is None:
         return {name: None}
-    return {name: given.value, f"{name}_low": given.low, f"{name}_high": given.high}
+    return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
 CONTRAST_COLUMNS = (
@@ -153,10 +153,10 @@ def _contrast_rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
             }
 
 
-def _gap(name: str, given: Gap | None) -> dict[str, float | None]:
-    if given is None:
+def _gap(name: str, gap: Gap | None) -> dict[str, float | None]:
+    if gap is None:
         return {}
-    values = {"difference": given.difference, "low": given.low, "high": given.high}
+    values = {"difference": gap.difference, "low": gap.low, "high": gap.high}
     return {f"{name}_{end}": value for end, value in values.items()}
 
 
@@ -177,7 +177,7 @@ def transfer_csv(analysis: Analysis) -> str | None:
     """
     runs = {run.run: run for run in analysis.runs if run.transfer}
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
-    rows = [_transfer_row(group, told) for group, told in members if told]
+    rows = [_transfer_row(group, evaluated) for group, evaluated in members if evaluated]
     return table(TRANSFER_COLUMNS, rows) if rows else None
 
 
@@ -187,15 +187,15 @@ def _transfer_row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, An
         "runs": len(runs),
     }
     for level in LEVELS:
-        told = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
+        evaluated = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
         seeds = [run.seed for run in runs if level in (run.transfer or {})]
-        gains = [ends.end - ends.start for ends in told]
-        row |= _transfer_cells(level, over_seeds(pooled([ends.end for ends in told], 0), seeds))
+        gains = [ends.end - ends.start for ends in evaluated]
+        row |= _transfer_cells(
+            level, over_seeds(pooled([ends.end for ends in evaluated], 0), seeds)
+        )
         row |= _transfer_cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
     return row | {"unfinished": len(group.left_out)}
 
 
-def _transfer_cells(name: str, given: Pooled) -> dict[str, float | None]:
-    return dict(
-        zip([name + end for end in BOUNDS], (given.mean, given.low, given.high), strict=True)
-    )
+def _transfer_cells(name: str, pool: Pooled) -> dict[str, float | None]:
+    return dict(zip([name + end for end in BOUNDS], (pool.mean, pool.low, pool.high), strict=True))

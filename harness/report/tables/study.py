@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.compare import claims
+from harness.law.compare import claims, quantities
 from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.compare.study_arms import Counts
-from harness.law.compare.study_metrics import STUDY_QUANTITIES
 from harness.law.compare.study_outcome import Outcome
 from harness.records.study_file import Link
 from harness.report.text import wording
@@ -37,16 +36,21 @@ def show(outcome: Outcome, console: Console) -> None:
 
 def statement(link: Link) -> str:
     """State a link in words, as in `gain of reward of hard is less than that of medium`."""
-    what = measured(link).partition(",")[0]  # without its unit
     net = ", net of the null controls" if link.net_of_null else ""
     than = f"that of {link.against}" if link.against else "0"
-    return f"{what} of {link.arm} is {link.direction} than {than}{net}"
+    return f"{_quantity(link)} of {link.arm} is {link.direction} than {than}{net}"
 
 
 def measured(link: Link) -> str:
-    """The quantity, of a reward with its evaluation."""
-    on = f" on {link.evaluation}" if link.quantity in ("gain", "final_reward") else ""
-    return f"{STUDY_QUANTITIES[link.quantity]}{on}"
+    """The quantity with its unit, where the words do not tell that."""
+    unit = quantities.of_link(link.quantity).unit
+    return f"{_quantity(link)}{f', {unit}' if unit == quantities.NATS else ''}"
+
+
+def _quantity(link: Link) -> str:
+    """In words, of a reward with its evaluation."""
+    quantity = quantities.of_link(link.quantity)
+    return f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
 
 
 def seeds(judged: Sequence[int]) -> str:
@@ -58,16 +62,16 @@ def seeds(judged: Sequence[int]) -> str:
 
 def stated(link: Link) -> str:
     """The statement with all that it hangs on."""
-    given = f", if {link.given!r} holds" if link.given else ""
-    return f"{statement(link)}; {link.margin:g} matters{given}"
+    condition = f", if {link.given!r} holds" if link.given else ""
+    return f"{statement(link)}; {link.margin:g} matters{condition}"
 
 
 def notes(outcome: Outcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
     yield METHOD
     for judged in (*outcome.checks, *outcome.links):
-        if said := list(_of_link(judged)):
-            yield f"{judged.link.name}: {'; '.join(said)}"
+        if remarks := list(_of_link(judged)):
+            yield f"{judged.link.name}: {'; '.join(remarks)}"
     for arm, counts in outcome.counts.items():
         left_out = [
             f"{count} of {plural(counts.planned, 'run')} {what}"
@@ -96,13 +100,12 @@ def _diverged(counts: Counts) -> str:
 
 def closing(outcome: Outcome) -> str:
     """The verdict, and what would decide an open one."""
-    said = f"{outcome.study}: {outcome.verdict}"
+    sentence = f"{outcome.study}: {outcome.verdict}"
     if outcome.verdict != UNDECIDED:
-        return said
+        return sentence
     needed = outcome.seeds_needed
-    return (
-        f"{said}; {f'about {needed} seeds would decide' if needed else 'seeds needed: not known'}"
-    )
+    decides = f"about {needed} seeds would decide" if needed else "seeds needed: not known"
+    return f"{sentence}; {decides}"
 
 
 def _table(outcome: Outcome) -> Table:
@@ -122,9 +125,9 @@ def _named(link: Link, kind: str = "") -> Text:
 
 
 def _cells(judged: Judged) -> Sequence[str]:
-    found, p = judged.judged, judged.p_holm
+    difference, p = judged.judged, judged.p_holm
     return (
-        "-" if found is None else wording.interval(found),
+        "-" if difference is None else wording.interval(difference),
         str(judged.pairs),
         "-" if p is None else claims.p_text(p),
         judged.verdict,
@@ -142,7 +145,8 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{judged.why}{_open(judged)}"
     if judged.censored and judged.why != NO_ONSET:
         runs = plural(judged.censored, "run")
-        lacking = "a fall for good" if judged.link.quantity == "lead" else "an onset"
+        is_onset = quantities.of_link(judged.link.quantity).is_onset
+        lacking = "an onset" if is_onset else "a fall for good"
         yield f"{runs} without {lacking} count with the whole of the run"
 
 

@@ -53,7 +53,7 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
     if explained:
         for run in fitted:
             _lines(console, [f"{called[run.run]}:"], "bold")
-            _lines(console, (f"  {said}" for said in explain.of_run(run)))
+            _lines(console, (f"  {sentence}" for sentence in explain.of_run(run)))
     _lines(console, findings.closing(analysis, fitted), "bold")
     _lines(console, advice.what_would_decide(analysis))
 
@@ -98,13 +98,13 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
 
 
 def _cells(run: RunResult, name: str) -> list[Text]:
-    known = run.identified or Identified(a=False, ceiling=False)
+    identified = run.identified or Identified(a=False, ceiling=False)
     reasons = [wording.plain(reason) for reason in run.reasons or ()]
     return [
         _stacked(name, f"n = {run.n_valid}", *_standing(run)),
-        _stacked(*_interval(run.a, known.a)),
-        _stacked(*_interval(run.b, known.a)),
-        _stacked(*_interval(run.ceiling, known.ceiling)),
+        _stacked(*_interval(run.a, identified.a)),
+        _stacked(*_interval(run.b, identified.a)),
+        _stacked(*_interval(run.ceiling, identified.ceiling)),
         _stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
         _stacked(wording.plain(run.verdict or "none"), ", ".join(reasons)),
     ]
@@ -138,8 +138,12 @@ def _until_onset(law: LawNumbers) -> list[Text]:
 
 def _numbers(law: LawNumbers) -> list[Text]:
     """a, b and ceiling of a law beside that of the run."""
-    known = law.identified
-    pairs = ((law.a, known.a), (law.b, known.a), (law.ceiling, known.ceiling))
+    is_identified = law.identified
+    pairs = (
+        (law.a, is_identified.a),
+        (law.b, is_identified.a),
+        (law.ceiling, is_identified.ceiling),
+    )
     return [_stacked(*_interval(number, identified)) for number, identified in pairs]
 
 
@@ -150,9 +154,9 @@ def _group_cells(group: GroupResult) -> list[Text]:
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
-    told = wording.group_name(beside) if beside else ""
+    axes = wording.group_name(beside) if beside else ""
     return [
-        _stacked(f"mean of {len(group.runs)}", told, unknown, _left_out(len(group.left_out))),
+        _stacked(f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out))),
         _stacked(*_pooled(group.a)),
         text(""),
         _stacked(*_pooled(group.ceiling)),
@@ -165,30 +169,30 @@ def _left_out(count: int) -> str:
     return f"{count} unfinished left out" if count else ""
 
 
-def _interval(given: Interval | None, identified: bool) -> list[str]:
-    if given is None:
+def _interval(interval: Interval | None, identified: bool) -> list[str]:
+    if interval is None:
         return ["-"]
-    value, low_high = wording.interval(given).split(" ", 1)
+    value, low_high = wording.interval(interval).split(" ", 1)
     return [value + ("" if identified else UNIDENTIFIED), low_high]
 
 
-def _pooled(given: Pooled) -> list[str]:
-    return (wording.pooled(given) or "").split(" ", 1)
+def _pooled(mean: Pooled) -> list[str]:
+    return (wording.pooled(mean) or "").split(" ", 1)
 
 
-def _pooled_onset(given: Pooled) -> list[str]:
-    if given.mean is None:
+def _pooled_onset(onset: Pooled) -> list[str]:
+    if onset.mean is None:
         return []
-    value = f"onset {given.mean:.0f}"
-    if given.low is None or given.high is None:
+    value = f"onset {onset.mean:.0f}"
+    if onset.low is None or onset.high is None:
         return [value]
-    return [value, wording.steps(given.low, given.high)]
+    return [value, wording.steps(onset.low, onset.high)]
 
 
-def _onset(given: Onset | None) -> list[str]:
-    if given is None:
+def _onset(onset: Onset | None) -> list[str]:
+    if onset is None:
         return ["no onset"]
-    return [f"onset {given.step:.0f}", wording.steps(given.low, given.high)]
+    return [f"onset {onset.step:.0f}", wording.steps(onset.low, onset.high)]
 
 
 def _stacked(*lines: str) -> Text:

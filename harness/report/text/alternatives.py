@@ -40,17 +40,18 @@ def rivals(run: RunResult) -> str:
         for name, words in RIVALS.items()
         if name in run.rivals
     )
-    own = number(run.rivals["law"].out_of_time_rmse, 0.001)
+    of_law = number(run.rivals["law"].out_of_time_rmse, 0.001)
     return (
         f"Rivals, AICc above the law's (under {TELLS_APART:g} is nothing) / error over the last "
-        f"third (law {own}): {beside}. {_conclusion(run)}."
+        f"third (law {of_law}): {beside}. {_conclusion(run)}."
     )
 
 
 def _conclusion(run: RunResult) -> str:
-    said = AGAINST_LINEAR.get(_against_linear(run) or "", "not compared with linear in H")
+    sentence = AGAINST_LINEAR.get(_against_linear(run) or "", "not compared with linear in H")
     better = _better(run)
-    return f"{said[0].upper()}{said[1:]}" + (f"; {better} is better than the law" if better else "")
+    rival = f"; {better} is better than the law" if better else ""
+    return f"{sentence[0].upper()}{sentence[1:]}{rival}"
 
 
 def _against_linear(run: RunResult) -> str | None:
@@ -83,51 +84,52 @@ def against_linear(runs: Sequence[RunResult]) -> str:
 
 def forecast(run: RunResult) -> str:
     """Compare the forecast with what came; empty where no forecast was asked for."""
-    given = run.forecast
-    if given is None:
+    prediction = run.forecast
+    if prediction is None:
         return ""
-    start = f"Forecast from step {given.from_step:.0f}"
-    if not given.identified or given.value is None:
+    start = f"Forecast from step {prediction.from_step:.0f}"
+    if not prediction.identified or prediction.value is None:
         return f"{start}: none, a is not identified by then."
-    return f"{start}, if the law continues: {_predicted(given)}; {_came(given)}."
+    return f"{start}, if the law continues: {_predicted(prediction)}; {_came(prediction)}."
 
 
-def _predicted(given: Forecast) -> str:
-    value = _estimate(given)
+def _predicted(prediction: Forecast) -> str:
+    value = _estimate(prediction)
     return f"R of the last {END:.0%} {value}, over five ways for H to go on"
 
 
-def _estimate(given: Forecast) -> str:
-    assert given.value is not None
-    assert given.low is not None
-    assert given.high is not None
-    return wording.estimate(given.value, given.low, given.high)
+def _estimate(prediction: Forecast) -> str:
+    assert prediction.value is not None
+    assert prediction.low is not None
+    assert prediction.high is not None
+    return wording.estimate(prediction.value, prediction.low, prediction.high)
 
 
-def _came(given: Forecast) -> str:
-    if given.truth is None or given.error is None or given.last_value_error is None:
+def _came(prediction: Forecast) -> str:
+    if prediction.truth is None or prediction.error is None or prediction.last_value_error is None:
         return "what came was not measured"
-    off, last = abs(given.error), abs(given.last_value_error)
-    return f"it was {number(given.truth)}, {number(off)} off; the last value is {number(last)} off"
+    truth, off = number(prediction.truth), number(abs(prediction.error))
+    last_off = number(abs(prediction.last_value_error))
+    return f"it was {truth}, {off} off; the last value is {last_off} off"
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
     """Return the errors of all forecasts, then a line per run; nothing where none was asked for."""
     asked = [run for run in analysis.runs if run.forecast is not None]
-    known = [run for run in asked if run.forecast and run.forecast.identified]
-    lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in known if run.forecast]
-    total = [_sum(known, len(asked))] if asked else []
-    return [*total, *(lines if len(known) <= MOST_LINES else [])]
+    identified = [run for run in asked if run.forecast and run.forecast.identified]
+    lines = [f"  {called[run.run]}: {_brief(run.forecast)}" for run in identified if run.forecast]
+    total = [_sum(identified, len(asked))] if asked else []
+    return [*total, *(lines if len(identified) <= MOST_LINES else [])]
 
 
-def _brief(given: Forecast) -> str:
+def _brief(prediction: Forecast) -> str:
     """`0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value is 0.04 off`."""
-    value = _estimate(given)
-    return f"{value} from step {given.from_step:.0f}; {_came(given)}"
+    value = _estimate(prediction)
+    return f"{value} from step {prediction.from_step:.0f}; {_came(prediction)}"
 
 
-def _sum(known: Sequence[RunResult], asked: int) -> str:
-    came = [run.forecast for run in known if run.forecast and run.forecast.error is not None]
+def _sum(identified: Sequence[RunResult], asked: int) -> str:
+    came = [run.forecast for run in identified if run.forecast and run.forecast.error is not None]
     if not came:
         return f"No forecast for {plural(asked, 'run')}: a is not identified from the first part."
     held = sum(map(_holds, came))
@@ -141,8 +143,8 @@ def _sum(known: Sequence[RunResult], asked: int) -> str:
     )
 
 
-def _holds(given: Forecast) -> bool:
+def _holds(prediction: Forecast) -> bool:
     """Whether what came lies in the interval."""
-    if given.low is None or given.high is None or given.truth is None:
+    if prediction.low is None or prediction.high is None or prediction.truth is None:
         return False
-    return given.low <= given.truth <= given.high
+    return prediction.low <= prediction.truth <= prediction.high

@@ -52,13 +52,15 @@ def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
 def _of_group(group: GroupResult, called: dict[str, str]) -> str:
     names = ", ".join(called.get(run, run) for run in group.unfinished)
     whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
-    said = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
-    said += ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
+    sentence = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
+    sentence += (
+        ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
+    )
     if group.diverged:
-        said += f"; {len(group.diverged)} diverged"
+        sentence += f"; {len(group.diverged)} diverged"
     if not group.runs:
-        said += "; no run is left, n = 0"
-    return f"{f'{whose}: ' if whose else ''}{said} ({names})"
+        sentence += "; no run is left, n = 0"
+    return f"{f'{whose}: ' if whose else ''}{sentence} ({names})"
 
 
 def counts(run: RunResult) -> str:
@@ -82,24 +84,26 @@ def lines(analysis: Analysis) -> list[str]:
 
 def _rows(analysis: Analysis) -> list[str]:
     damaged = [run for run in analysis.runs if run.dropped]
-    said = [visible(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
+    sentences = [visible(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
     more = len(damaged) - MOST_RUNS
-    return said + ([f"and rows of {plural(more, 'more run')}: see law.json"] if more > 0 else [])
+    return sentences + (
+        [f"and rows of {plural(more, 'more run')}: see law.json"] if more > 0 else []
+    )
 
 
 def _unfinished(analysis: Analysis) -> list[str]:
     """`2 runs are unfinished, excluded from means and contrasts (...): A (...), ...`."""
-    found = [run for run in analysis.runs if run.unfinished is not None]
-    if not found:
+    partial = [run for run in analysis.runs if run.unfinished is not None]
+    if not partial:
         return []
-    named = [f"{run.run} ({standing(run)})" for run in found[:FIRST_FEW]]
-    more = [f"{len(found) - FIRST_FEW} more"] if len(found) > FIRST_FEW else []
+    named = [f"{run.run} ({standing(run)})" for run in partial[:FIRST_FEW]]
+    more = [f"{len(partial) - FIRST_FEW} more"] if len(partial) > FIRST_FEW else []
     pooled = {run for group in analysis.groups for run in group.runs}
     means = "excluded from means and contrasts (include them with --with-unfinished)"
-    if any(run.run in pooled for run in found):
+    if any(run.run in pooled for run in partial):
         means = "included in means and contrasts by --with-unfinished"
-    are = "run is" if len(found) == 1 else "runs are"
-    return [visible(f"{len(found)} {are} unfinished, {means}: {', '.join(named + more)}")]
+    are = "run is" if len(partial) == 1 else "runs are"
+    return [visible(f"{len(partial)} {are} unfinished, {means}: {', '.join(named + more)}")]
 
 
 def standing(run: RunResult) -> str:
@@ -116,8 +120,8 @@ def _without_checksums(analysis: Analysis) -> list[str]:
     """Count the runs that were written before rows had checksums."""
     count = sum(run.checksums == "none" for run in analysis.runs)
     have = "has" if count == 1 else "have"
-    said = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
-    return [f"{said}: a number changed since then would go unnoticed"] if count else []
+    sentence = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
+    return [f"{sentence}: a number changed since then would go unnoticed"] if count else []
 
 
 def _reasons(run: RunResult) -> str:

@@ -25,10 +25,11 @@ REGIMES = {
 
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
-    said = [_rows(run), _law(run), _ceiling(run), _least_squares(run), _onset(run), _regime(run)]
-    said += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
-    said += [at_onset(run), null_control(run)]
-    return [sentence for sentence in [*said, *_verdict(run)] if sentence]
+    sentences = [_rows(run), _law(run), _ceiling(run), _least_squares(run)]
+    sentences += [_onset(run), _regime(run)]
+    sentences += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
+    sentences += [at_onset(run), null_control(run)]
+    return [sentence for sentence in [*sentences, *_verdict(run)] if sentence]
 
 
 def _rows(run: RunResult) -> str:
@@ -42,11 +43,11 @@ def _rows(run: RunResult) -> str:
 def _law(run: RunResult) -> str:
     if run.a is None or run.b is None:
         return "No law was fitted: exp(H) does not vary, or the points are too few."
-    known = "identified" if run.identified and run.identified.a else "not identified"
+    identified = "identified" if run.identified and run.identified.a else "not identified"
     return (
         f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
         f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
-        f"autocorrelation. a is {known}: that asks for an interval within "
+        f"autocorrelation. a is {identified}: that asks for an interval within "
         f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its "
         "noise."
     )
@@ -55,10 +56,11 @@ def _law(run: RunResult) -> str:
 def _ceiling(run: RunResult) -> str:
     if run.ceiling is None:
         return ""
-    known = "identified" if run.identified and run.identified.ceiling else "not identified"
+    identified = "identified" if run.identified and run.identified.ceiling else "not identified"
     return (
-        f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: {known}, "
-        f"which asks for an interval within {number(identifiability.LARGEST_CEILING)}."
+        f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}: "
+        f"{identified}, which asks for an interval within "
+        f"{number(identifiability.LARGEST_CEILING)}."
     )
 
 
@@ -93,8 +95,8 @@ def _verdict(run: RunResult) -> list[str]:
     word = wording.VERDICT_WORDS.get(run.verdict or "", wording.plain(run.verdict or "none"))
     if not run.reasons:
         skill = run.out_of_time_skill
-        told = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
-        return [f"Verdict: {word}, since the interval of a lies above 0{told}."]
+        predicts = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
+        return [f"Verdict: {word}, since the interval of a lies above 0{predicts}."]
     because = "; ".join(
         f"{wording.plain(reason)}: {verdict.REASONS.get(reason, '')}" for reason in run.reasons
     )
@@ -135,13 +137,13 @@ AT_ONSET = {
 
 def other_laws(run: RunResult) -> str:
     """`On 'reward', same batch, expected to fit: a = 0.30 [0.29, 0.31], ..., law holds.`"""
-    said = []
+    sentences = []
     for column, law in (run.fits or {}).items():
         label = f", {SAME_BATCH}" if law.same_batch else ""
         verdict = wording.VERDICT_WORDS.get(law.verdict, law.verdict)
         a, ceiling = _bounded(law.a), _bounded(law.ceiling)
-        said.append(f"On {column!r}{label}: a = {a}, ceiling {ceiling}, {verdict}.")
-    return " ".join(said)
+        sentences.append(f"On {column!r}{label}: a = {a}, ceiling {ceiling}, {verdict}.")
+    return " ".join(sentences)
 
 
 def null_control(run: RunResult) -> str:
@@ -163,11 +165,11 @@ def at_onset(run: RunResult) -> str:
     if run.onset is None or run.at_onset is None:
         return ""
     left = run.at_onset.reward_left
-    said = [f"reward left {_bounded(left)}"] if left else []
-    known = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
-    said += [f"{AT_ONSET[name]} {number(v)}" for name, v in known.items() if v is not None]
+    parts = [f"reward left {_bounded(left)}"] if left else []
+    columns = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
+    parts += [f"{AT_ONSET[name]} {number(v)}" for name, v in columns.items() if v is not None]
     probe = f" On entropy/probe: {wording.onset(run.onset_probe)}." if run.onset_probe else ""
-    return f"At the onset: {', '.join(said)}.{probe}" if said else probe.strip()
+    return f"At the onset: {', '.join(parts)}.{probe}" if parts else probe.strip()
 
 
 def silent(run: RunResult) -> str:
@@ -178,13 +180,13 @@ def silent(run: RunResult) -> str:
 
 def expected_reliability(run: RunResult) -> str:
     """Give the ratio of the two a that the logged standard errors of H predict."""
-    told = run.reliability_from_se
-    return f" ({told:.2f} by the standard errors of H)" if told is not None else ""
+    expected = run.reliability_from_se
+    return f" ({expected:.2f} by the standard errors of H)" if expected is not None else ""
 
 
-def _bounded(given: Bounded | Interval | None) -> str:
-    if given is None:
+def _bounded(estimate: Bounded | Interval | None) -> str:
+    if estimate is None:
         return "unknown"
-    if given.low is None or given.high is None:
-        return f"{number(given.value)}, not identified"
-    return wording.estimate(given.value, given.low, given.high)
+    if estimate.low is None or estimate.high is None:
+        return f"{number(estimate.value)}, not identified"
+    return wording.estimate(estimate.value, estimate.low, estimate.high)

@@ -75,16 +75,16 @@ def _onsets(runs: Sequence[RunResult]) -> str:
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     laws = [law(run) for run in runs]
-    known = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
-    if not known:
+    ceilings = [law.ceiling for law in laws if law.ceiling is not None and law.ceiling_identified]
+    if not ceilings:
         return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
     if len(runs) == 1:
-        return f"ceiling {wording.interval(known[0])}"
-    of = "" if len(known) == len(runs) else f" (identified in {len(known)} of {len(runs)})"
+        return f"ceiling {wording.interval(ceilings[0])}"
+    of = "" if len(ceilings) == len(runs) else f" (identified in {len(ceilings)} of {len(runs)})"
     pooled = _pooled_ceiling(analysis, runs)
     if pooled is not None:
         return f"ceiling {wording.pooled(pooled)}{of}"
-    values = sorted(ceiling.value for ceiling in known)
+    values = sorted(ceiling.value for ceiling in ceilings)
     ends = dict.fromkeys((wording.number(values[0]), wording.number(values[-1])))
     return f"ceiling {' to '.join(ends)}{of}"
 
@@ -134,11 +134,11 @@ def law(run: RunResult) -> Law:
     return Law(*numbers, run.onset.step)
 
 
-def part(series: RunSeries, given: Law) -> RunSeries:
+def part(series: RunSeries, fitted: Law) -> RunSeries:
     """The points that the law was judged on; the course of H stays whole."""
-    if given.until is None:
+    if fitted.until is None:
         return series
-    before = series.steps < given.until
+    before = series.steps < fitted.until
     return replace(
         series,
         steps=series.steps[before],
@@ -157,5 +157,5 @@ def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
 
 def _sentence(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
     counted, _ = _in_means(analysis, members)
-    found = [law_finding(analysis, members), onset_finding(analysis, members)]
-    return [said for said in [*found, alternatives.against_linear(counted)] if said]
+    findings = [law_finding(analysis, members), onset_finding(analysis, members)]
+    return [finding for finding in [*findings, alternatives.against_linear(counted)] if finding]

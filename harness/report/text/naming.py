@@ -22,10 +22,10 @@ def level_of(analysis: Analysis, run: RunResult) -> str:
 
 def by_level(analysis: Analysis, runs: Iterable[RunResult]) -> dict[str, list[RunResult]]:
     """Runs of each level: easy, medium, hard, then the same as null controls, then the others."""
-    found: dict[str, list[RunResult]] = {}
+    levels: dict[str, list[RunResult]] = {}
     for run in runs:
-        found.setdefault(level_of(analysis, run), []).append(run)
-    return {level: found[level] for level in sorted(found, key=_level_rank)}
+        levels.setdefault(level_of(analysis, run), []).append(run)
+    return {level: levels[level] for level in sorted(levels, key=_level_rank)}
 
 
 def _level_rank(panel: str) -> tuple[bool, str, int, str]:

@@ -50,29 +50,29 @@ def bounds(low: float, high: float) -> str:
     return f"[{number(low, half)}, {number(high, half)}]"
 
 
-def interval(given: Interval) -> str:
-    return estimate(given.value, given.low, given.high)
+def interval(estimated: Interval) -> str:
+    return estimate(estimated.value, estimated.low, estimated.high)
 
 
-def pooled(given: Pooled) -> str | None:
+def pooled(pool: Pooled) -> str | None:
     """`0.81 [0.78, 0.84]` over runs, without bounds where there are none; None without a mean."""
-    if given.mean is None:
+    if pool.mean is None:
         return None
-    if given.low is None or given.high is None:
-        return number(given.mean)
-    return estimate(given.mean, given.low, given.high)
+    if pool.low is None or pool.high is None:
+        return number(pool.mean)
+    return estimate(pool.mean, pool.low, pool.high)
 
 
 def steps(low: float, high: float) -> str:
     return f"[{low:.0f}, {high:.0f}]"
 
 
-def onset(given: Onset | None) -> str:
+def onset(start: Onset | None) -> str:
     """`collapse from step 212 [205, 220]`, or `no onset`."""
-    if given is None:
+    if start is None:
         return "no onset"
-    words = ONSET_WORDS.get(given.kind, plain(given.kind))
-    return f"{words} {given.step:.0f} {steps(given.low, given.high)}"
+    words = ONSET_WORDS.get(start.kind, plain(start.kind))
+    return f"{words} {start.step:.0f} {steps(start.low, start.high)}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -21,6 +21,7 @@ from harness.report.write import write_results
 from harness.testing import synthetic
 from harness.testing.synthetic import LOW, Log
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
+from tests.present import interval, present
 
 
 def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> None:
@@ -28,7 +29,7 @@ def test_a_higher_ceiling_is_found_with_its_sign_and_size(tmp_path: Path) -> Non
     found = analyse([tmp_path])
     ceiling = contrast(found, "ceiling")
     assert (ceiling.decision, ceiling.why, ceiling.on) == ("differs", None, COMMON)
-    assert ceiling.low < -0.1 < ceiling.high
+    assert interval(ceiling).low < -0.1 < interval(ceiling).high
     assert ceiling.baseline == {"difficulty": "easy"}
     hard = next(g for g in found.groups if g.key == {"difficulty": "hard"})
     assert [c.quantity for c in hard.contrasts] == [
@@ -51,19 +52,19 @@ def test_levels_that_are_the_same_are_equivalent_where_the_seeds_can_tell(tmp_pa
     found = analyse([tmp_path])
     assert contrast(found, "ceiling").decision == "equivalent"
     assert contrast(found, "a").decision == "equivalent"
-    assert contrast(found, "ceiling").p_equivalent < 0.05
+    assert present(contrast(found, "ceiling").p_equivalent) < 0.05
     tighter = analyse([tmp_path], margins={**DEFAULT_MARGINS, "ceiling": 0.003})
     undecided = contrast(tighter, "ceiling")
     assert undecided.decision == "undecided"
-    assert undecided.seeds_needed > 5
-    assert undecided.minimum_detectable > 0.003
+    assert present(undecided.seeds_needed) > 5
+    assert present(undecided.minimum_detectable) > 0.003
 
 
 def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": law_with(0.2, 1.0), "hard": law_with(0.4, 1.2)})
     a = contrast(analyse([tmp_path]), "a")
     assert a.decision == "differs"
-    assert a.low < 0.2 < a.high
+    assert interval(a).low < 0.2 < interval(a).high
     assert a.margin == pytest.approx(0.2 * 0.3, rel=0.1)
 
 
@@ -87,8 +88,8 @@ def test_a_that_differs_only_because_the_range_of_h_does_is_not_called_different
     assert p_differs(naive) < 0.001
     a = contrast(found, "a")
     assert a.decision != "differs"
-    assert a.low < 0 < a.high
-    assert abs(a.difference) < 0.25 * abs(naive.value)
+    assert interval(a).low < 0 < interval(a).high
+    assert abs(interval(a).value) < 0.25 * abs(naive.value)
 
 
 def test_levels_without_an_h_in_common_have_no_a_to_compare(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
         one = contrast(found, quantity)
         assert (one.decision, one.difference, one.p_holm) == ("undecided", None, None)
         assert one.why == "a seed is the replicate, steps are not, and difficulty=hard has one"
-        assert one.seeds_needed >= 3
+        assert present(one.seeds_needed) >= 3
     assert "needs at least" in contrasts.decision(contrast(found, "a"))
 
 
@@ -200,8 +201,8 @@ def test_holm_counts_every_comparison_made(tmp_path: Path) -> None:
         if c.quantity == "ceiling" and c.baseline == {"difficulty": "easy"}
     ]
     hard = next(c for c in same if c.difference == two.difference)
-    assert hard.p_holm > two.p_holm
-    assert hard.minimum_detectable > two.minimum_detectable
+    assert present(hard.p_holm) > present(two.p_holm)
+    assert present(hard.minimum_detectable) > present(two.minimum_detectable)
 
 
 def test_contrasts_csv_holds_what_the_json_does_and_goes_when_they_go(tmp_path: Path) -> None:

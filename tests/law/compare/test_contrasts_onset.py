@@ -13,6 +13,7 @@ from harness.report.tables import contrasts
 from harness.testing import synthetic
 from harness.testing.synthetic import LOW, Log
 from tests.law.compared import N, contrast, levels, rows
+from tests.present import interval
 
 
 def falling(seed: int) -> Log:
@@ -29,7 +30,7 @@ def test_runs_that_never_collapse_are_censored_and_not_dropped(tmp_path: Path) -
     onset = contrast(found, "onset")
     truth = np.mean([(synthetic.kink(100 + s, N, LOW).onset or 0) / 300 for s in range(1, 5)])
     assert (onset.decision, onset.seeds) == ("differs", (4, 4))
-    assert onset.low < truth - 1 < onset.high
+    assert interval(onset).low < truth - 1 < interval(onset).high
     easy, hard = (group.compared for group in found.groups)
     assert easy is not None
     assert hard is not None

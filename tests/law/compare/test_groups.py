@@ -12,6 +12,7 @@ from harness.law.compare.groups import pooled
 from harness.law.results import Skipped
 from harness.testing import synthetic
 from harness.testing.synthetic import LOW, lawful_rows
+from tests.present import present
 
 
 def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
@@ -81,7 +82,7 @@ def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path)
     assert gains[0] == 0
     students = pooled(gains, censored=0)
     assert found.groups[0].gain == students
-    assert found.groups[0].compared.gain == students
+    assert present(found.groups[0].compared).gain == students
 
 
 def test_runs_without_an_onset_are_censored_and_counted(tmp_path: Path) -> None:
@@ -97,11 +98,11 @@ def test_an_explosion_is_no_onset_of_collapse_in_any_mean(tmp_path: Path) -> Non
     synthetic.write_run(tmp_path / "1", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
     synthetic.write_run(tmp_path / "2", synthetic.rows(synthetic.explode(1, 300, LOW)), seed=2)
     found = analyse([tmp_path])
-    collapse, explosion = (run.onset for run in found.runs)
+    collapse, explosion = (present(run.onset) for run in found.runs)
     assert explosion.kind == "explosion"
     (group,) = found.groups
     assert (group.onset.mean, group.onset.censored) == (collapse.step, 1)
-    assert group.compared.onset.censored == 1
+    assert present(group.compared).onset.censored == 1
 
 
 def test_one_level_and_its_null_control_are_two_groups(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from harness.law.results import Forecast
 from harness.testing import synthetic
 from harness.testing.cells import points_of
 from harness.testing.synthetic import LOW, NONE, Log
+from tests.present import present
 
 RUNS = 40
 Make = Callable[[int], Log]
@@ -42,7 +43,7 @@ def typical(found: list[Forecast], error: str) -> float:
 
 
 def held(found: list[Forecast]) -> float:
-    return float(np.mean([f.low <= f.truth <= f.high for f in found]))
+    return float(np.mean([present(f.low) <= present(f.truth) <= present(f.high) for f in found]))
 
 
 def partial(seed: int) -> Log:

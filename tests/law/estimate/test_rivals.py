@@ -144,7 +144,7 @@ def test_any_points_give_numbers_without_a_warning(
     rng = np.random.default_rng(seed)
     steps = np.arange(n) + gap * (np.arange(n) > n // 2)
     steps = steps if len(set(steps)) == n else np.arange(n) * (1.0 + gap)
-    points = Points(steps, rng.uniform(0, 20, n), size * rng.normal(size=n))
+    points = Points(steps.astype(np.float64), rng.uniform(0, 20, n), size * rng.normal(size=n))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = compared(points)

@@ -88,8 +88,8 @@ class TestOurs(ImporterContract):
         return path.name, path.read_bytes()
 
 
-def fitted(path: Path, **named: str) -> RunResult:
-    (result,) = analyse([path], **named).runs
+def fitted(path: Path, reward: str | None = None, entropy: str | None = None) -> RunResult:
+    (result,) = analyse([path], reward=reward, entropy=entropy).runs
     return result
 
 

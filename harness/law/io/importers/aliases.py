@@ -53,6 +53,6 @@ EVALUATIONS = ("eval/", "eval_", "val/", "val-", "validation/")
 """Beginnings of columns that hold a number only at some steps: an empty cell is no damage."""
 
 
-def first(names: Collection[str], known: tuple[str, ...]) -> str | None:
+def first(names: Collection[str], accepted: tuple[str, ...]) -> str | None:
     """The name that is taken; None where a log has none of those known."""
-    return next((name for name in known if name in names), None)
+    return next((name for name in accepted if name in names), None)

@@ -21,7 +21,7 @@ def rows(data: bytes) -> Rows:
     """
     lines = data.split(b"\n")
     names = header(data)
-    found: list[Row] = []
+    parsed: list[Row] = []
     places, malformed = [], []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
@@ -30,10 +30,10 @@ def rows(data: bytes) -> Rows:
         if parts is None or len(parts) != len(names):
             malformed.append(number)
             continue
-        found.append(dict(zip(names, map(_value, parts), strict=True)))
+        parsed.append(dict(zip(names, map(_value, parts), strict=True)))
         places.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
-    return Rows(found, places, damaged(malformed, torn), RULE, scattered=False)
+    return Rows(parsed, places, damaged(malformed, torn), RULE, scattered=False)
 
 
 def header(data: bytes) -> list[str]:
@@ -55,8 +55,8 @@ def other_separator(data: bytes) -> str | None:
 def fields(line: bytes) -> list[str] | None:
     """The fields of one line, without blanks around them; None where it is no CSV."""
     with contextlib.suppress(ValueError, csv.Error, StopIteration):
-        found = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
-        return [field.strip() for field in found]
+        cells = next(csv.reader([line.decode("utf-8").rstrip("\r")], strict=True))
+        return [field.strip() for field in cells]
     return None
 
 

@@ -20,7 +20,7 @@ def rows(data: bytes) -> Rows:
 
     So is an object that is not what its checksum was taken of. The checksum is no column.
     """
-    found: list[Row] = []
+    parsed: list[Row] = []
     places, malformed = [], []
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -28,31 +28,31 @@ def rows(data: bytes) -> Rows:
             continue
         value = _value(line)
         if isinstance(value, dict):
-            found.append(_lifted(value))
+            parsed.append(_lifted(value))
             places.append(number)
         else:
             malformed.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
     read = Rows(
-        found, places, damaged(malformed, torn), RULE, scattered=False, checksums=checksums.NONE
+        parsed, places, damaged(malformed, torn), RULE, scattered=False, checksums=checksums.NONE
     )
     return _checked(read, lines) if checksums.QUOTED in data else read
 
 
 def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
-    told = checksums.check([lines[number - 1] for number in read.lines])
-    if told.held == checksums.NONE:
+    checked = checksums.check([lines[number - 1] for number in read.lines])
+    if checked.held == checksums.NONE:
         return read
-    changed = set(told.damaged)
+    changed = set(checked.damaged)
     kept = [place for place in range(len(read.rows)) if place not in changed]
-    where = {"checksum": [read.lines[place] for place in told.damaged]} if changed else {}
+    where = {"checksum": [read.lines[place] for place in checked.damaged]} if changed else {}
     return Rows(
         [_without_checksum(read.rows[place]) for place in kept],
         [read.lines[place] for place in kept],
         {**read.damage, **where},
         CHECKED,
         scattered=False,
-        checksums=told.held,
+        checksums=checked.held,
     )
 
 

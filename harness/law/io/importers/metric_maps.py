@@ -22,8 +22,8 @@ def rows(data: bytes) -> Rows:
     for metric, values in _maps(data).items():
         for step, value in values.items():
             by_step[step][metric] = value
-    found: list[Row] = [{**row, "step": _step(step)} for step, row in by_step.items()]
-    return Rows(found, [1] * len(found), damaged([], None), RULE, scattered=True)
+    parsed: list[Row] = [{**row, "step": _step(step)} for step, row in by_step.items()]
+    return Rows(parsed, [1] * len(parsed), damaged([], None), RULE, scattered=True)
 
 
 def _maps(data: bytes) -> dict[str, dict[str, Any]]:

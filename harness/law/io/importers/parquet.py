@@ -35,12 +35,14 @@ def table(path: Path, data: bytes, wanted: Sequence[str]) -> Table:
     if not file.metadata.num_rows:
         raise ReadError("empty_input", f"{path}: must hold one row a step, is empty")
     nothing = tables.no_numbers(file.metadata.num_rows)
-    found = {c: _column(read, name) if name in present else nothing for c, name in named.items()}
+    by_column = {
+        c: _column(read, name) if name in present else nothing for c, name in named.items()
+    }
     rows = Table(
         path,
         np.arange(1, file.metadata.num_rows + 1),
-        {column: numbers for column, (numbers, _) in found.items()},
-        {column: faults for column, (_, faults) in found.items()},
+        {column: numbers for column, (numbers, _) in by_column.items()},
+        {column: faults for column, (_, faults) in by_column.items()},
         tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
         {},
         {c: reprlib.repr(read[name][0].as_py()) for c, name in named.items() if name in present},

@@ -22,19 +22,19 @@ def looks_like(data: bytes) -> bool:
 def rows(data: bytes) -> Rows:
     """The records one by one, so that a file torn by a full disk gives those before its end."""
     text = data.decode("utf-8", "replace")
-    found: list[Row] = []
+    parsed: list[Row] = []
     places, malformed = [], []
     line, counted = 1, 0
     for at, value in _records(text):
         line, counted = line + text.count("\n", counted, at), at
         if isinstance(value, dict):
-            found.append(value)
+            parsed.append(value)
             places.append(line)
         else:
             malformed.append(line)
     ended = text.rstrip().endswith(("]", "}"))
     torn = malformed.pop() if malformed and not ended else None
-    return Rows(found, places, damaged(malformed, torn), RULE, scattered=True)
+    return Rows(parsed, places, damaged(malformed, torn), RULE, scattered=True)
 
 
 def _records(text: str) -> Iterator[tuple[int, Any]]:
@@ -61,5 +61,5 @@ def _after(text: str, at: int) -> int:
 
 def _next_object(text: str, at: int) -> int:
     """The place of the record after a damaged one: 0 where there is none."""
-    found = _OBJECT.search(text, at + 1)
-    return found.start() if found else 0
+    match = _OBJECT.search(text, at + 1)
+    return match.start() if match else 0

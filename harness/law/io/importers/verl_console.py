@@ -28,7 +28,7 @@ def rows(data: bytes) -> Rows:
 
     A last line without its end is torn even if it parses: 0.3 may have been 0.35.
     """
-    found: list[Row] = []
+    parsed: list[Row] = []
     places, torn = [], None
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -39,9 +39,9 @@ def rows(data: bytes) -> Rows:
             torn = number
             continue
         metrics = match[2].decode("utf-8", "replace").rstrip("\r")
-        found.append({**_metrics(metrics), "step": training_step(int(match[1][:20]))})
+        parsed.append({**_metrics(metrics), "step": training_step(int(match[1][:20]))})
         places.append(number)
-    return Rows(found, places, damaged([], torn), RULE, scattered=True)
+    return Rows(parsed, places, damaged([], torn), RULE, scattered=True)
 
 
 def _metrics(text: str) -> Row:

@@ -57,8 +57,8 @@ def become(
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
     and may send what is in `sends`.
     """
-    over = run_folder.read_status(where).status == "done"
-    lease = gpu_lease.take(0 if over else config.trainer.gpus, process.stop_is_due)
+    is_done = run_folder.read_status(where).status == "done"
+    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_done, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]

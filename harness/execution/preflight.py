@@ -41,7 +41,6 @@ def check(
     folder.
     """
     runs = list(configs)
-    _check_gpus(runs)
     _check_policies(runs)
     if any(config.trainer.gpus or config.policy.kind != "tabular" for config in runs):
         user_folders.temporary()  # for locks of GPUs, and torch asks for one
@@ -83,16 +82,6 @@ def _check_served(simulator: SimulatorConfig) -> None:
     name = simulator.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
-
-
-def _check_gpus(configs: Sequence[RunConfig]) -> None:
-    """Refuse several GPUs: they would idle, or transformers would spread a batch over them."""
-    most = max((config.trainer.gpus for config in configs), default=0)
-    if most > 1:
-        raise ConfigError(
-            "trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
-            f"got {most}; of several GPUs a sweep gives each run one"
-        )
 
 
 def _check_trackers(names: Iterable[str]) -> None:

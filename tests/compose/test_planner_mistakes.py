@@ -70,6 +70,7 @@ MISTAKES = {
     "algorithm.learning_rate=nan": "algorithm.learning_rate must lie between 0 and 10000, got nan",
     "algorithm.learning_rate=1e999": "got inf",
     "trainer.steps=0": "trainer.steps must lie between 1 and",
+    "trainer.gpus=2": "trainer.gpus must lie between 0 and 1, got 2",
     "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
     "policy.kind=tabular": "policy.kind is set by the option alone, so that a run is",
     "curriculum.kind=staged": "choose curriculum=NAME, NAME one of adaptive, mixed, none,",

@@ -1,22 +1,26 @@
 """The reference of all config keys, for `harness config` and docs/config.md.
 
-`python -m harness.config.reference` prints docs/config.md. What a key means is the docstring below
-its field; all else is what the field declares.
+What a key means is the docstring below its field; all else is what the field declares. The keys of
+a remedy's methods are declared by the methods, which the caller hands in: harness.cli.config.
 """
 
 from __future__ import annotations
 
 import ast
+import dataclasses
 import inspect
+import sys
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from types import ModuleType
 from typing import Any
 
 from harness.config import keys
 from harness.config.keys import Key
+from harness.config.ranges import Between
 from harness.config.run import RunConfig
 from harness.utils import installation
 
@@ -27,13 +31,14 @@ TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text
 INTRODUCTION = """\
 # Config keys
 
-<!-- Made by `python -m harness.config.reference > docs/config.md`; edit the fields instead. -->
+<!-- Made by `python -m harness.cli.config > docs/config.md`; edit the fields instead. -->
 
 A run is described by these keys. `harness config` prints this list, `harness config GROUP` one
 group. `GROUP=NAME` on the command line chooses an option, which is a file conf/GROUP/NAME.yaml;
 `KEY=VALUE` sets one key and wins over the option. The defaults are those of a run without any
-words; an option may set others. A key that belongs to a kind does nothing for another kind and is
-refused there, as are the keys that only an option sets.
+words, and those of a remedy's method once a run uses it; an option may set others. A key that
+belongs to a kind does nothing for another kind and is refused there, as are the keys that only an
+option sets.
 """
 
 
@@ -76,7 +81,7 @@ class Group:
 
 
 def groups() -> tuple[Group, ...]:
-    """Every group, the run's own keys first."""
+    """Every group but the methods of remedies, the run's own keys first."""
     parts = keys.parts(RunConfig)
     own = _group(RUN, RunConfig, keys.own_keys(RunConfig, ""))
     return own, *(
@@ -84,14 +89,35 @@ def groups() -> tuple[Group, ...]:
     )
 
 
+def method(name: str, declared: type) -> Group:
+    """The keys of a remedy's method, from the dataclass that declares them; what the method does is
+    the first paragraph of its file.
+    """
+    group, meanings = f"{keys.METHODS}.{name}", _meanings(declared)
+    entries = tuple(
+        Entry(
+            f"{group}.{field.name}",
+            TYPES[type(field.default)],
+            str(Between(*field.metadata["range"])) if "range" in field.metadata else None,
+            field.default,
+            unit=None,
+            used_with=(),
+            set_by_option=False,
+            meaning=meanings.get(field.name, ""),
+        )
+        for field in dataclasses.fields(declared)
+    )
+    return Group(group, _first_paragraph(sys.modules[declared.__module__]), (), entries)
+
+
 def text(shown: Sequence[Group]) -> str:
     """The groups as plain text in 80 columns."""
     return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
 
 
-def markdown() -> str:
+def markdown(shown: Sequence[Group]) -> str:
     """The whole of docs/config.md."""
-    return "\n".join([INTRODUCTION, *(line for group in groups() for line in _section(group))])
+    return "\n".join([INTRODUCTION, *(line for group in shown for line in _section(group))])
 
 
 def written(value: Any) -> str:
@@ -138,7 +164,7 @@ def _type(kind: Any) -> str:
     )
 
 
-def _first_paragraph(part: type) -> str:
+def _first_paragraph(part: type | ModuleType) -> str:
     return " ".join((part.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -193,14 +219,18 @@ def _section(group: Group) -> Iterator[str]:
     yield f"{group.meaning}\n"
     if group.options:
         yield f"Options: {', '.join(f'`{name}`' for name in group.options)}.\n"
-    yield "| key | default | values | meaning |"
-    yield "|---|---|---|---|"
-    for entry in group.keys:
-        meaning = " ".join(part for part in (entry.meaning, _use(entry)) if part)
-        row = (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), meaning)
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    rows = [
+        (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), _remark(entry))
+        for entry in group.keys
+    ]
+    columns = 4 if any(row[3] for row in rows) else 3
+    yield f"| {' | '.join(('key', 'default', 'values', 'meaning')[:columns])} |"
+    yield f"|{columns * '---|'}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row[:columns])} |"
     yield ""
 
 
-if __name__ == "__main__":
-    print(markdown(), end="")
+def _remark(entry: Entry) -> str:
+    """The last column of the table: what the key means, and what uses it."""
+    return " ".join(part for part in (entry.meaning, _use(entry)) if part)

@@ -35,7 +35,7 @@ class Checkpoint:
 def publish(
     root: Path,
     step: int,
-    fill: Callable[[Path], None],
+    fill: Callable[[Path], object],
     own: Identity | None = None,
     rows: RowSums | None = None,
 ) -> Checkpoint:
@@ -118,7 +118,7 @@ def clear(root: Path) -> int:
 def _write(
     scratch: Path,
     step: int,
-    fill: Callable[[Path], None],
+    fill: Callable[[Path], object],
     own: Identity | None,
     rows: RowSums | None,
 ) -> None:

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -18,15 +19,16 @@ Span = tuple[str, float, float]
 
 
 @pytest.fixture(autouse=True)
-def own_locks(tmp_path, monkeypatch):
+def own_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
-def runs(count: int, **trainer: int) -> list[RunConfig]:
-    return [RunConfig(seed=n, trainer=TrainerConfig(**trainer)) for n in range(count)]
+def runs(count: int, gpus: int = 0, threads: int = 1) -> list[RunConfig]:
+    trainer = TrainerConfig(gpus=gpus, threads=threads)
+    return [RunConfig(seed=n, trainer=trainer) for n in range(count)]
 
 
-def test_two_runs_never_have_one_gpu(monkeypatch):
+def test_two_runs_never_have_one_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,GPU-5a/1")
     with gpu_lease.lease(with_gpu=True) as first, gpu_lease.lease(with_gpu=True) as second:
         assert (first.visible, second.visible) == ("3", "GPU-5a/1")
@@ -39,7 +41,7 @@ def test_two_runs_never_have_one_gpu(monkeypatch):
         assert again.visible == "3"
 
 
-def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
+def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setattr(gpu_lease, "POLL_S", 0.01)
     got: list[str] = []
@@ -57,13 +59,15 @@ def test_a_waiting_run_gets_the_gpu_that_is_freed(monkeypatch):
     assert got == ["0"]
 
 
-def test_a_run_without_gpus_sees_none_and_waits_for_none(monkeypatch):
+def test_a_run_without_gpus_sees_none_and_waits_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     with gpu_lease.lease(with_gpu=False) as one, gpu_lease.lease(with_gpu=False) as two:
         assert (one.visible, two.visible) == ("", "")
 
 
-def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(monkeypatch):
+def test_many_runs_share_the_gpus_one_each_and_leave_none_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """20 runs of 0.1 s on 8 GPUs: three rounds, and never two at once on one."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3,4,5,6,7")
     monkeypatch.setattr(gpu_lease, "POLL_S", 0.002)
@@ -98,7 +102,9 @@ with gpu_lease.lease(with_gpu=True) as lease:
 
 
 @pytest.mark.slow
-def test_a_lease_dies_with_its_process_and_not_before_its_run(monkeypatch):
+def test_a_lease_dies_with_its_process_and_not_before_its_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     environment = {**os.environ, "TMPDIR": tempfile.gettempdir()}
     for words in ([], ["with its run"]):
@@ -116,7 +122,9 @@ def test_a_lease_dies_with_its_process_and_not_before_its_run(monkeypatch):
             assert again.visible == "0"
 
 
-def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(monkeypatch, tmp_path):
+def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """As on a cluster, where each job sees its own GPU only."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -137,7 +145,9 @@ def test_jobs_that_each_call_their_own_gpu_0_do_not_wait_for_each_other(monkeypa
 
 
 @pytest.mark.parametrize("visible", ["", "-1"])
-def test_a_gpu_that_is_not_there_is_a_device_error(visible, monkeypatch):
+def test_a_gpu_that_is_not_there_is_a_device_error(
+    visible: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     rule = r"trainer.gpus: must be 0 without a visible GPU, got 1"
     with pytest.raises(DeviceError, match=rule):
@@ -147,7 +157,9 @@ def test_a_gpu_that_is_not_there_is_a_device_error(visible, monkeypatch):
     gpu_lease.check(runs(2))
 
 
-def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(monkeypatch):
+def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(gpu_lease, "cores", lambda: 8)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
     assert gpu_lease.runs_at_once(runs(20)) == 8
@@ -158,6 +170,6 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(monkeypa
     assert gpu_lease.runs_at_once(runs(5)) == 5
 
 
-def test_runs_that_need_a_gpu_begin_first():
+def test_runs_that_need_a_gpu_begin_first() -> None:
     mixed = [*runs(1), *runs(1, gpus=1), *runs(1)]
     assert [c.trainer.gpus for c in sorted(mixed, key=gpu_lease.turn)] == [1, 0, 0]

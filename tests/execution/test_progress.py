@@ -18,7 +18,7 @@ from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import text, visible
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 
@@ -197,7 +197,7 @@ def test_hostile_names_and_reasons_do_nothing(payload: str) -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=300)
     console.print(progress.table([view], 5))
-    console.print(progress.text(progress.line(view)), soft_wrap=True)
+    console.print(text(progress.line(view)), soft_wrap=True)
     assert all(visible(line) == line for line in stream.getvalue().split("\n"))
 
 

@@ -149,7 +149,7 @@ def test_a_checkpoint_is_not_written_or_cleared_through_a_link(
     (theirs / "weights").write_text(VICTIM)
     for name in ("step-00005", *(f".step-00005.{number}.tmp" for number in numbers())):
         (root / name).symlink_to(theirs, target_is_directory=True)
-    made = checkpoints.publish(root, 5, lambda at: at.joinpath("a").write_text("x") and None)
+    made = checkpoints.publish(root, 5, lambda at: (at / "a").write_text("x"))
     assert not made.path.is_symlink()
     assert checkpoints.newest(root)[0] == made
     assert [path.name for path in root.iterdir()] == ["step-00005"], "links are removed, as links"
@@ -414,8 +414,7 @@ def test_no_victim_of_two_writers_at_once(tmp_path: Path) -> None:
     """Of two who write one file at once, each leaves it whole."""
     texts = [str(n) * 100_000 for n in range(4)]
     threads = [
-        threading.Thread(target=lambda text=text: [atomic.write_text(tmp_path / "a", text)] * 5)
-        for text in texts
+        threading.Thread(target=atomic.write_text, args=(tmp_path / "a", text)) for text in texts
     ]
     for thread in threads:
         thread.start()

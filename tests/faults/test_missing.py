@@ -307,7 +307,11 @@ def test_a_run_that_failed_before_its_first_row_is_counted_too(tmp_path: Path) -
     assert "runs/s4 (failed 74 at step 0 of " in said
 
 
-DIVERGED = {"status": "failed", "exit_code": 70, "reason": "step 31: logits must be finite"}
+DIVERGED: dict[str, Any] = {
+    "status": "failed",
+    "exit_code": 70,
+    "reason": "step 31: logits must be finite",
+}
 
 
 @pytest.mark.attack(
@@ -345,6 +349,7 @@ def test_an_onset_before_it_diverged_counts(tmp_path: Path) -> None:
     (onset,) = [c for c in hard.contrasts if c.quantity == "onset"]
     assert onset.seeds == (3, 3)
     whole = onset.difference
+    assert whole is not None
     cut = tmp_path / "hard3"
     ended.run(cut, 3, without_onset(3, 300)[:200], level="hard", **DIVERGED)
     _, hard = analyse([tmp_path]).groups

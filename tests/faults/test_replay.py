@@ -119,6 +119,11 @@ def attempt(run: RunFolder, killed: Callable[[], bool] = lambda: False) -> tuple
     return child.returncode, err
 
 
+def after(requests: int, endpoint: Endpoint) -> Callable[[], bool]:
+    """Whether the endpoint has had so many requests."""
+    return lambda: len(endpoint.bodies) >= requests
+
+
 def go_on_to_the_end(
     run: RunFolder, endpoint: Endpoint, chance: random.Random, kills: int
 ) -> list[int]:
@@ -126,8 +131,7 @@ def go_on_to_the_end(
     codes: list[int] = []
     while codes[-1:] != [0] and len(codes) < MOST_ATTEMPTS:
         if len(codes) < kills:
-            last = len(endpoint.bodies) + chance.randint(1, 120)
-            code, err = attempt(run, lambda last=last: len(endpoint.bodies) >= last)
+            code, err = attempt(run, after(len(endpoint.bodies) + chance.randint(1, 120), endpoint))
         else:
             code, err = attempt(run)
         assert code in (0, -9, 69), err  # 69: an evaluation lost too many, and asks them again

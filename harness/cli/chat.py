@@ -26,7 +26,7 @@ FIRST_STEP = 1
 
 
 @dataclass(frozen=True)
-class Heard:
+class Exchange:
     """A reply to the user, and their answer to it."""
 
     reply: str | None
@@ -49,26 +49,28 @@ def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)
-    heard: list[Heard] = []
+    exchanges: list[Exchange] = []
     code = 0
     try:
-        for said in talk(simulator, _key(config), _lines(stream, to)):
-            known = chat_view.hidden(said.turn) if reveal else None
-            if not heard:
-                chat_view.show_start(_heading(config), known, to)
-            heard.append(said)
-            chat_view.show_turn(said.turn, known, to)
+        for exchange in conversation(simulator, _key(config), _lines(stream, to)):
+            traits = chat_view.hidden(exchange.turn) if reveal else None
+            if not exchanges:
+                chat_view.show_start(_heading(config), traits, to)
+            exchanges.append(exchange)
+            chat_view.show_turn(exchange.turn, traits, to)
     except KeyboardInterrupt:
-        if not heard:
+        if not exchanges:
             raise
         code = EXIT_INTERRUPTED_TWICE
-    chat_view.show_end([said.turn for said in heard], to)
+    chat_view.show_end([exchange.turn for exchange in exchanges], to)
     if as_json:
-        print(json.dumps(_to_json(config, heard), indent=1, allow_nan=False), flush=True)
-    return EndpointError.exit_code if heard[-1].turn.ended == chat_view.FAILED else code
+        print(json.dumps(_to_json(config, exchanges), indent=1, allow_nan=False), flush=True)
+    return EndpointError.exit_code if exchanges[-1].turn.ended == chat_view.FAILED else code
 
 
-def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]) -> Iterator[Heard]:
+def conversation(
+    simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]
+) -> Iterator[Exchange]:
     """The opening, then the answer to each reply until the user ends it or no reply is left.
 
     A reply is asked for only once the answer to the last one has been taken.
@@ -76,13 +78,13 @@ def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str])
     (turn,) = simulator.open([key])
     if getattr(turn.state, "fault", None) is not None:  # known by now; a reply would bring it out
         (turn,) = simulator.answer([turn], [SupporterReply("")])
-    yield Heard(None, turn)
+    yield Exchange(None, turn)
     while turn.ended is None:
         reply = next(replies, None)
         if reply is None:
             return
         (turn,) = simulator.answer([turn], [SupporterReply(reply)])
-        yield Heard(reply, turn)
+        yield Exchange(reply, turn)
 
 
 def _only(overrides: Sequence[str]) -> RunConfig:
@@ -129,26 +131,26 @@ def _piped(to: Console) -> str:
     return reply
 
 
-def _to_json(config: RunConfig, heard: Sequence[Heard]) -> dict[str, Any]:
-    last = heard[-1].turn
-    known = chat_view.hidden(last)
+def _to_json(config: RunConfig, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    last = exchanges[-1].turn
+    traits = chat_view.hidden(last)
     return {
         "schema": 1,
         "difficulty": config.difficulty.name,
         "seed": config.seed,
         "simulator": config.simulator.kind,
-        "intention": known.intention,
-        "temperament": known.temperament,
+        "intention": traits.intention,
+        "temperament": traits.temperament,
         "ended": last.ended,
         "emotion": last.emotion,
-        "turns": [_turn_to_json(said) for said in heard],
+        "turns": [_turn_to_json(exchange) for exchange in exchanges],
     }
 
 
-def _turn_to_json(said: Heard) -> dict[str, Any]:
-    turn = said.turn
+def _turn_to_json(exchange: Exchange) -> dict[str, Any]:
+    turn = exchange.turn
     return {
-        "reply": said.reply,
+        "reply": exchange.reply,
         "user": turn.text,
         "emotion": turn.emotion,
         "change": turn.change,

@@ -136,8 +136,8 @@ def emotion(turn: UserTurn) -> str:
 
 def strategies(turn: UserTurn) -> str:
     """Name the strategies that the user heard in the reply, in order, each once."""
-    found = dict.fromkeys(turn.strategies)
-    return ", ".join(STRATEGY.get(name, plain(name)) for name in found) or "no strategy"
+    names = dict.fromkeys(turn.strategies)
+    return ", ".join(STRATEGY.get(name, plain(name)) for name in names) or "no strategy"
 
 
 def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
@@ -156,9 +156,9 @@ def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
     """Return what each part adds; the rest of a known sum is the user's mood, not the reply."""
     shares = {k: v for k, v in why.items() if not isinstance(v, str)}
     if "logit" in shares and "worth" in shares:
-        known = shares.pop("logit")
+        logit = shares.pop("logit")
         shares["worth"] *= FIT_WEIGHT
-        shares["mood"] = known - sum(shares.values())
+        shares["mood"] = logit - sum(shares.values())
     return shares
 
 

@@ -129,11 +129,11 @@ def _memory() -> Finding:
     free_gb = _available_gb()
     if free_gb is None:
         return Finding("memory", NOTE, "unknown on this system")
-    found = f"{free_gb:.1f} GB available"
+    available = f"{free_gb:.1f} GB available"
     if free_gb >= LEAST_MEMORY_GB * gpu_lease.cores():
-        return Finding("memory", OK, found)
+        return Finding("memory", OK, available)
     advice = f"a run of policy=tiny may take {LEAST_MEMORY_GB:g} GB; choose hydra.launcher.n_jobs=1"
-    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, found, advice)
+    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, available, advice)
 
 
 def _available_gb() -> float | None:
@@ -182,8 +182,8 @@ def _options() -> Finding:
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
         return Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
-    found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
-    found += f"; studies {', '.join(search_path.study_names())}"
+    names = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
+    names += f"; studies {', '.join(search_path.study_names())}"
     return Finding(
-        "conf and sweeps", OK, f"{found}; from {', '.join(map(str, search_path.roots()))}"
+        "conf and sweeps", OK, f"{names}; from {', '.join(map(str, search_path.roots()))}"
     )

@@ -116,10 +116,10 @@ def _command(error: Any) -> str:
 
 def _of_an_option(error: Any) -> str | None:
     """Option, rule and what was given, of a value that typer refused; None of another error."""
-    found: list[Any] = getattr(error.__cause__, "errors", list)()
-    if not found or not getattr(error, "param", None):
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
+    if not problems or not getattr(error, "param", None):
         return None
-    option, rule = error.param.opts[0], RULES.get(found[0]["type"])
+    option, rule = error.param.opts[0], RULES.get(problems[0]["type"])
     if rule is None:
-        return f"{option}: {found[0]['msg'].removeprefix('Value error, ')}"
-    return f"{option} {rule.format(**found[0].get('ctx', {}))}, got {found[0]['input']!r}"
+        return f"{option}: {problems[0]['msg'].removeprefix('Value error, ')}"
+    return f"{option} {rule.format(**problems[0].get('ctx', {}))}, got {problems[0]['input']!r}"

@@ -67,9 +67,9 @@ def made_beside(root: Path) -> Iterator[None]:
 def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
     levels = [asdict(config.difficulty), asdict(config.levels.medium)]
-    own = [config.simulator.kind, *levels, config.algorithm.group_size]
+    played = [config.simulator.kind, *levels, config.algorithm.group_size]
     meaning = [simulator.VERSION, calibration.VERSION]
-    digest = hashlib.sha256(json.dumps([own, meaning], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 

@@ -100,8 +100,8 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
     Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
     node = OmegaConf.create(planner.installed()[launcher.plugin])
-    own = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
-    settings = {**own, **launcher.settings}
+    workers = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
+    settings = {**workers, **launcher.settings}
     if "n_jobs" in settings:
         settings["n_jobs"] = min(settings["n_jobs"], runs)
     for key, value in settings.items():
@@ -133,7 +133,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
 
 def _quoted(path: str) -> str:
     """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
-    literal = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", path)
+    literal = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", path)
     return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
 
 

@@ -89,7 +89,7 @@ class RunWatcher:
         self._pace: deque[tuple[float, int]] = deque()
         self._done: RunView | None = None
 
-    def look(self) -> RunView:
+    def read(self) -> RunView:
         """The run now. A folder that is missing or half made is a planned run."""
         view = self._done or self._view()
         over = view.status == "done" and view.step >= view.steps
@@ -161,7 +161,7 @@ def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Even
         ended = False
         while not ended:
             ended = stop.wait(LIVE_EVERY_S)
-            views = [watcher.look() for watcher in watchers]
+            views = [watcher.read() for watcher in watchers]
             live.update(table(views, console.height - MARGIN_LINES), refresh=True)
 
 
@@ -198,28 +198,28 @@ def _cells(view: RunView) -> list[Text]:
 
 
 def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
-    told = [watcher.look() for watcher in watchers]
-    for view in told:
+    printed = [watcher.read() for watcher in watchers]
+    for view in printed:
         if view.status == "running":
             console.print(text(line(view)), soft_wrap=True)
     ended = False
     while not ended:
         ended = stop.wait(PLAIN_EVERY_S)
         for index, watcher in enumerate(watchers):
-            view = watcher.look()
-            if worth_a_line(told[index], view):
+            view = watcher.read()
+            if worth_a_line(printed[index], view):
                 console.print(text(line(view)), soft_wrap=True)
-                told[index] = view
+                printed[index] = view
 
 
-def worth_a_line(told: RunView, now: RunView) -> bool:
+def worth_a_line(printed: RunView, now: RunView) -> bool:
     """Whether the run started, ended, waits for an endpoint or no longer does, or came another
-    tenth of its way since it was `told` of.
+    tenth of its way since `printed`, its last line.
     """
-    if (told.status, told.attempt, told.reason) != (now.status, now.attempt, now.reason):
+    if (printed.status, printed.attempt, printed.reason) != (now.status, now.attempt, now.reason):
         return now.status != "planned"
     size = max(1.0, now.steps * SHARE_A_LINE)
-    return now.status == "running" and now.step // size > told.step // size
+    return now.status == "running" and now.step // size > printed.step // size
 
 
 def line(view: RunView) -> str:

@@ -41,11 +41,11 @@ def keep_private() -> None:
 
     $HARNESS_UMASK, as in 027, opens it to others. Raises ConfigError for another value.
     """
-    given = os.environ.get(UMASK, PRIVATE)
+    umask = os.environ.get(UMASK, PRIVATE)
     try:
-        os.umask(int(given, 8) & 0o777)
+        os.umask(int(umask, 8) & 0o777)
     except ValueError as error:
-        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {given!r}") from error
+        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {umask!r}") from error
 
 
 def defer_stops() -> None:

@@ -23,9 +23,9 @@ def keep() -> None:
     started_as_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
-    given = os.environ.get(PATH)
-    kept = [entry for entry in (given or "").split(os.pathsep) if not _stands_for_here(entry)]
-    if given and os.pathsep.join(kept) != given and not _is_ours(os.curdir):
+    search_path = os.environ.get(PATH)
+    kept = [entry for entry in (search_path or "").split(os.pathsep) if not _stands_for_here(entry)]
+    if search_path and os.pathsep.join(kept) != search_path and not _is_ours(os.curdir):
         _keep(kept)
 
 

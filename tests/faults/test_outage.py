@@ -102,7 +102,7 @@ def test_a_stop_ends_the_wait(tmp_path: Path, record_property: Record) -> None:
         with child_of(run) as child:
             until(lambda: status(run)["reason"], "word of the outage")
             waiting = status(run)
-            shown = progress.line(progress.RunWatcher(run.path, "run", 3).look())
+            shown = progress.line(progress.RunWatcher(run.path, "run", 3).read())
             child.send_signal(signal.SIGTERM)
             began = time.monotonic()
             err = child.communicate(timeout=60)[1]

@@ -1,4 +1,4 @@
-"""The chat command: a person is the supporter of one user, a line a reply."""
+"""The chat command: a person plays the supporter of one user, one reply a line."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ class Exchange:
 
 
 def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
-    """The exit code: 0, also at the end of the input; 69 if the user could not be asked; 130 if
-    interrupted. Raises ConfigError for a sweep, and for what a served user needs.
+    """Hold the conversation and return the exit code: 0, also at the end of the input; 69 if the
+    user could not be asked; 130 if interrupted.
+
+    Raises ConfigError for a sweep, and where a served user lacks something.
     """
     config = _only(overrides)
     sends = preflight.check_users(config, typed_grants.grants(overrides))
@@ -71,9 +73,9 @@ def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
 def conversation(
     simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]
 ) -> Iterator[Exchange]:
-    """The opening, then the answer to each reply until the user ends it or no reply is left.
+    """Yield the opening, then the answer to each reply until the user ends it or no reply is left.
 
-    A reply is asked for only once the answer to the last one has been taken.
+    The next reply is read only once the caller has taken the answer to the last one.
     """
     (turn,) = simulator.open([key])
     if getattr(turn.state, "fault", None) is not None:  # known by now; a reply would bring it out
@@ -105,7 +107,7 @@ def _heading(config: RunConfig) -> str:
 
 
 def _lines(stream: TextIO, to: Console) -> Iterator[str]:
-    """Replies as they are typed or piped in, to the end of the input; the talk goes to `stream`."""
+    """Yield replies as they are typed or piped in; the conversation is printed to `stream`."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
     while sys.stdin is not None:  # as it is where the input is closed

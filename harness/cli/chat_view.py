@@ -90,7 +90,7 @@ def console(stream: TextIO) -> Console:
 
 
 def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
-    """Who talks to whom, and what the user came for if it is revealed."""
+    """Print the heading and, if it is revealed, what the user came for."""
     to.print(text(heading), soft_wrap=True)
     to.print(text(HELP), soft_wrap=True)
     for line in [] if hidden is None else came_for(hidden):
@@ -112,7 +112,7 @@ def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
 
 
 def show_reply(reply: str, to: Console) -> None:
-    """A reply that came from no terminal, and is not to be seen there yet."""
+    """Print a reply that was piped in, so is not on the screen yet."""
     _row("you", reply or "(nothing)", "", to)
 
 
@@ -189,7 +189,7 @@ def _replies(count: int) -> str:
 
 
 def _row(label: str, content: str, style: str, to: Console) -> None:
-    """`content` beside its label, wrapped below itself."""
+    """Print `content` beside its label, with its lines aligned."""
     table: Any = Table.grid()
     table.add_column(width=LABEL_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")

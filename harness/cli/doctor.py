@@ -1,4 +1,4 @@
-"""Is this machine ready? Each finding says what was found and, where that is wrong, what to do."""
+"""The doctor command: checks this machine, and says how to fix each problem."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OK, NOTE, PROBLEM = "ok", "note", "problem"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """Result of one check."""
 
     name: str
     status: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; nothing heavy is imported and nothing is left behind."""
+    """Run all checks; nothing heavy is imported and no file is left behind."""
     return [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders(), _options()]
 
 
@@ -177,7 +177,7 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 
 
 def _options() -> Finding:
-    """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
+    """Check that harness's own conf/ and sweeps/ are installed, and list the folders searched."""
     levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"

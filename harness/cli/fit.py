@@ -1,6 +1,6 @@
 """The fit-entropy-law command: analyse, write the results, print them, and judge the outcome.
 
-Written first: whoever reads what is printed may leave, as `head` does.
+Results are written before anything is printed: `head` may close stdout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Wanted:
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
-    """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
+    """Fit and return the exit code: 0; 3 if a run could not be read; 65 if none could
+    be, with nothing written.
 
     Processes of the `pool` take part. Raises ConfigError for a column without a name, a share that
     is none or an `out` that is a run or a file, StorageError if nothing can be written.
@@ -80,7 +81,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
 def _print(analysed: Analysis, as_json: bool, explain: bool) -> None:
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
-    with exit_codes.to_whoever_reads():
+    with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(write.law_json(analysed), end="")
         else:

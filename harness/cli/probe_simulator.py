@@ -1,4 +1,4 @@
-"""The probe-simulator command: is the endpoint there, is it bound by a schema, how does it talk?"""
+"""The probe-simulator command: one conversation with a served user, and a test of its endpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiles commands: published users into a file of your own, and what such a file holds.
+"""The profiles commands: convert published profiles to a file of users, and check such a file.
 
 Each command imports what it runs, since `harness --help` loads this module.
 """

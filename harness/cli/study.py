@@ -41,7 +41,7 @@ class Wanted:
 
 
 def study(wanted: Wanted) -> int:
-    """The exit code: 0 whatever the verdict; 3 if a run failed; 75 if the sweep was stopped.
+    """Run and judge the study; return 0 whatever the verdict, 3 if a run failed, 75 if stopped.
 
     Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
     """
@@ -87,7 +87,7 @@ def _warn(planned: Planned) -> None:
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / RESULTS
     write.write_study(judged, out)
-    with exit_codes.to_whoever_reads():
+    with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(write.study_json(judged), end="")
         else:

@@ -1,4 +1,4 @@
-"""The trust command: what of the environment may be sent where, for all folders to come."""
+"""The trust command: which environment variable may be sent to which host, in any folder."""
 
 from __future__ import annotations
 

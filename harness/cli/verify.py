@@ -1,7 +1,7 @@
-"""The verify command: whether runs are as they were written, told part by part.
+"""The verify command: checks each part of runs for damage.
 
-Nothing is changed, not even what a resume would mend: a torn last line, a damaged start model in
-the cache.
+It changes nothing, not even what a resume would repair: a torn last line, a damaged start model
+in the cache.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
 
 @dataclass(frozen=True)
 class Verified:
-    """One run, and what its parts came to."""
+    """One run and the findings on its parts."""
 
     run: str
     status: str | None
     """As run.json says; null where it cannot be read."""
     findings: tuple[Finding, ...]
     in_use: bool = False
-    """Whether a live process holds it: what that may be writing just now was not looked at."""
+    """Whether a live process holds it; files that it may be writing are not checked then."""
 
     @property
     def ok(self) -> bool:
@@ -70,12 +70,12 @@ class Verified:
 
 
 def verify(path: Path, *, as_json: bool) -> int:
-    """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
+    """Print the findings on the runs at or below `path`; return the exit code 0, 3 or 65."""
     verified = examine(path)
     if as_json:
         exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in verified]})
     elif verified:
-        with exit_codes.to_whoever_reads():
+        with exit_codes.tolerate_closed_stdout():
             show(verified, Console())
     if not verified:
         rule = "no runs here; must be a run or a folder that contains runs"
@@ -93,7 +93,7 @@ def exit_code(verified: Sequence[Verified]) -> int:
 def examine(path: Path) -> list[Verified]:
     """Every run at or below `path`, and those that a sweep's ledger names and that are gone.
 
-    No link leads out of `path`: what lies elsewhere was not asked for, and may be a whole disk.
+    Links that lead out of `path` are not followed: behind one may be a whole disk.
     """
     verified: list[Verified] = []
     missed: list[OSError] = []
@@ -221,7 +221,7 @@ def _identity(status: RunStatus) -> Identity | None:
 
 
 def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:
-    """Whether the model that the run began with is the one that a resume would load."""
+    """Check that a resume would load the model that the run began with."""
     part, policy = "start_model", config.policy
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
@@ -240,16 +240,18 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
         whole = os.path.lexists(where) and start_model.problem(where) is None
         now = start_model.sum_of(where) if whole else None
     if now is None:
-        yield Finding(part, NOTE, f"{where or policy.model}: not here, or not whole: not compared")
+        yield Finding(
+            part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
+        )
     elif now == status.start_model:
-        yield Finding(part, OK, "as the run began with it")
+        yield Finding(part, OK, "the one that the run began with")
     else:
         rule = "must be the start model that the run began with, and is another"
         yield Finding(part, level, f"{where}: {rule}; a resume is refused")
 
 
 def _journal(run: RunFolder) -> Iterator[Finding]:
-    """Each file of what a served user answered."""
+    """Check each file of a served user's answers."""
     if not run.simulator.is_dir():
         return
     from harness.simulator.served import journal
@@ -260,19 +262,21 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
 
 
 def show(verified: Sequence[Verified], console: Console) -> None:
-    """A table: what is whole, and what there is to know of each run."""
+    """Print a table of the runs and their findings."""
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in ("run", "status", "result", "findings"):
         grid.add_column(text(column, "bold"), overflow="fold")
     for one in verified:
         worst = DAMAGED if not one.ok else OK
-        word = "damaged" if not one.ok else "whole"
+        word = "damaged" if not one.ok else "undamaged"
         cells = text(one.run), text(one.status or "-"), text(word, STYLES[worst])
         grid.add_row(*cells, _findings(one))
     console.print(grid)
-    whole, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
+    undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
     in_use = f", {used} of them in use and checked in part" if used else ""
-    console.print(text(f"{whole} of {len(verified)} runs whole{in_use}; nothing was changed"))
+    console.print(
+        text(f"{undamaged} of {len(verified)} runs undamaged{in_use}; nothing was changed")
+    )
 
 
 def _findings(one: Verified) -> Text:

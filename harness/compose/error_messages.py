@@ -1,4 +1,4 @@
-"""Rewording of what Hydra and OmegaConf raise into one line that a user can act on.
+"""Rewords errors of Hydra and OmegaConf into one line that a user can act on.
 
 They keep the useful half of a message in the exception that came before, the place in another,
 and the input in an attribute; what they raise is not always one of their own classes.

@@ -44,7 +44,7 @@ def _word(text: str, parser: OverridesParser) -> Word:
     try:
         values, texts = _values(override)
     except HydraException as error:  # where nobody composes, no group has options
-        rule = "glob() stands for options of a group, and only a sweep tries several"
+        rule = "glob() selects several options of a group, which only a sweep can run"
         raise ConfigError(f"{text}: {rule}") from error
     swept = override.is_sweep_override()
     return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)

@@ -109,7 +109,7 @@ def known_keys() -> dict[str, Any]:
 
 
 def set_by_option(name: str) -> str | None:
-    """Why no word and no sweep file may set the key `name`; None if they may."""
+    """The reason why no word and no sweep file may set the key `name`; None if they may."""
     key = keys.keys().get(name)
     if key is None or not key.by_option:
         return None

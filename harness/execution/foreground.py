@@ -40,7 +40,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     try:
         run_folder.refuse_others(where)
     except ConfigError:
-        child_process.refuse_if_held(where)  # whose files they are, if somebody has begun meanwhile
+        child_process.refuse_if_held(where)  # another start may have come first
         raise
     try:
         where.path.mkdir(parents=True, exist_ok=True)

@@ -51,7 +51,7 @@ def execute(
 
     Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
     """
-    # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
+    # joblib's tracker warns about what it cleans up after a sweep that is ended at once
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
@@ -68,7 +68,7 @@ def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
     since its jobs' logs are there.
 
     A launcher's plugin unpickles what lies in its folder under the number of a job, and a sweep's
-    folder may come from somebody else: nobody can have put anything here. Raises FolderError.
+    folder may come from somebody else: this one is new and empty. Raises FolderError.
     """
     path = root / f".launcher-{secrets.token_hex(8)}"
     try:

@@ -1,4 +1,4 @@
-"""What a run needs, checked before anything is created: packages, GPUs, keys, room on the disk."""
+"""Checks before anything is created: packages, models, keys, disk space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOR_TRACKERS = ("accelerate",)
 def check(
     configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
 ) -> frozenset[Grant]:
-    """Return what the runs send of the environment, and where; `granted` was typed.
+    """Check all runs; return which environment variables they send where. `granted` was typed.
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
     that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
@@ -50,10 +50,10 @@ def check(
 
 
 def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
-    """Return what the run sends of the environment, and where; `granted` was typed.
+    """Check a run's users; return which environment variable they send where. `granted` was typed.
 
     Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
-    or if of simulator.profiles nobody fits a level.
+    or if no user of simulator.profiles fits a level.
     """
     sends = permission.require(config.simulator, granted)
     if config.simulator.kind == "served":
@@ -67,7 +67,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 
 
 def tell(grants: Iterable[Grant]) -> None:
-    """Say of each what goes where, before it does."""
+    """Print which variable is sent to which host, before it is."""
     for grant in sorted(grants):
         safe_text.say(f"sends ${grant.variable} to {grant.host}")
 
@@ -117,7 +117,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
 
 @functools.cache
 def _try(policy: PolicyConfig) -> None:
-    """Have the model tried, but for its weights. Raises ConfigError with what is wrong."""
+    """Try the model without its weights, in a process of its own. Raises ConfigError."""
     words = ["-m", "harness.policy.model_files", json.dumps(dataclasses.asdict(policy))]
     tried = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True

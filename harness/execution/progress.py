@@ -1,4 +1,4 @@
-"""A sweep while it runs: one line a run, read from the run folders that other processes write."""
+"""Progress of a sweep: one line a run, read from the run folders that other processes write."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def watch(
 
 
 class RunWatcher:
-    """Reads one run's folder, each look only what is new in metrics.jsonl."""
+    """Reads one run's folder; each time only the new part of metrics.jsonl."""
 
     def __init__(
         self, path: Path, name: str, steps: int, clock: Callable[[], float] = time.monotonic
@@ -156,7 +156,7 @@ def _number(row: dict[str, Any], key: str) -> float | None:
 
 
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
-    """stdout stays the caller's: JSON may be printed there meanwhile."""
+    """Show a live table; stdout is left alone, since the caller may print JSON there."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         ended = False
         while not ended:
@@ -166,7 +166,7 @@ def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Even
 
 
 def table(views: Sequence[RunView], most: int) -> Group:
-    """At most `most` runs, those that run first; the rest are counted."""
+    """Table of at most `most` runs, running ones first; the others are counted below it."""
     order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
     shown = sorted(order[: max(most, 1)])
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -213,8 +213,8 @@ def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Eve
 
 
 def worth_a_line(printed: RunView, now: RunView) -> bool:
-    """Whether the run started, ended, waits for an endpoint or no longer does, or came another
-    tenth of its way since `printed`, its last line.
+    """Whether the run started, ended, waits for an endpoint or no longer does, or made another
+    tenth of its steps since `printed`, its last line.
     """
     if (printed.status, printed.attempt, printed.reason) != (now.status, now.attempt, now.reason):
         return now.status != "planned"

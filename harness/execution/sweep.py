@@ -1,4 +1,4 @@
-"""Execute a sweep, or what of it is not done yet, and keep its ledger while it runs."""
+"""Executes the unfinished runs of a sweep and keeps its ledger."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def _away(
 
 @contextlib.contextmanager
 def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
-    """Show progress and write the ledger meanwhile."""
+    """Show progress and keep the ledger within the block."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
     root = Path(str(sweep.dir))
@@ -190,12 +190,12 @@ def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
 
 
 def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
-    """`work` in a thread beside the runs, which go on where it fails."""
+    """Do `work` in a thread of its own; the runs go on if it fails."""
     try:
         work(*arguments)
     except Exception as error:
         where = debug_log.keep(root, error)
-        safe_text.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
+        safe_text.say(f"progress display failed; the runs go on: {type(error).__name__}{where}")
 
 
 def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:

@@ -1,4 +1,4 @@
-"""Who holds a run folder just now, and staying its only writer.
+"""The process that holds a run folder, and how it stays the only writer.
 
 The lock of a deleted file protects nothing: whoever comes next makes another. So the holder looks
 at each row whether its lock is still there, and a run's rows are locked themselves.

@@ -86,7 +86,7 @@ def _write(grants: Iterable[Grant]) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody else changes the file meanwhile; what is made is the user's alone."""
+    """Lock the file within the block; new files and folders are private."""
     before = os.umask(0o077)  # whatever HARNESS_UMASK says of runs
     try:
         folder = file().parent

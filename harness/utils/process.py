@@ -55,13 +55,13 @@ def defer_stops() -> None:
 
 
 def admit_stops() -> None:
-    """Let those through that were kept back."""
+    """Deliver the stop signals that were deferred."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 @contextlib.contextmanager
 def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Those of these signals that somebody handles are only noted meanwhile, in this list."""
+    """Note these signals in the yielded list instead of handling them, within the block."""
     came: list[int] = []
     before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
     for number in before:

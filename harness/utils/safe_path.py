@@ -1,4 +1,4 @@
-"""What is imported comes from where Python is installed, never from the current folder.
+"""Keeps the current folder out of the module search path: imports come from the installation.
 
 A run folder, a log or a study may come from somebody else, and people work inside it: a signal.py
 beside the data must not run. Python itself puts the current folder first for `-c` and `-m`, which

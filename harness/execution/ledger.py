@@ -130,8 +130,8 @@ def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
 
 def gone(run: RunFolder) -> DataError:
     """Error for a folder with a run's files in it, and no run.json."""
-    rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
-    advice = "move the folder away, and a resume of the sweep makes the run again"
+    rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
+    advice = "move the folder away, and a resume of the sweep starts the run again"
     return DataError(f"{run.path}: {rule}; {advice}")
 
 

@@ -54,7 +54,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
         ]
         if left:
             safe_text.say(
-                f"{len(left)} runs are launched again, those begun from their checkpoints"
+                f"{len(left)} runs are launched again; those begun continue from checkpoints"
             )
 
 

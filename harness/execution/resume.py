@@ -73,8 +73,7 @@ def _look_into(path: Path) -> None:
         (path.resolve() / sweep_file.FILE).is_file()
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        rule = "must be a folder that can be looked into"
-        raise DataError(f"{path}: {rule}, and cannot: {why}") from error
+        raise DataError(f"{path}: must be a folder that can be read, got: {why}") from error
 
 
 def is_sweep(path: Path) -> bool:

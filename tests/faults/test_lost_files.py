@@ -97,7 +97,7 @@ def test_a_run_without_run_json_is_a_row_with_a_way_out_and_the_others_go_on(
     for name in ("metrics.jsonl", "conversations"):
         path = root / "1-medium-seed2" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    way_out = "move the folder away, and a resume of the sweep makes the run again"
+    way_out = "move the folder away, and a resume of the sweep starts the run again"
     for _ in range(2):
         found = harness("resume", str(root), cwd=tmp_path)
         assert found.returncode == 3
@@ -123,6 +123,6 @@ def test_a_folder_of_a_sweep_that_lost_its_run_json_is_failed_and_not_planned(
     (found,) = ledger.read(tmp_path).runs
     assert (found.status, found.exit_code) == ("failed", 65)
     assert found.reason == (
-        f"{run.path}: a run is begun anew in an empty folder only, and run.json is gone; "
-        "move the folder away, and a resume of the sweep makes the run again"
+        f"{run.path}: run.json is missing, and a run starts again only in an empty folder; "
+        "move the folder away, and a resume of the sweep starts the run again"
     )

@@ -54,7 +54,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     attempts = [run_folder.read_status(RunFolder(Path(str(r["dir"])))).attempts for r in found]
     assert max(attempts[:2]) == 2, "from its checkpoint"
     assert "one of its workers was killed" in said
-    assert "runs are launched again, those begun from their checkpoints" in said
+    assert "runs are launched again; those begun continue from checkpoints" in said
     assert "Traceback" not in said
     alone = make_run(tmp_path / "alone", run_folder.read_config(RunFolder(root / "0-medium-seed1")))
     assert finish(alone)[0] == 0

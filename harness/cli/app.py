@@ -27,8 +27,8 @@ app = typer.Typer(
 )
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(is_given: bool) -> None:
+    if is_given:
         from importlib.metadata import version
 
         typer.echo(f"harness {version('empathy-harness')}")

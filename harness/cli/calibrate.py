@@ -27,22 +27,24 @@ GROUP = "difficulty"
 OUT = Path("calibration")
 
 
-def calibrate(overrides: Sequence[str], given: Path | None, *, as_json: bool) -> None:
-    """Results go to the folder `given`, else OUT. Raises ConfigError for a sweep over anything but
-    the difficulty, ConfigError or StorageError for a folder that cannot be written to.
+def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
+    """Measure the levels and write the results to the folder `named_out`, else to OUT.
+
+    Raises ConfigError for a sweep over anything but the difficulty, ConfigError or StorageError
+    for a folder that cannot be written to.
     """
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
     _refuse_others(configs[0])
-    out = options.results_folder(given, OUT)
+    out = options.results_folder(named_out, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: asdict(level) for name, level in named.items()}
     _refuse_another(out, knobs)
-    found = levels.calibrate(
+    calibration = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, gpu_lease.cores()
     )
-    value = {**found.to_json(), "knobs": knobs}
+    value = {**calibration.to_json(), "knobs": knobs}
     if as_json:
         print(json.dumps(value, indent=1, allow_nan=False), flush=True)
     else:

@@ -1,4 +1,4 @@
-"""The chat command: a person is the supporter of one user, a line a reply."""
+"""The chat command: a person plays the supporter of one user, one reply a line."""
 
 from __future__ import annotations
 
@@ -6,32 +6,27 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from harness.cli import chat_view
 from harness.compose import planner, typed_grants
 from harness.config.run import RunConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, ConfigError, EndpointError
 from harness.execution import preflight
-from harness.report.text.wording import plain
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
-from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
 from harness.trust import permission
-from harness.utils.safe_text import text
 
-LABEL_WIDTH = 8
-PROMPT = "you".ljust(LABEL_WIDTH)
+PROMPT = "you".ljust(chat_view.LABEL_WIDTH)
 FIRST_STEP = 1
 
 
 @dataclass(frozen=True)
-class Heard:
+class Exchange:
     """A reply to the user, and their answer to it."""
 
     reply: str | None
@@ -40,8 +35,10 @@ class Heard:
 
 
 def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
-    """The exit code: 0, also at the end of the input; 69 if the user could not be asked; 130 if
-    interrupted. Raises ConfigError for a sweep, and for what a served user needs.
+    """Hold the conversation and return the exit code: 0, also at the end of the input; 69 if the
+    user could not be asked; 130 if interrupted.
+
+    Raises ConfigError for a sweep, and where a served user lacks something.
     """
     config = _only(overrides)
     sends = preflight.check_users(config, typed_grants.grants(overrides))
@@ -52,52 +49,44 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
 
 def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
-    to = console(stream)
+    to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)
-    heard: list[Heard] = []
+    exchanges: list[Exchange] = []
     code = 0
     try:
-        for said in talk(simulator, _key(config), _lines(stream, to)):
-            known = hidden(said.turn) if reveal else None
-            if not heard:
-                show_start(_heading(config), known, to)
-            heard.append(said)
-            show_turn(said.turn, known, to)
+        for exchange in conversation(simulator, _key(config), _lines(stream, to)):
+            traits = chat_view.hidden(exchange.turn) if reveal else None
+            if not exchanges:
+                chat_view.show_start(_heading(config), traits, to)
+            exchanges.append(exchange)
+            chat_view.show_turn(exchange.turn, traits, to)
     except KeyboardInterrupt:
-        if not heard:
+        if not exchanges:
             raise
         code = EXIT_INTERRUPTED_TWICE
-    show_end([said.turn for said in heard], to)
+    chat_view.show_end([exchange.turn for exchange in exchanges], to)
     if as_json:
-        print(json.dumps(_to_json(config, heard), indent=1, allow_nan=False), flush=True)
-    return EndpointError.exit_code if heard[-1].turn.ended == FAILED else code
+        print(json.dumps(_to_json(config, exchanges), indent=1, allow_nan=False), flush=True)
+    return EndpointError.exit_code if exchanges[-1].turn.ended == chat_view.FAILED else code
 
 
-def talk(simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]) -> Iterator[Heard]:
-    """The opening, then the answer to each reply until the user ends it or no reply is left.
+def conversation(
+    simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]
+) -> Iterator[Exchange]:
+    """Yield the opening, then the answer to each reply until the user ends it or no reply is left.
 
-    A reply is asked for only once the answer to the last one has been taken.
+    The next reply is read only once the caller has taken the answer to the last one.
     """
     (turn,) = simulator.open([key])
     if getattr(turn.state, "fault", None) is not None:  # known by now; a reply would bring it out
         (turn,) = simulator.answer([turn], [SupporterReply("")])
-    yield Heard(None, turn)
+    yield Exchange(None, turn)
     while turn.ended is None:
         reply = next(replies, None)
         if reply is None:
             return
         (turn,) = simulator.answer([turn], [SupporterReply(reply)])
-        yield Heard(reply, turn)
-
-
-def hidden(turn: UserTurn) -> Hidden:
-    """Read hidden traits from the simulator's state; a simulator may name them otherwise."""
-    user = getattr(turn.state, "user", None)
-    return Hidden(
-        getattr(user, "intention", None),
-        getattr(user, "temperament", None),
-        getattr(turn.state, "trust", None),
-    )
+        yield Exchange(reply, turn)
 
 
 def _only(overrides: Sequence[str]) -> RunConfig:
@@ -118,7 +107,7 @@ def _heading(config: RunConfig) -> str:
 
 
 def _lines(stream: TextIO, to: Console) -> Iterator[str]:
-    """Replies as they are typed or piped in, to the end of the input; the talk goes to `stream`."""
+    """Yield replies as they are typed or piped in; the conversation is printed to `stream`."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
     while sys.stdin is not None:  # as it is where the input is closed
@@ -140,207 +129,36 @@ def _piped(to: Console) -> str:
     if not line:
         raise EOFError
     reply = line.rstrip("\r\n")
-    show_reply(reply, to)
+    chat_view.show_reply(reply, to)
     return reply
 
 
-def _to_json(config: RunConfig, heard: Sequence[Heard]) -> dict[str, Any]:
-    last = heard[-1].turn
-    known = hidden(last)
+def _to_json(config: RunConfig, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    last = exchanges[-1].turn
+    traits = chat_view.hidden(last)
     return {
         "schema": 1,
         "difficulty": config.difficulty.name,
         "seed": config.seed,
         "simulator": config.simulator.kind,
-        "intention": known.intention,
-        "temperament": known.temperament,
+        "intention": traits.intention,
+        "temperament": traits.temperament,
         "ended": last.ended,
         "emotion": last.emotion,
-        "turns": [_turn_to_json(said) for said in heard],
+        "turns": [_turn_to_json(exchange) for exchange in exchanges],
     }
 
 
-def _turn_to_json(said: Heard) -> dict[str, Any]:
-    turn = said.turn
+def _turn_to_json(exchange: Exchange) -> dict[str, Any]:
+    turn = exchange.turn
     return {
-        "reply": said.reply,
+        "reply": exchange.reply,
         "user": turn.text,
         "emotion": turn.emotion,
         "change": turn.change,
-        "reported_emotion": None if turn.ended == FAILED else turn.reported_emotion,
+        "reported_emotion": None if turn.ended == chat_view.FAILED else turn.reported_emotion,
         "strategies": list(turn.strategies),
         "flagged": turn.flagged,
-        "trust": hidden(turn).trust,
+        "trust": chat_view.hidden(turn).trust,
         "why": dict(turn.why),
     }
-
-
-FAILED = "failed"
-"""The end of a conversation whose user could not be asked."""
-CELLS = 20
-"""Cells of the bar: five points of emotion each, the smallest change there is."""
-NEVER_WRAPPED = 100_000
-"""Columns where no terminal reads, so that a sentence stays on its line."""
-STRATEGY = {
-    "question": "a question",
-    "restate": "a restatement",
-    "reflect": "a reflection of feelings",
-    "disclose": "self-disclosure",
-    "affirm": "affirmation",
-    "suggest": "a suggestion",
-    "inform": "information",
-    "other": "plain kindness",
-}
-INTENTION = {
-    "praise": "sincere praise for what they did",
-    "not_at_fault": "hearing that they are not at fault",
-    "venting": "somebody who listens while they let it out",
-    "deep_empathy": "deep empathy, not plain comfort",
-    "advice": "advice that truly solves their difficulty",
-    "dialectic": "a look at it from several sides",
-    "growth": "guidance to reflect on themselves and grow",
-    "motives": "an analysis of why the others acted so",
-}
-PART = {
-    "worth": "worth to this user",
-    "pick_up": "takes up what they told",
-    "confusion": "speaks of what they never said",
-    "repetition": "said before, or their own words",
-    "fatigue": "the same kind of reply again",
-    "form": "too short, too long or too much at once",
-    "hurt": "hurts",
-    "puzzled": "makes no sense to them",
-    "mood": "who they are, and how they are by now",
-    "target_fit": "does it fit what they came for",
-    "reason": "in their words",
-    "fault": "no answer",
-    "puzzle": "no language to them",
-}
-"""The appraisal by part; a part that is not here is named by its key."""
-HELP = (
-    "You are the supporter: each line you type is one reply, an empty line is silence, "
-    "Ctrl-D ends the conversation."
-)
-
-
-@dataclass(frozen=True)
-class Hidden:
-    """Traits that the user never states outright; None where a simulator has none."""
-
-    intention: str | None
-    temperament: str | None
-    trust: int | None
-
-
-def console(stream: TextIO) -> Console:
-    """A terminal's own width; no wrapping elsewhere."""
-    width = None if stream.isatty() else NEVER_WRAPPED
-    return Console(file=stream, highlight=False, width=width)
-
-
-def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
-    """Who talks to whom, and what the user came for if it is revealed."""
-    to.print(text(heading), soft_wrap=True)
-    to.print(text(HELP), soft_wrap=True)
-    for line in [] if hidden is None else came_for(hidden):
-        _row("hidden", line, "dim", to)
-
-
-def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
-    """The user's words and emotion; with `hidden`, why as well."""
-    to.print()
-    for line in turn.text.splitlines():
-        _row("user", line, "bold", to)
-    _row("emotion", emotion(turn), "", to)
-    if hidden is not None and turn.change is not None:
-        _row("heard", strategies(turn), "dim", to)
-        if turn.why:
-            _row("why", "; ".join(reasons(turn.why)), "dim", to)
-        if hidden.trust is not None:
-            _row("trust", str(hidden.trust), "dim", to)
-
-
-def show_reply(reply: str, to: Console) -> None:
-    """A reply that came from no terminal, and is not to be seen there yet."""
-    _row("you", reply or "(nothing)", "", to)
-
-
-def came_for(hidden: Hidden) -> Iterator[str]:
-    """`came for advice that truly solves their difficulty; temperament: passive`."""
-    parts = []
-    if hidden.intention is not None:
-        parts.append(f"came for {INTENTION.get(hidden.intention, plain(hidden.intention))}")
-    if hidden.temperament is not None:
-        parts.append(f"temperament: {hidden.temperament}")
-    if parts:
-        yield "; ".join(parts)
-
-
-def emotion(turn: UserTurn) -> str:
-    """`[#########...........]  45  +5`."""
-    full = round(turn.emotion * CELLS / 100)
-    change = "" if turn.change is None else f"  {turn.change:+d}" if turn.change else "  0"
-    return f"[{'#' * full}{'.' * (CELLS - full)}] {turn.emotion:3d}{change}"
-
-
-def strategies(turn: UserTurn) -> str:
-    """Name the strategies that the user heard in the reply, in order, each once."""
-    found = dict.fromkeys(turn.strategies)
-    return ", ".join(STRATEGY.get(name, plain(name)) for name in found) or "no strategy"
-
-
-def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
-    """The parts that counted, in words and in log-odds of a rise, then their sum."""
-    for key, share in _shares(why).items():
-        if share:
-            yield f"{PART.get(key, plain(key))} {share:+.2f}"
-    if isinstance(sum_of_all := why.get("logit"), float):
-        yield f"log-odds of a rise {sum_of_all:+.2f} ({rise_probability(sum_of_all):.0%})"
-    for key, value in why.items():
-        if isinstance(value, str):
-            yield f"{PART.get(key, plain(key))}: {value}"
-
-
-def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
-    """Return what each part adds; the rest of a known sum is the user's mood, not the reply."""
-    shares = {k: v for k, v in why.items() if not isinstance(v, str)}
-    if "logit" in shares and "worth" in shares:
-        known = shares.pop("logit")
-        shares["worth"] *= FIT_WEIGHT
-        shares["mood"] = known - sum(shares.values())
-    return shares
-
-
-def summary(turns: Sequence[UserTurn]) -> str:
-    """Say how the conversation ended, after how many replies, and how many of them helped."""
-    last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
-    ends = {
-        "success": "success: the user feels well",
-        "left": "left: the user has left, which counts as emotion 0",
-        "cap": "cap: the turn limit is reached",
-        FAILED: f"failed: the user could not be asked ({last.why.get('fault')})",
-        None: "stopped: you ended the conversation",
-    }
-    helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
-    return (
-        f"{ends.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
-        f"in {_replies(len(changes))}, {helped} up, {hurt} down"
-    )
-
-
-def show_end(turns: Sequence[UserTurn], to: Console) -> None:
-    to.print()
-    to.print(text(summary(turns)), soft_wrap=True)
-
-
-def _replies(count: int) -> str:
-    return "1 reply" if count == 1 else f"{count} replies"
-
-
-def _row(label: str, content: str, style: str, to: Console) -> None:
-    """`content` beside its label, wrapped below itself."""
-    table: Any = Table.grid()
-    table.add_column(width=LABEL_WIDTH, no_wrap=True)
-    table.add_column(overflow="fold")
-    table.add_row(Text(label, "dim"), text(content, style))
-    to.print(table)

@@ -1,12 +1,18 @@
-"""The config command: the reference of all config keys."""
+"""The config command: the reference of all config keys.
+
+`python -m harness.cli.config > docs/config.md` makes the page of all keys.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from harness.config.reference import Group
 
 
 def config(
@@ -23,12 +29,45 @@ def config(
     from harness.cli import exit_codes
     from harness.config import ranges, reference
 
-    groups = reference.groups()
     if group is not None:
-        ranges.one_of("GROUP", group, [known.name for known in groups])
-    ours = [known for known in groups if group in (None, known.name)]
-    shown = [part for own in ours for part in (own, *reference.of_plug_ins(own.name))]
+        ranges.one_of("GROUP", group, [declared.name for declared in reference.groups()])
+    shown = groups(group)
     if as_json:
-        exit_codes.print_json({"groups": [known.to_json() for known in shown]})
+        exit_codes.print_json({"groups": [part.to_json() for part in shown]})
     else:
         typer.echo(reference.text(shown))
+
+
+def groups(name: str | None = None) -> list[Group]:
+    """The group of this name, or all; each is followed by what algorithms, remedies and plug-ins
+    declare in it.
+    """
+    from harness.config import reference
+
+    shown: list[Group] = []
+    for group in reference.groups():
+        if name in (None, group.name):
+            shown += [group, *_declared(group.name)]
+    return shown
+
+
+def _declared(group: str) -> list[Group]:
+    """The keys below a group's open key, such as those of each remedy."""
+    from harness.config import reference
+
+    if group not in ("algorithm", "remedy"):
+        return list(reference.of_plug_ins(group))
+    from harness.train.objective import registry  # which needs numpy
+
+    if group == "algorithm":
+        algorithms = {name: registry.algorithm_class(name) for name in registry.algorithm_names()}
+        listed = [reference.of_options(f"algorithm={n}", item) for n, item in algorithms.items()]
+        return [of_one for of_one in listed if of_one.keys]
+    remedies = {name: registry.remedy_class(name) for name in registry.remedy_names()}
+    return [reference.of_options(f"remedy.methods.{n}", item) for n, item in remedies.items()]
+
+
+if __name__ == "__main__":
+    from harness.config.reference import markdown
+
+    print(markdown(groups()), end="")

@@ -1,4 +1,4 @@
-"""Is this machine ready? Each finding says what was found and, where that is wrong, what to do."""
+"""The doctor command: checks this machine, and says how to fix each problem."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OK, NOTE, PROBLEM = "ok", "note", "problem"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """Result of one check."""
 
     name: str
     status: str
@@ -40,7 +40,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; nothing heavy is imported and nothing is left behind."""
+    """Run all checks; nothing heavy is imported and no file is left behind."""
     machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
     return [*machine, *_plug_ins(), *_options()]
 
@@ -130,11 +130,11 @@ def _memory() -> Finding:
     free_gb = _available_gb()
     if free_gb is None:
         return Finding("memory", NOTE, "unknown on this system")
-    found = f"{free_gb:.1f} GB available"
+    available = f"{free_gb:.1f} GB available"
     if free_gb >= LEAST_MEMORY_GB * gpu_lease.cores():
-        return Finding("memory", OK, found)
+        return Finding("memory", OK, available)
     advice = f"a run of policy=tiny may take {LEAST_MEMORY_GB:g} GB; choose hydra.launcher.n_jobs=1"
-    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, found, advice)
+    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, available, advice)
 
 
 def _available_gb() -> float | None:
@@ -178,7 +178,7 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
 
 
 def _plug_ins() -> Iterator[Finding]:
-    """What other packages add, if any do; nothing of theirs is imported."""
+    """List what other packages add; nothing of theirs is imported."""
     try:
         added = [f"{kind} {name}" for kind in extensions.KINDS for name in extensions.names(kind)]
         conf = [str(folder) for folder in extensions.conf_folders()]
@@ -191,17 +191,17 @@ def _plug_ins() -> Iterator[Finding]:
 
 
 def _options() -> Iterator[Finding]:
-    """That harness's own conf/ and sweeps/ came along, and where others are looked for."""
+    """Check that harness's own conf/ and sweeps/ are installed, and list the folders searched."""
     try:
         levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
-    except ConfigError:  # of a plug-in, which has been told
+    except ConfigError:  # of a plug-in, which _plug_ins has reported
         return
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
         yield Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
         return
-    found = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
-    found += f"; studies {', '.join(search_path.study_names())}"
+    names = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
+    names += f"; studies {', '.join(search_path.study_names())}"
     yield Finding(
-        "conf and sweeps", OK, f"{found}; from {', '.join(map(str, search_path.roots()))}"
+        "conf and sweeps", OK, f"{names}; from {', '.join(map(str, search_path.roots()))}"
     )

@@ -1,4 +1,4 @@
-"""Ends of a command: one line on stderr and an exit code, whatever was raised."""
+"""Exit codes of commands, with one line on stderr for every error."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RULES = {
 
 
 def obey_interrupts() -> None:
-    """From here on Ctrl-C ends a command soon, even where a library lets the exception go by."""
+    """Make Ctrl-C end the command soon, even where a library swallows KeyboardInterrupt."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -45,7 +45,7 @@ def obey_interrupts() -> None:
 
 
 def prepare_streams() -> None:
-    """Let neither a closed stream nor a character that the terminal cannot show end a command."""
+    """Keep closed streams, and characters that the terminal cannot show, from ending a command."""
     process.open_descriptors()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -53,22 +53,22 @@ def prepare_streams() -> None:
 
 
 @contextlib.contextmanager
-def to_whoever_reads() -> Iterator[None]:
-    """Let a command go on when nobody reads what it prints any more."""
+def tolerate_closed_stdout() -> Iterator[None]:
+    """Ignore that stdout is closed, as `head` closes it, and go on with the command."""
     try:
         yield
         sys.stdout.flush()
     except (BrokenPipeError, SystemExit):  # rich's console makes a SystemExit of the former
-        _to_nobody(sys.stdout.fileno())
+        _discard(sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:
-    """On stdout, for whoever reads it. Raises ValueError on NaN: missing is null."""
-    with to_whoever_reads():
+    """Print one JSON value to stdout. Raises ValueError on NaN: a missing number is null."""
+    with tolerate_closed_stdout():
         print(json.dumps(value, indent=1, allow_nan=False))
 
 
-def _to_nobody(descriptor: int) -> None:
+def _discard(descriptor: int) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
@@ -77,7 +77,7 @@ def explain(error: BaseException, traceback: bool) -> int:
     if traceback:
         sys.excepthook(type(error), error, error.__traceback__)
     if isinstance(error, BrokenPipeError | SystemExit):  # typer makes a SystemExit of the former
-        _to_nobody(STDOUT)  # whoever read our output has left
+        _discard(STDOUT)  # whoever read our output has left
         return 0
     if isinstance(error, KeyboardInterrupt):
         return EXIT_INTERRUPTED_TWICE
@@ -116,10 +116,10 @@ def _command(error: Any) -> str:
 
 def _of_an_option(error: Any) -> str | None:
     """Option, rule and what was given, of a value that typer refused; None of another error."""
-    found: list[Any] = getattr(error.__cause__, "errors", list)()
-    if not found or not getattr(error, "param", None):
+    problems: list[Any] = getattr(error.__cause__, "errors", list)()
+    if not problems or not getattr(error, "param", None):
         return None
-    option, rule = error.param.opts[0], RULES.get(found[0]["type"])
+    option, rule = error.param.opts[0], RULES.get(problems[0]["type"])
     if rule is None:
-        return f"{option}: {found[0]['msg'].removeprefix('Value error, ')}"
-    return f"{option} {rule.format(**found[0].get('ctx', {}))}, got {found[0]['input']!r}"
+        return f"{option}: {problems[0]['msg'].removeprefix('Value error, ')}"
+    return f"{option} {rule.format(**problems[0].get('ctx', {}))}, got {problems[0]['input']!r}"

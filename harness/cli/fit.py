@@ -1,6 +1,6 @@
 """The fit-entropy-law command: analyse, write the results, print them, and judge the outcome.
 
-Written first: whoever reads what is printed may leave, as `head` does.
+Results are written before anything is printed: `head` may close stdout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class Wanted:
 
 
 def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
-    """The exit code: 0; 3 if a run could not be read; 65 if none could, and nothing is written.
+    """Fit and return the exit code: 0; 3 if a run could not be read; 65 if none could
+    be, with nothing written.
 
     Processes of the `pool` take part. Raises ConfigError for a column without a name, a share that
     is none or an `out` that is a run or a file, StorageError if nothing can be written.
@@ -54,7 +55,7 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
     default = default_out(wanted.paths)
     _refuse_run(wanted.out or default)
     out = options.results_folder(wanted.out, default)
-    found = analysis.analyse(
+    analysed = analysis.analyse(
         wanted.paths,
         reward=wanted.reward,
         entropy=wanted.entropy,
@@ -64,38 +65,38 @@ def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None =
         margins=margins,
         with_unfinished=wanted.with_unfinished,
     )
-    code = _exit_code(found)
+    code = _exit_code(analysed)
     if code == DataError.exit_code:
-        _print(found, as_json, explain)
+        _print(analysed, as_json, explain)
         safe_text.say("no run could be read, so nothing was written")
         return code
-    many = len(found.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
-    drawn = write.begin_figures(found, wanted.figures, pool if many else None)
-    missing = _write(found, out, drawn)
-    _print(found, as_json, explain)
+    many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
+    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None)
+    missing = _write(analysed, out, drawn)
+    _print(analysed, as_json, explain)
     safe_text.say(f"results in {out}")
     if missing is not None:
         raise missing
     return code
 
 
-def _write(found: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | None:
-    """Write the results; the error of a plug-in is told after them."""
+def _write(analysed: Analysis, out: Path, drawn: write.Drawn) -> PlugInError | None:
+    """Write the results; returns the error of a plug-in, to be raised after they are printed."""
     try:
-        write.write_analysis(found, out, drawn)
+        write.write_analysis(analysed, out, drawn)
     except PlugInError as error:
         return error
     return None
 
 
-def _print(found: Analysis, as_json: bool, explain: bool) -> None:
-    for line in dropped_rows.lines(found):
+def _print(analysed: Analysis, as_json: bool, explain: bool) -> None:
+    for line in dropped_rows.lines(analysed):
         safe_text.say(line)
-    with exit_codes.to_whoever_reads():
+    with exit_codes.tolerate_closed_stdout():
         if as_json:
-            print(write.law_json(found), end="")
+            print(write.law_json(analysed), end="")
         else:
-            summary.print_analysis(found, Console(), explain)
+            summary.print_analysis(analysed, Console(), explain)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:
@@ -126,8 +127,8 @@ def _refuse_run(out: Path) -> None:
         raise ConfigError(f"--out: {rule}; got the run {str(out)!r}")
 
 
-def _exit_code(found: Analysis) -> int:
-    readable = [run.status == "ok" for run in found.runs]
+def _exit_code(analysed: Analysis) -> int:
+    readable = [run.status == "ok" for run in analysed.runs]
     if not any(readable):
         return DataError.exit_code
     return 0 if all(readable) else EXIT_PARTIAL

@@ -178,17 +178,17 @@ Variable = Annotated[
 Remove = Annotated[bool, typer.Option("--remove", help="Withdraw the permission.")]
 
 
-def results_folder(given: Path | None, default: Path) -> Path:
+def results_folder(named: Path | None, default: Path) -> Path:
     """Return the results folder of --out, which may be a link, else `default`, which may not.
 
     It is created after the work: an empty one could pass for results. Raises ConfigError or
     StorageError if it cannot be created or written to.
     """
-    if given is None and default.is_symlink():
+    if named is None and default.is_symlink():
         rule = "results are not written through a link that nobody named"
         to = default.readlink()
         raise ConfigError(f"{default}: {rule}, got one to {to}; name a folder with --out")
-    out = given or default
+    out = named or default
     _refuse_unwritable(out)
     return out.resolve() if out.is_symlink() else out
 

@@ -1,4 +1,4 @@
-"""The probe-simulator command: is the endpoint there, is it bound by a schema, how does it talk?"""
+"""The probe-simulator command: one conversation with a served user, and a test of its endpoint."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _probe(config: RunConfig) -> int:
         print(BOUND if enforces_schema(line) else UNBOUND)
         line.take_usage()
         lost = False
-        for text, turn in _talk(ServedSimulator(config.difficulty, line), config.seed):
+        for text, turn in _conversation(ServedSimulator(config.difficulty, line), config.seed):
             print(visible(text), flush=True)
             lost = turn.ended == "failed"
         print(", ".join(f"{name} {value}" for name, value in line.take_usage().to_json().items()))
@@ -73,17 +73,17 @@ def _config(overrides: Sequence[str]) -> RunConfig:
     return config
 
 
-def _talk(users: ServedSimulator, seed: int) -> Iterator[tuple[str, UserTurn]]:
+def _conversation(users: ServedSimulator, seed: int) -> Iterator[tuple[str, UserTurn]]:
     """Each turn as a line, with the turn: the attentive reference is the supporter."""
     began = time.monotonic()
     (turn,) = users.open([ConversationKey(seed, 1, 0, 0)])
-    heard, told = [turn.text], list[str]()
+    heard, replies = [turn.text], list[str]()
     yield _line(turn, time.monotonic() - began), turn
     while turn.ended is None:
-        told.append(attentive(heard, told, uniforms("probe", seed, len(told))))
-        yield f"supporter                   {told[-1]}", turn
+        replies.append(attentive(heard, replies, uniforms("probe", seed, len(replies))))
+        yield f"supporter                   {replies[-1]}", turn
         began = time.monotonic()
-        (turn,) = users.answer([turn], [SupporterReply(told[-1])])
+        (turn,) = users.answer([turn], [SupporterReply(replies[-1])])
         heard.append(turn.text)
         yield _line(turn, time.monotonic() - began), turn
 

@@ -1,4 +1,4 @@
-"""The profiles commands: published users into a file of your own, and what such a file holds.
+"""The profiles commands: convert published profiles to a file of users, and check such a file.
 
 Each command imports what it runs, since `harness --help` loads this module.
 """
@@ -37,9 +37,9 @@ def check(file: File) -> None:
     """
     from harness.simulator.served import profiles as users
 
-    found = users.read(file)
-    _print(summary(found, str(file)))
-    users.check(found, str(file))
+    users_read = users.read(file)
+    _print(summary(users_read, str(file)))
+    users.check(users_read, str(file))
 
 
 @profiles.command("from-rlver")
@@ -70,40 +70,39 @@ def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> No
     if out.exists():
         raise ConfigError(f"{out}: already exists; --out must name a new file")
     side = TRAIN if held_out else None
-    found = [p for file in files for p in rlver.read(file, side)]
-    found += [p for file in held_out for p in rlver.read(file, HELD_OUT)]
-    again = next((name for name, n in Counter(p.id for p in found).items() if n > 1), None)
+    users_read = [p for file in files for p in rlver.read(file, side)]
+    users_read += [p for file in held_out for p in rlver.read(file, HELD_OUT)]
+    again = next((name for name, n in Counter(p.id for p in users_read).items() if n > 1), None)
     if again is not None:
         raise ConfigError(f"{out}: each id must be unique, got {again!r} more than once")
-    atomic.write_text(
-        out.parent.resolve() / out.name, "".join(users.row(profile) + "\n" for profile in found)
-    )
-    _print(summary(found, str(out)))
+    lines = (users.row(profile) + "\n" for profile in users_read)
+    atomic.write_text(out.parent.resolve() / out.name, "".join(lines))
+    _print(summary(users_read, str(out)))
 
 
-def summary(found: Sequence[Profile], where: str) -> Iterator[str]:
+def summary(users_read: Sequence[Profile], where: str) -> Iterator[str]:
     """Count users and personas by side, intention and temperament, and the overlap of sides."""
     from harness.config.run import INTENTIONS, TEMPERAMENTS
     from harness.simulator.protocol import HELD_OUT, TRAIN
     from harness.simulator.served import profiles as users
 
-    yield f"{where}: {_counted(found)}"
+    yield f"{where}: {_counted(users_read)}"
     for side in (TRAIN, HELD_OUT):
-        yield f"  {side:9} {_counted([p for p in found if p.split == side])}"
+        yield f"  {side:9} {_counted([p for p in users_read if p.split == side])}"
     for name, allowed in (("intention", INTENTIONS), ("temperament", TEMPERAMENTS)):
-        counts = Counter(getattr(profile, name) for profile in found)
+        counts = Counter(getattr(profile, name) for profile in users_read)
         shown = [f"{value or 'set by the level'} {counts[value]}" for value in (*allowed, None)]
         yield f"  {name}s: {', '.join(s for s in shown if not s.endswith(' 0'))}"
-    yield f"  {users.overlap_line(found)}"
-    if users.overlap(found):
+    yield f"  {users.overlap_line(users_read)}"
+    if users.overlap(users_read):
         yield f"  a run does not accept this: {users.ADVICE}"
 
 
-def _counted(found: Sequence[Profile]) -> str:
+def _counted(users_read: Sequence[Profile]) -> str:
     from harness.report.text.wording import plural
 
-    personas = len({profile.persona for profile in found})
-    return f"{plural(len(found), 'user')}, {plural(personas, 'persona')}"
+    personas = len({profile.persona for profile in users_read})
+    return f"{plural(len(users_read), 'user')}, {plural(personas, 'persona')}"
 
 
 def _print(lines: Iterator[str]) -> None:

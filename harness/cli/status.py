@@ -33,8 +33,8 @@ def status(folder: Path, *, as_json: bool) -> None:
 def resume(folder: Path, events: str | None) -> int:
     """Continue the run or the sweep in `folder` and return the exit code."""
     _refuse_outer_folder(folder, "resume")
-    known, code = resuming.resume(folder, events)
-    for line in closing(known, code):
+    sweep, code = resuming.resume(folder, events)
+    for line in closing(sweep, code):
         exit_codes.say(line)
     return code
 
@@ -69,24 +69,24 @@ def plan(planned: Sweep) -> Iterator[str]:
     yield f"{count} run{'s' * (count != 1)}; swept: {axes or 'nothing'}"
 
 
-def closing(known: Sweep, code: int) -> Iterator[str]:
+def closing(sweep: Sweep, code: int) -> Iterator[str]:
     """Yield what failed, and the command to type next."""
-    yield from failures(known)
-    done = sum(row.status == "done" for row in known.runs)
-    yield f"{done} of {len(known.runs)} runs done in {known.dir}"
+    yield from failures(sweep)
+    done = sum(row.status == "done" for row in sweep.runs)
+    yield f"{done} of {len(sweep.runs)} runs done in {sweep.dir}"
     if code == StoppedError.exit_code:
-        yield f"stopped; continue with `harness resume {known.dir}`"
-    elif done < len(known.runs):
-        yield f"retry the others with `harness resume {known.dir}`"
-    elif (Path(str(known.dir)) / study_file.FILE).is_file():
+        yield f"stopped; continue with `harness resume {sweep.dir}`"
+    elif done < len(sweep.runs):
+        yield f"retry the others with `harness resume {sweep.dir}`"
+    elif (Path(str(sweep.dir)) / study_file.FILE).is_file():
         yield "next: repeat the `harness study` command that planned these runs, to judge them"
     else:
-        yield f"next: `harness fit-entropy-law {known.dir}`"
+        yield f"next: `harness fit-entropy-law {sweep.dir}`"
 
 
-def failures(known: Sweep) -> Iterator[str]:
+def failures(sweep: Sweep) -> Iterator[str]:
     """Yield a line for each run that is not done, with the reason."""
-    for row in known.runs:
+    for row in sweep.runs:
         if row.status != "done":
             reason = (row.reason or "").removeprefix(f"{row.dir}: ")
             yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
@@ -98,8 +98,8 @@ def standing(path: Path) -> Iterator[str]:
         for row in ledger.read(path).runs:
             yield from _standing(Path(str(row.dir)), path, row.status, row.reason)
     else:
-        found = resuming.status(path)
-        yield from _standing(path.resolve(), path, found["status"], found["reason"])
+        run = resuming.status(path)
+        yield from _standing(path.resolve(), path, run["status"], run["reason"])
 
 
 def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _standing(run: Path, named: Path, status: str, reason: str | None) -> Iterat
     steps = 0
     with contextlib.suppress(HarnessError):  # one damaged config hides no other run
         steps = run_folder.planned_steps(where)
-    view = progress.RunWatcher(run, run.name, steps).look()
+    view = progress.RunWatcher(run, run.name, steps).read()
     crashed = reason == ledger.CRASHED or (status == "running" and resuming.crashed(run))
     yield progress.line(view if crashed else replace(view, status=status, reason=reason))
     if crashed:

@@ -41,7 +41,7 @@ class Wanted:
 
 
 def study(wanted: Wanted) -> int:
-    """The exit code: 0 whatever the verdict; 3 if a run failed; 75 if the sweep was stopped.
+    """Run and judge the study; return 0 whatever the verdict, 3 if a run failed, 75 if stopped.
 
     Raises ConfigError for a study, a word or a folder that cannot be right, with nothing created.
     """
@@ -65,16 +65,16 @@ def study(wanted: Wanted) -> int:
     record = folder.settle(planned, root)
     for sentence in record.changed:
         safe_text.say(f"changed since the first runs were planned: {sentence}")
-    asked = {run for seeds in record.arms.values() for run in seeds.values()}
-    ledger, code = sweeps.execute(root, only=asked, told=sends)
+    wanted_runs = {run for seeds in record.arms.values() for run in seeds.values()}
+    ledger, code = sweeps.execute(root, only=wanted_runs, granted=sends)
     if code == StoppedError.exit_code:
         safe_text.say("stopped; repeat the command to continue")
         return code
-    ledger = replace(ledger, runs=sweeps.chosen(ledger, asked))
+    ledger = replace(ledger, runs=sweeps.chosen(ledger, wanted_runs))
     members = analysis.members(study_arms.finished(ledger))
     lost = study_arms.diverged(ledger)
-    found = study_arms.arms(record, planned.stated, members, lost)
-    judged = study_outcome.judge(planned.name, planned.stated, str(root), found, record.changed)
+    compared = study_arms.arms(record, planned.stated, members, lost)
+    judged = study_outcome.judge(planned.name, planned.stated, str(root), compared, record.changed)
     _tell(judged, ledger, code, wanted.as_json)
     return code
 
@@ -87,7 +87,7 @@ def _warn(planned: Planned) -> None:
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:
     out = Path(judged.dir) / RESULTS
     write.write_study(judged, out)
-    with exit_codes.to_whoever_reads():
+    with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(write.study_json(judged), end="")
         else:
@@ -112,7 +112,7 @@ def _show(planned: Planned, root: Path, spent: str, as_json: bool) -> None:
 
 def _counted(planned: Planned) -> dict[str, object]:
     stated = planned.stated
-    words = {arm: list(own) for arm, own in stated.arms.items()}
+    words = {arm: list(overrides) for arm, overrides in stated.arms.items()}
     return {"seeds": list(stated.seeds), "arms": words, "runs": len(planned.distinct())}
 
 
@@ -121,7 +121,7 @@ def _lines(planned: Planned) -> Sequence[str]:
     width = max(map(len, stated.arms))
     return [
         stated.question,
-        *(f"  {arm:{width}}  {' '.join(own)}" for arm, own in stated.arms.items()),
+        *(f"  {arm:{width}}  {' '.join(overrides)}" for arm, overrides in stated.arms.items()),
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
         *(f"  {name}  the best of {', '.join(of)}" for name, of in stated.best.items()),

@@ -42,7 +42,7 @@ def sweep(
     count = len(made.runs)
     exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
     finished, code = sweeps.execute(
-        Path(str(made.dir)), RetryPolicy(stop_on_failure, retries), told=sends
+        Path(str(made.dir)), RetryPolicy(stop_on_failure, retries), granted=sends
     )
     if as_json:
         exit_codes.print_json(finished.to_json())

@@ -1,4 +1,4 @@
-"""The trust command: what of the environment may be sent where, for all folders to come."""
+"""The trust command: which environment variable may be sent to which host, in any folder."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
         _list()
         return
     if host is None or variable is None:
-        given = "neither" if host is None else "HOST alone"
-        raise ConfigError(f"trust: HOST and VARIABLE must be given together, got {given}")
+        words = "neither" if host is None else "HOST alone"
+        raise ConfigError(f"trust: HOST and VARIABLE must be given together, got {words}")
     grant = Grant(host, variable)
     if not NAMED.fullmatch(host):
         rule = "must be localhost, have a dot, or end in its port, as in gpu-1:8000"
@@ -41,7 +41,7 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
 
 
 def _list() -> None:
-    found = sorted(confirmed.read())
-    for grant in found:
+    grants = sorted(confirmed.read())
+    for grant in grants:
         print(visible(f"{grant.host} {grant.variable}"))
-    safe_text.say(f"{len(found)} permissions in {confirmed.file()}")
+    safe_text.say(f"{len(grants)} permissions in {confirmed.file()}")

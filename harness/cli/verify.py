@@ -1,7 +1,7 @@
-"""The verify command: whether runs are as they were written, told part by part.
+"""The verify command: checks each part of runs for damage.
 
-Nothing is changed, not even what a resume would mend: a torn last line, a damaged start model in
-the cache.
+It changes nothing, not even what a resume would repair: a torn last line, a damaged start model
+in the cache.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ MARKS = ("run.json", "metrics.jsonl")
 WRITTEN = b"schema: "
 PARTS = ("checkpoints", "conversations", "simulator", "trackers")
 """Folders of a run, in which there are no runs."""
-Look = Callable[[], Iterable[Finding]]
+Check = Callable[[], Iterable[Finding]]
 STYLES = {OK: "green", NOTE: "yellow", DAMAGED: "red"}
 
 
 @dataclass(frozen=True)
 class Verified:
-    """One run, and what its parts came to."""
+    """One run and the findings on its parts."""
 
     run: str
     status: str | None
     """As run.json says; null where it cannot be read."""
     findings: tuple[Finding, ...]
     in_use: bool = False
-    """Whether a live process holds it: what that may be writing just now was not looked at."""
+    """Whether a live process holds it; files that it may be writing are not checked then."""
 
     @property
     def ok(self) -> bool:
@@ -70,32 +70,32 @@ class Verified:
 
 
 def verify(path: Path, *, as_json: bool) -> int:
-    """Say how the runs at or below `path` are; the exit code: 0, 3 or 65."""
-    found = examine(path)
+    """Print the findings on the runs at or below `path`; return the exit code 0, 3 or 65."""
+    verified = examine(path)
     if as_json:
-        exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in found]})
-    elif found:
-        with exit_codes.to_whoever_reads():
-            show(found, Console())
-    if not found:
+        exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in verified]})
+    elif verified:
+        with exit_codes.tolerate_closed_stdout():
+            show(verified, Console())
+    if not verified:
         rule = "no runs here; must be a run or a folder that contains runs"
         safe_text.say(f"{path}: {rule}")
-    return exit_code(found)
+    return exit_code(verified)
 
 
-def exit_code(found: Sequence[Verified]) -> int:
+def exit_code(verified: Sequence[Verified]) -> int:
     """65 where nothing is whole, 3 where some runs are, 0 where all are."""
-    if found and all(one.ok for one in found):
+    if verified and all(one.ok for one in verified):
         return 0
-    return EXIT_PARTIAL if any(one.ok for one in found) else DataError.exit_code
+    return EXIT_PARTIAL if any(one.ok for one in verified) else DataError.exit_code
 
 
 def examine(path: Path) -> list[Verified]:
     """Every run at or below `path`, and those that a sweep's ledger names and that are gone.
 
-    No link leads out of `path`: what lies elsewhere was not asked for, and may be a whole disk.
+    Links that lead out of `path` are not followed: behind one may be a whole disk.
     """
-    found: list[Verified] = []
+    verified: list[Verified] = []
     missed: list[OSError] = []
     seen: set[tuple[int, int]] = set()
     top = os.path.realpath(path)
@@ -111,10 +111,10 @@ def examine(path: Path) -> list[Verified]:
         entered = (n for n in inner if n not in left_out and n[0] != "." and _within(here / n, top))
         inner[:] = sorted(entered, key=_counted)
         if sweep_file.FILE in names:
-            found += _of_ledger(here, inner)
+            verified += _of_ledger(here, inner)
         if is_run:
-            found.append(of_run(here))
-    return [*found, *_not_listed(missed)]
+            verified.append(of_run(here))
+    return [*verified, *_not_listed(missed)]
 
 
 def _has_config_of_a_run(folder: Path) -> bool:
@@ -142,11 +142,11 @@ def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
 def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
     """The runs that the ledger of a sweep names without there being a folder."""
     try:
-        known = sweep_file.read(root)
+        sweep = sweep_file.read(root)
     except DataError as error:
         yield Verified(str(root), None, (Finding("sweep", DAMAGED, str(error)),))
         return
-    for row in known.runs:
+    for row in sweep.runs:
         if row.name not in there:
             rule = f"{root / sweep_file.FILE}: each run must have its folder, {row.name} has none"
             yield Verified(str(root / row.name), None, (Finding("folder", DAMAGED, rule),))
@@ -156,9 +156,9 @@ def of_run(path: Path) -> Verified:
     """Check each part of the run in `path`; damage to one part hides no other."""
     run, findings = RunFolder(path), list[Finding]()
     status, config = _read(run, findings)
-    for part, look in _parts(run, status, config):
+    for part, check in _parts(run, status, config):
         try:
-            findings += look()
+            findings += check()
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(Finding(part, DAMAGED, str(error)))
     in_use = holder.holder(run) is not None
@@ -167,16 +167,16 @@ def of_run(path: Path) -> Verified:
 
 def _parts(
     run: RunFolder, status: RunStatus | None, config: RunConfig | None
-) -> Iterator[tuple[str, Look]]:
+) -> Iterator[tuple[str, Check]]:
     """Yield each part and its check; where run.json or config.yaml is damaged, the others."""
-    known = status or RunStatus()
+    recorded = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
         rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
         yield "status", lambda: [Finding("status", NOTE, rule)]
-    yield "rows", lambda: soundness.metrics(run, known, by is not None)
+    yield "rows", lambda: soundness.metrics(run, recorded, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
-        yield "checkpoints", lambda: soundness.saved(run, known, _own(known))
+        yield "checkpoints", lambda: soundness.saved(run, recorded, _identity(recorded))
     yield "conversations", lambda: soundness.conversations(run)
     yield "simulator", lambda: _journal(run)
     if status is not None:
@@ -212,7 +212,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
     return Finding("config", DAMAGED, str(error))
 
 
-def _own(status: RunStatus) -> Identity | None:
+def _identity(status: RunStatus) -> Identity | None:
     """Return the identity that checkpoints must have; None where the run does not record one."""
     if not status.config_hash or status.seed is None:
         return None
@@ -221,7 +221,7 @@ def _own(status: RunStatus) -> Identity | None:
 
 
 def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:
-    """Whether the model that the run began with is the one that a resume would load."""
+    """Check that a resume would load the model that the run began with."""
     part, policy = "start_model", config.policy
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
@@ -240,16 +240,18 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
         whole = os.path.lexists(where) and start_model.problem(where) is None
         now = start_model.sum_of(where) if whole else None
     if now is None:
-        yield Finding(part, NOTE, f"{where or policy.model}: not here, or not whole: not compared")
+        yield Finding(
+            part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
+        )
     elif now == status.start_model:
-        yield Finding(part, OK, "as the run began with it")
+        yield Finding(part, OK, "the one that the run began with")
     else:
         rule = "must be the start model that the run began with, and is another"
         yield Finding(part, level, f"{where}: {rule}; a resume is refused")
 
 
 def _journal(run: RunFolder) -> Iterator[Finding]:
-    """Each file of what a served user answered."""
+    """Check each file of a served user's answers."""
     if not run.simulator.is_dir():
         return
     from harness.simulator.served import journal
@@ -259,29 +261,31 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
     yield Finding("simulator", OK, f"{count} answers in {len(paths)} files")
 
 
-def show(found: Sequence[Verified], console: Console) -> None:
-    """A table: what is whole, and what there is to know of each run."""
+def show(verified: Sequence[Verified], console: Console) -> None:
+    """Print a table of the runs and their findings."""
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for column in ("run", "status", "result", "findings"):
         grid.add_column(text(column, "bold"), overflow="fold")
-    for one in found:
+    for one in verified:
         worst = DAMAGED if not one.ok else OK
-        word = "damaged" if not one.ok else "whole"
+        word = "damaged" if not one.ok else "undamaged"
         cells = text(one.run), text(one.status or "-"), text(word, STYLES[worst])
-        grid.add_row(*cells, _because(one))
+        grid.add_row(*cells, _findings(one))
     console.print(grid)
-    whole, used = sum(one.ok for one in found), sum(one.in_use for one in found)
+    undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
     in_use = f", {used} of them in use and checked in part" if used else ""
-    console.print(text(f"{whole} of {len(found)} runs whole{in_use}; nothing was changed"))
+    console.print(
+        text(f"{undamaged} of {len(verified)} runs undamaged{in_use}; nothing was changed")
+    )
 
 
-def _because(one: Verified) -> Text:
+def _findings(one: Verified) -> Text:
     """Return damage and notes, or what was found of a run without any. The table names the run, so
     its files go without its path.
     """
-    told = [f for f in one.findings if f.level != OK]
-    if told:
-        messages = [(f, f.message.replace(f"{one.run}/", "")) for f in told]
+    notable = [f for f in one.findings if f.level != OK]
+    if notable:
+        messages = [(f, f.message.replace(f"{one.run}/", "")) for f in notable]
         lines = [text(f"{f.part}: {message}", STYLES[f.level]) for f, message in messages]
     else:
         lines = [text(", ".join(f"{f.part}: {f.message}" for f in one.findings))]

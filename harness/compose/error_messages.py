@@ -1,4 +1,4 @@
-"""Rewording of what Hydra and OmegaConf raise into one line that a user can act on.
+"""Rewords errors of Hydra and OmegaConf into one line that a user can act on.
 
 They keep the useful half of a message in the exception that came before, the place in another,
 and the input in an attribute; what they raise is not always one of their own classes.
@@ -55,8 +55,8 @@ def _bad_value(error: BaseException) -> str | None:
         return None
     message = str(getattr(error, "msg", None) or error).split("\n")[0]
     if UNKNOWN_KEY.match(message):
-        own = not key.startswith("hydra")
-        return overrides.no_such_key(key) if own else f"{key}: the launcher has no such setting"
+        is_ours = not key.startswith("hydra")
+        return overrides.no_such_key(key) if is_ours else f"{key}: the launcher has no such setting"
     match = GIVEN.search(message)
     if match and not key.startswith("hydra"):
         return overrides.must_be(key, f"'{match[1] if match[1] is not None else match[2]}'")

@@ -8,7 +8,13 @@ from typing import Any
 
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, QuotedString, Sweep
+from hydra.core.override_parser.types import (
+    Override,
+    QuotedString,
+    RangeSweep,
+    Sweep,
+    Transformer,
+)
 from hydra.errors import HydraException
 
 from harness.compose.overrides import MOST_RUNS, Word, unsecret
@@ -37,10 +43,8 @@ def _word(text: str, parser: OverridesParser) -> Word:
     prefix = key[: len(key) - len(key.lstrip("+~"))]
     try:
         values, texts = _values(override)
-    except ValueError as error:  # range(1,5,0)
-        raise ConfigError(f"{text}: {error}") from error
     except HydraException as error:  # where nobody composes, no group has options
-        rule = "glob() stands for options of a group, and only a sweep tries several"
+        rule = "glob() selects several options of a group, which only a sweep can run"
         raise ConfigError(f"{text}: {rule}") from error
     swept = override.is_sweep_override()
     return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
@@ -54,10 +58,24 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
         raise ConfigError(
             f"{override.input_line}: the sweeper takes a,b,c, choice(), range() and glob() only"
         )
-    values = tuple(itertools.islice(override.sweep_iterator(_unquoted), MOST))
-    if any(isinstance(value, Sweep) for value in values):
+    if isinstance(override.value(), RangeSweep):
+        _check_range(override.value(), str(override.input_line))
+    # in one pass: shuffle() gives another order each time
+    parsed = tuple(itertools.islice(override.sweep_iterator(), MOST))
+    if any(isinstance(value, Sweep) for value in parsed):
         raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
-    return values, tuple(itertools.islice(override.sweep_string_iterator(), MOST))
+    return tuple(map(_unquoted, parsed)), tuple(map(Transformer.str, parsed))
+
+
+def _check_range(axis: RangeSweep, text: str) -> None:
+    """Raise ConfigError for a range without end, or of more values than a sweep can have runs:
+    shuffle() would make a list of them.
+    """
+    if not axis.step:
+        raise ConfigError(f"{text}: the step of a range must not be 0, got {axis.step}")
+    if not (axis.stop - axis.start) // axis.step <= MOST_RUNS:  # nan too
+        rule = f"a sweep must have at most {MOST_RUNS} runs"
+        raise ConfigError(f"{text}: {rule}, got a range of more values")
 
 
 def _unquoted(value: Any) -> Any:

@@ -124,7 +124,7 @@ def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any
     installed plugin brings, and for a setting that is not allowed.
     """
     target = composed.get(TARGET)
-    plugin = next((name for name, own in installed.items() if own.get(TARGET) == target), None)
+    plugin = next((name for name, entry in installed.items() if entry.get(TARGET) == target), None)
     if plugin is None:
         names = ", ".join(sorted(installed))
         rule = f"must be that of an installed plugin ({names}), which no file or word can name"
@@ -136,13 +136,13 @@ def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any
     return Launcher(plugin, {key: _typed(value) for key, value in settings.items()})
 
 
-def _check(plugin: str, own: Mapping[str, Any], key: str, value: Any) -> None:
+def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> None:
     """Raise ConfigError for a setting that is not allowed. A plugin that is not in ALLOWED may get
     the numbers and switches that it has.
     """
     rules = ALLOWED.get(plugin)
     if rules is None:
-        rules = {k: _rule_of(v) for k, v in own.items() if isinstance(v, bool | int)}
+        rules = {k: _rule_of(v) for k, v in defaults.items() if isinstance(v, bool | int)}
     if key not in rules:
         allowed = ", ".join(rules) or "none"
         raise ConfigError(

@@ -55,8 +55,8 @@ def check(words: Sequence[Word]) -> None:
         _check_word(word)
         earlier = first.setdefault(word.key, word)
         if earlier is not word:
-            given, first_given = unsecret(word.text), unsecret(earlier.text)
-            raise ConfigError(f"{given}: {word.key} is set twice, first by {first_given}")
+            text, first_text = unsecret(word.text), unsecret(earlier.text)
+            raise ConfigError(f"{text}: {word.key} is set twice, first by {first_text}")
     runs = math.prod(len(word.values) for word in words if word.swept)
     if runs > MOST_RUNS:
         raise ConfigError(f"a sweep must have at most {MOST_RUNS} runs, got {runs} or more")
@@ -103,12 +103,12 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
 def known_keys() -> dict[str, Any]:
     """Every key that an option or a word may set, dotted, with its type; a group has its class."""
     parts = typing.get_type_hints(RunConfig)
-    own = {name: parts[name] for name in keys.groups()}
-    return {**own, **{name: key.type for name, key in keys.keys().items()}}
+    groups = {name: parts[name] for name in keys.groups()}
+    return {**groups, **{name: key.type for name, key in keys.keys().items()}}
 
 
 def set_by_option(name: str) -> str | None:
-    """Why no word and no sweep file may set the key `name`; None if they may."""
+    """The reason why no word and no sweep file may set the key `name`; None if they may."""
     key = keys.keys().get(name)
     if key is None or not key.by_option:
         return None
@@ -119,9 +119,9 @@ def set_by_option(name: str) -> str | None:
     )
 
 
-def no_such_key(key: str, given: str = "") -> str:
+def no_such_key(key: str, text: str = "") -> str:
     """The sentence about a key that does not exist."""
-    return f"{given or key}: no such key; {_nearest_key(key)}"
+    return f"{text or key}: no such key; {_nearest_key(key)}"
 
 
 def unsecret(text: str) -> str:
@@ -129,10 +129,10 @@ def unsecret(text: str) -> str:
     return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
 
-def must_be(key: str, given: str) -> str:
+def must_be(key: str, value: str) -> str:
     """The sentence about a value of the wrong type."""
-    rule = f"{key} must be {_kind(known_keys().get(key))}, got {given}"
-    whole = re.fullmatch(r"'(-?\d+)\.0'", given)  # 1e9 is a float to YAML and to Hydra
+    rule = f"{key} must be {_kind(known_keys().get(key))}, got {value}"
+    whole = re.fullmatch(r"'(-?\d+)\.0'", value)  # 1e9 is a float to YAML and to Hydra
     return f"{rule}; write {whole[1]}" if whole else rule
 
 

@@ -161,7 +161,7 @@ def installed() -> dict[str, dict[str, Any]]:
 
 
 def _products(axes: Sequence[Word]) -> Iterator[dict[str, int]]:
-    """By key, the number of the value of each axis; the last varies fastest, as Hydra has it."""
+    """Yield each combination of axes: by key, the number of its value; the last varies fastest."""
     for numbers in itertools.product(*(range(len(axis.values)) for axis in axes)):
         yield dict(zip((axis.key for axis in axes), numbers, strict=True))
 
@@ -212,7 +212,7 @@ _current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", 
 
 @contextlib.contextmanager
 def shipped_alone() -> Iterator[None]:
-    """Leave conf/ and sweeps/ of the current folder out of the search path meanwhile."""
+    """Leave conf/ and sweeps/ of the current folder out of the search path within the block."""
     token = _current_folder_counts.set(False)
     try:
         yield

@@ -63,10 +63,10 @@ def check_file(file: Path) -> None:
 def _in_place_of_ours(group: str) -> list[str]:
     """Shipped options that a file in the current folder replaces; a default may be one."""
     shipped = installation.shipped() / "conf" / group
-    own = Path("conf") / group
-    if shipped.resolve() == own.resolve():
+    here = Path("conf") / group
+    if shipped.resolve() == here.resolve():
         return []
-    return [file.stem for file in sorted(shipped.glob("*.yaml")) if (own / file.name).exists()]
+    return [file.stem for file in sorted(shipped.glob("*.yaml")) if (here / file.name).exists()]
 
 
 class _Followed:
@@ -140,9 +140,9 @@ def _check_option(group: str, name: str) -> None:
     for key in values:
         if key != "defaults" and f"{group}.{key}" not in overrides.known_keys():
             raise ConfigError(f"{file}: {overrides.no_such_key(f'{group}.{key}')}")
-    given = values.get("name", "none at all")
-    if given != name and "${" not in str(given):  # runs and tables go by it; resolvers are refused
-        raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {given!r}")
+    label = values.get("name", "none at all")
+    if label != name and "${" not in str(label):  # runs and tables go by it; resolvers are refused
+        raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {label!r}")
 
 
 def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:

@@ -1,24 +1,29 @@
 """The reference of all config keys, for `harness config` and docs/config.md.
 
-`python -m harness.config.reference` prints docs/config.md. What a key means is the docstring below
-its field; all else is what the field declares.
+What a key means is the docstring below its field; all else is what the field declares. The keys of
+algorithms and remedies are declared by their files, which the caller hands in: harness.cli.config.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from harness.config import keys
 from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.utils import installation
+
+if TYPE_CHECKING:
+    from harness.config.options import Options
 
 RUN = "run"
 """The group of the keys that stand outside all groups."""
@@ -27,13 +32,14 @@ TYPES = {int: "whole number", float: "number", bool: "true or false", str: "text
 INTRODUCTION = """\
 # Config keys
 
-<!-- Made by `python -m harness.config.reference > docs/config.md`; edit the fields instead. -->
+<!-- Made by `python -m harness.cli.config > docs/config.md`; edit the fields instead. -->
 
 A run is described by these keys. `harness config` prints this list, `harness config GROUP` one
 group. `GROUP=NAME` on the command line chooses an option, which is a file conf/GROUP/NAME.yaml;
 `KEY=VALUE` sets one key and wins over the option. The defaults are those of a run without any
-words; an option may set others. A key that belongs to a kind does nothing for another kind and is
-refused there, as are the keys that only an option sets.
+words, and those of a remedy's method once a run uses it; an option may set others. A key that
+belongs to a kind does nothing for another kind and is refused there, as are the keys that only an
+option sets.
 """
 
 
@@ -76,10 +82,18 @@ class Group:
 
 
 def groups() -> tuple[Group, ...]:
-    """Every group, the run's own keys first."""
+    """Every group but the methods of remedies, the run's own keys first."""
     parts = keys.parts(RunConfig)
     own = _group(RUN, RunConfig, "")
     return own, *(_group(name, parts[name], name) for name in keys.groups())
+
+
+def of_options(name: str, item: type[Options]) -> Group:
+    """The keys that an algorithm, a remedy or a plug-in declares, as the group `name`; what it does
+    is the first paragraph of its file.
+    """
+    meaning = _first_paragraph(sys.modules[item.__module__])
+    return Group(name, meaning, (), entries(item, item.key()))
 
 
 def text(shown: Sequence[Group]) -> str:
@@ -87,9 +101,9 @@ def text(shown: Sequence[Group]) -> str:
     return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
 
 
-def markdown() -> str:
+def markdown(shown: Sequence[Group]) -> str:
     """The whole of docs/config.md."""
-    return "\n".join([INTRODUCTION, *(line for group in groups() for line in _section(group))])
+    return "\n".join([INTRODUCTION, *(line for group in shown for line in _section(group))])
 
 
 def written(value: Any) -> str:
@@ -119,7 +133,7 @@ def of_plug_ins(name: str) -> tuple[Group, ...]:
     if name not in extensions.KINDS:
         return ()
     return tuple(
-        Group(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
+        of_options(f"{name}={extension}", item)
         for extension in extensions.names(name)
         if isinstance(item := extensions.load(name, extension), type) and issubclass(item, Options)
     )
@@ -156,7 +170,7 @@ def _type(kind: Any) -> str:
     )
 
 
-def _first_paragraph(part: type) -> str:
+def _first_paragraph(part: type | ModuleType) -> str:
     return " ".join((part.__doc__ or "").split("\n\n")[0].split())
 
 
@@ -211,14 +225,18 @@ def _section(group: Group) -> Iterator[str]:
     yield f"{group.meaning}\n"
     if group.options:
         yield f"Options: {', '.join(f'`{name}`' for name in group.options)}.\n"
-    yield "| key | default | values | meaning |"
-    yield "|---|---|---|---|"
-    for entry in group.keys:
-        meaning = " ".join(part for part in (entry.meaning, _use(entry)) if part)
-        row = (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), meaning)
-        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+    rows = [
+        (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), _remark(entry))
+        for entry in group.keys
+    ]
+    columns = 4 if any(row[3] for row in rows) else 3
+    yield f"| {' | '.join(('key', 'default', 'values', 'meaning')[:columns])} |"
+    yield f"|{columns * '---|'}"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row[:columns])} |"
     yield ""
 
 
-if __name__ == "__main__":
-    print(markdown(), end="")
+def _remark(entry: Entry) -> str:
+    """The last column of the table: what the key means, and what uses it."""
+    return " ".join(part for part in (entry.meaning, _use(entry)) if part)

@@ -38,8 +38,9 @@ class TrainerConfig:
     written."""
     threads: Annotated[int, Between(1, 1024)] = 1
     """CPU threads of one run. Results are byte-equal only with the same number of threads."""
-    gpus: Annotated[int, Between(0, 1024)] = 0
-    """GPUs reserved for the run: 0 or 1."""
+    gpus: Annotated[int, Between(0, 1), Unit("GPUs")] = 0
+    """GPUs reserved for the run, which trains in one process. With several GPUs, a sweep gives each
+    run one."""
     report_to: Annotated[list[str], SomeOf(TRACKERS, may_be_empty=True)] = field(
         default_factory=list
     )

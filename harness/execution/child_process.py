@@ -53,9 +53,8 @@ def execute(
     run, root = RunFolder(run_dir), run_dir.parent
     try:
         config = run_folder.read_config(run)
-        gpus = config.trainer.gpus
         with gpu_lease.lease(
-            gpus, lambda: stop_requests.no_new_runs(root) or interrupted()
+            bool(config.trainer.gpus), lambda: stop_requests.no_new_runs(root) or interrupted()
         ) as lease:
             if stop_requests.no_new_runs(root):
                 return _outcome(run, run_folder.read_status(run))
@@ -90,7 +89,7 @@ def _supervise(
         child = subprocess.Popen(
             words,
             env=environment(config, lease.visible),
-            pass_fds=lease.descriptors,  # its GPUs are free when it is gone, not when we are
+            pass_fds=lease.descriptors,  # its GPU is free when it is gone, not when we are
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,

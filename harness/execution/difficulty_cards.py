@@ -36,9 +36,10 @@ NICENESS = 10
 
 @contextlib.contextmanager
 def made_beside(root: Path) -> Iterator[None]:
-    """Have cards.json of the sweep in `root` made meanwhile; wait for it, unless runs are to stop.
+    """Make cards.json of the sweep in `root` while the block runs, then wait for it, unless runs
+    are to stop.
 
-    A sweep without its cards is a sweep: what goes wrong with them is said, and no more.
+    Runs do not need their cards: a failure is printed and does not end the sweep.
     """
     if _complete(root):
         yield
@@ -58,7 +59,7 @@ def made_beside(root: Path) -> Iterator[None]:
         yield
         code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
         if code and not stop_requests.stop_runs(root):
-            safe_text.say(f"{root / FILE} was not made; the runs are whole")
+            safe_text.say(f"{root / FILE} was not made; the runs are not affected")
     finally:
         child.kill()
         child.wait()
@@ -67,9 +68,9 @@ def made_beside(root: Path) -> Iterator[None]:
 def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
     levels = [asdict(config.difficulty), asdict(config.levels.medium)]
-    own = [config.simulator.kind, *levels, config.algorithm.group_size]
+    played = [config.simulator.kind, *levels, config.algorithm.group_size]
     meaning = [simulator.VERSION, calibration.VERSION]
-    digest = hashlib.sha256(json.dumps([own, meaning], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
     return digest.hexdigest()[:16]
 
 

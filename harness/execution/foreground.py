@@ -40,7 +40,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     try:
         run_folder.refuse_others(where)
     except ConfigError:
-        child_process.refuse_if_held(where)  # whose files they are, if somebody has begun meanwhile
+        child_process.refuse_if_held(where)  # another start may have come first
         raise
     try:
         where.path.mkdir(parents=True, exist_ok=True)
@@ -57,8 +57,8 @@ def become(
     """Replace this process by the run's, which holds the folder by `lock` from its first moment
     and may send what is in `sends`.
     """
-    over = run_folder.read_status(where).status == "done"
-    lease = gpu_lease.take(0 if over else config.trainer.gpus, process.stop_is_due)
+    is_done = run_folder.read_status(where).status == "done"
+    lease = gpu_lease.take(bool(config.trainer.gpus) and not is_done, process.stop_is_due)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
     arguments = ["--lock", str(lock), *(["--events", events] if events else [])]

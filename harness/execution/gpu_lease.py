@@ -1,4 +1,4 @@
-"""Cores and GPUs of this machine, and GPUs of its own for each run, whatever launched it."""
+"""Cores and GPUs of this machine, and a GPU of its own for each run, whatever launched it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,16 +19,17 @@ from harness.records import atomic, user_folders
 
 POLL_S = 0.5
 UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
+NO_GPU = "trainer.gpus: must be 0 without a visible GPU, got 1"
 
 
 @dataclass(frozen=True)
 class Lease:
-    """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
+    """The GPU of one run; the kernel frees it with the last process that has the lock open."""
 
     visible: str = ""
     """Value of CUDA_VISIBLE_DEVICES; empty for none."""
     descriptors: tuple[int, ...] = ()
-    """File descriptors of its locks."""
+    """File descriptor of its lock, if it has a GPU."""
 
 
 def cores() -> int:
@@ -42,20 +43,16 @@ def cores() -> int:
 
 def runs_at_once(configs: Sequence[RunConfig]) -> int:
     """Number of these runs that fit on this machine at once, by its GPUs or cores."""
-    asked = [config.trainer.gpus for config in configs if config.trainer.gpus]
-    if asked:
-        room = len(gpus()) // min(asked)
+    if any(config.trainer.gpus for config in configs):
+        room = len(gpus())
     else:
         room = cores() // max(config.trainer.threads for config in configs)
     return max(1, min(room, len(configs)))
 
 
-def turn(config: RunConfig) -> tuple[bool, int]:
-    """Sort key that starts runs with fewer GPUs first, so that none idles that a run could use.
-
-    What waits for several then leaves no place unfilled that another run would take.
-    """
-    return not config.trainer.gpus, config.trainer.gpus
+def turn(config: RunConfig) -> bool:
+    """Sort key that starts runs with a GPU first, so that none idles that a run could use."""
+    return not config.trainer.gpus
 
 
 def gpus() -> tuple[str, ...]:
@@ -68,19 +65,9 @@ def gpus() -> tuple[str, ...]:
 
 
 def check(configs: Iterable[RunConfig]) -> None:
-    """Raise DeviceError if one of them asks for more GPUs than this machine has."""
-    most = max((config.trainer.gpus for config in configs), default=0)
-    if most:
-        _check(most, len(gpus()))
-
-
-def _check(asked: int, visible: int) -> None:
-    if not visible:
-        raise DeviceError(f"trainer.gpus: must be 0 without a visible GPU, got {asked}")
-    if asked > visible:
-        raise DeviceError(
-            f"trainer.gpus: must be at most {visible}, the GPUs visible here, got {asked}"
-        )
+    """Raise DeviceError if one of them asks for a GPU and this machine has none."""
+    if any(config.trainer.gpus for config in configs) and not gpus():
+        raise DeviceError(NO_GPU)
 
 
 def gpu_names() -> list[str]:
@@ -96,53 +83,35 @@ def gpu_names() -> list[str]:
 
 
 @contextlib.contextmanager
-def lease(count: int, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
-    """`take`, and the GPUs given back in the end."""
-    taken = take(count, give_up)
+def lease(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Iterator[Lease]:
+    """`take`, and give the GPU back in the end."""
+    taken = take(with_gpu, give_up)
     try:
         yield taken
     finally:
-        _close(taken.descriptors)
+        for descriptor in taken.descriptors:
+            os.close(descriptor)
 
 
-def take(count: int, give_up: Callable[[], bool] = lambda: False) -> Lease:
-    """`count` GPUs that nobody else leases, waited for; none for 0.
+def take(with_gpu: bool, give_up: Callable[[], bool] = lambda: False) -> Lease:
+    """Wait for a GPU that nobody else leases, and lease it; the empty lease without `with_gpu`.
 
-    Raises DeviceError where there are fewer, StoppedError once `give_up()` is true.
+    Raises DeviceError where there is none at all, StoppedError once `give_up()` is true.
     """
-    if count == 0:
+    if not with_gpu:
         return Lease()
     names = gpus()
-    _check(count, len(names))
+    if not names:
+        raise DeviceError(NO_GPU)
     folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
     while not give_up():
-        locks = _take_all(folder, cards, count)
-        if locks:
-            return Lease(",".join(locks), tuple(locks.values()))
+        with atomic.storage(folder):
+            for name, card in cards.items():
+                lock = _lock(folder / f"{card.replace('/', '_')}.lock")
+                if lock is not None:
+                    return Lease(name, (lock,))
         time.sleep(POLL_S)
     raise StoppedError("stopped while waiting for a free GPU")
-
-
-def _take_all(folder: Path, cards: Mapping[str, str], count: int) -> dict[str, int]:
-    """The locks of `count` free GPUs by name; of none where fewer are free.
-
-    Who waits holds nothing, and one process looks at a time: runs that need several GPUs each
-    cannot keep one another from them.
-    """
-    free: dict[str, int] = {}
-    with (
-        atomic.storage(folder),
-        os.fdopen(atomic.open_to_append(folder / "taking.lock")) as looking,
-    ):
-        fcntl.flock(looking, fcntl.LOCK_EX)
-        for name, card in cards.items():
-            lock = _lock(folder / f"{card.replace('/', '_')}.lock") if len(free) < count else None
-            if lock is not None:
-                free[name] = lock
-        if len(free) == count:
-            return free
-        _close(free.values())
-    return {}
 
 
 def _lock(path: Path) -> int | None:
@@ -153,11 +122,6 @@ def _lock(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
-
-
-def _close(descriptors: Iterable[int]) -> None:
-    for descriptor in descriptors:
-        os.close(descriptor)
 
 
 def _cards(names: Iterable[str]) -> dict[str, str]:

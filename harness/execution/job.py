@@ -46,8 +46,8 @@ def execute(
 
 
 def end_with(pid: int) -> Callable[[], None]:
-    """For a launcher to call in each of its workers as it starts: it ends when process `pid` does,
-    also one that never gets a job.
+    """Initializer for a launcher's workers: each ends when process `pid` does, also one that never
+    gets a job.
     """
     return functools.partial(process.die_with, pid)
 

@@ -51,7 +51,7 @@ def execute(
 
     Raises ConfigError for a launcher, or a setting of one, that no word or file may choose.
     """
-    # joblib's tracker clears up after a sweep that is ended at once; nobody need read of it
+    # joblib's tracker warns about what it cleans up after a sweep that is ended at once
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
     launcher = _launcher(overrides)  # from a sweep.json that may be somebody else's
     names = [str(path) for path in dirs]
@@ -68,7 +68,7 @@ def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
     since its jobs' logs are there.
 
     A launcher's plugin unpickles what lies in its folder under the number of a job, and a sweep's
-    folder may come from somebody else: nobody can have put anything here. Raises FolderError.
+    folder may come from somebody else: this one is new and empty. Raises FolderError.
     """
     path = root / f".launcher-{secrets.token_hex(8)}"
     try:
@@ -100,8 +100,8 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> str:
     Nobody can have put a file of that name into a conf/. No more workers are asked for than runs.
     """
     node = OmegaConf.create(planner.installed()[launcher.plugin])
-    own = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
-    settings = {**own, **launcher.settings}
+    workers = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
+    settings = {**workers, **launcher.settings}
     if "n_jobs" in settings:
         settings["n_jobs"] = min(settings["n_jobs"], runs)
     for key, value in settings.items():
@@ -133,7 +133,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
 
 def _quoted(path: str) -> str:
     """A path as a word of Hydra's that stands for itself: a `${` in it is no interpolation."""
-    literal = re.sub(r"(\\*)\$\{", lambda found: 2 * found[1] + r"\${", path)
+    literal = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", path)
     return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
 
 

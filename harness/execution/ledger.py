@@ -1,7 +1,8 @@
-"""A sweep's folder: made whole before the first run starts, and true to its run folders ever after.
+"""The ledger of a sweep: its folder, and sweep.json with the state of every run.
 
-run.json says how a run stands; sweep.json repeats it for all runs, and whoever executes the sweep
-is its one writer. After a kill it is out of date at most: reading goes by the run folders again.
+The folder is complete before the first run starts. run.json is the truth about a run; sweep.json
+repeats it for all runs, written by the process that executes the sweep. After a kill it may be out
+of date, so readers look at the run folders again.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def refresh(sweep: Sweep) -> Sweep:
 
 
 def follow(sweep: Sweep) -> Sweep:
-    """`refresh` for every second: what is done is not read again."""
+    """`refresh`, without reading finished runs again; called every second."""
     return _changed(
         sweep, [row if row.status == "done" else as_it_stands(row) for row in sweep.runs]
     )
@@ -72,7 +73,7 @@ def _changed(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
 
 
 def unfinished(sweep: Sweep) -> list[LedgerRow]:
-    """Runs that are not done and that nobody executes just now."""
+    """Runs that are not done and that no process executes now."""
     rows = [row for row in sweep.runs if row.status != "done"]
     return [row for row in rows if holder.holder(RunFolder(Path(str(row.dir)))) is None]
 
@@ -129,8 +130,8 @@ def _without_status(row: LedgerRow, run: RunFolder) -> LedgerRow:
 
 def gone(run: RunFolder) -> DataError:
     """Error for a folder with a run's files in it, and no run.json."""
-    rule = f"a run is begun anew in an empty folder only, and {run.status.name} is gone"
-    advice = "move the folder away, and a resume of the sweep makes the run again"
+    rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
+    advice = "move the folder away, and a resume of the sweep starts the run again"
     return DataError(f"{run.path}: {rule}; {advice}")
 
 

@@ -1,4 +1,4 @@
-"""What a run needs, checked before anything is created: packages, GPUs, keys, room on the disk."""
+"""Checks before anything is created: packages, models, keys, disk space."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOR_TRACKERS = ("accelerate",)
 def check(
     configs: Iterable[RunConfig], granted: Collection[Grant] = frozenset()
 ) -> frozenset[Grant]:
-    """Return what the runs send of the environment, and where; `granted` was typed.
+    """Check all runs; return which environment variables they send where. `granted` was typed.
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
     that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
@@ -41,7 +41,6 @@ def check(
     folder.
     """
     runs = list(configs)
-    _check_gpus(runs)
     _check_policies(runs)
     if any(config.trainer.gpus or config.policy.kind != "tabular" for config in runs):
         user_folders.temporary()  # for locks of GPUs, and torch asks for one
@@ -51,10 +50,10 @@ def check(
 
 
 def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> frozenset[Grant]:
-    """Return what the run sends of the environment, and where; `granted` was typed.
+    """Check a run's users; return which environment variable they send where. `granted` was typed.
 
     Raises ConfigError if a served user lacks the client or the key, if that may not be sent there,
-    or if of simulator.profiles nobody fits a level.
+    or if no user of simulator.profiles fits a level.
     """
     sends = permission.require(config.simulator, granted)
     if config.simulator.kind == "served":
@@ -68,7 +67,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 
 
 def tell(grants: Iterable[Grant]) -> None:
-    """Say of each what goes where, before it does."""
+    """Print which variable is sent to which host, before it is."""
     for grant in sorted(grants):
         safe_text.say(f"sends ${grant.variable} to {grant.host}")
 
@@ -83,16 +82,6 @@ def _check_served(simulator: SimulatorConfig) -> None:
     name = simulator.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
-
-
-def _check_gpus(configs: Sequence[RunConfig]) -> None:
-    """Refuse several GPUs: they would idle, or transformers would spread a batch over them."""
-    most = max((config.trainer.gpus for config in configs), default=0)
-    if most > 1:
-        raise ConfigError(
-            "trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
-            f"got {most}; of several GPUs a sweep gives each run one"
-        )
 
 
 def _check_trackers(names: Iterable[str]) -> None:
@@ -128,7 +117,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
 
 @functools.cache
 def _try(policy: PolicyConfig) -> None:
-    """Have the model tried, but for its weights. Raises ConfigError with what is wrong."""
+    """Try the model without its weights, in a process of its own. Raises ConfigError."""
     words = ["-m", "harness.policy.model_files", json.dumps(dataclasses.asdict(policy))]
     tried = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True

@@ -1,4 +1,4 @@
-"""A sweep while it runs: one line a run, read from the run folders that other processes write."""
+"""Progress of a sweep: one line a run, read from the run folders that other processes write."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def watch(
 
 
 class RunWatcher:
-    """Reads one run's folder, each look only what is new in metrics.jsonl."""
+    """Reads one run's folder; each time only the new part of metrics.jsonl."""
 
     def __init__(
         self, path: Path, name: str, steps: int, clock: Callable[[], float] = time.monotonic
@@ -89,7 +89,7 @@ class RunWatcher:
         self._pace: deque[tuple[float, int]] = deque()
         self._done: RunView | None = None
 
-    def look(self) -> RunView:
+    def read(self) -> RunView:
         """The run now. A folder that is missing or half made is a planned run."""
         view = self._done or self._view()
         over = view.status == "done" and view.step >= view.steps
@@ -156,17 +156,17 @@ def _number(row: dict[str, Any], key: str) -> float | None:
 
 
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
-    """stdout stays the caller's: JSON may be printed there meanwhile."""
+    """Show a live table; stdout is left alone, since the caller may print JSON there."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         ended = False
         while not ended:
             ended = stop.wait(LIVE_EVERY_S)
-            views = [watcher.look() for watcher in watchers]
+            views = [watcher.read() for watcher in watchers]
             live.update(table(views, console.height - MARGIN_LINES), refresh=True)
 
 
 def table(views: Sequence[RunView], most: int) -> Group:
-    """At most `most` runs, those that run first; the rest are counted."""
+    """Table of at most `most` runs, running ones first; the others are counted below it."""
     order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
     shown = sorted(order[: max(most, 1)])
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
@@ -198,28 +198,28 @@ def _cells(view: RunView) -> list[Text]:
 
 
 def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
-    told = [watcher.look() for watcher in watchers]
-    for view in told:
+    printed = [watcher.read() for watcher in watchers]
+    for view in printed:
         if view.status == "running":
             console.print(text(line(view)), soft_wrap=True)
     ended = False
     while not ended:
         ended = stop.wait(PLAIN_EVERY_S)
         for index, watcher in enumerate(watchers):
-            view = watcher.look()
-            if worth_a_line(told[index], view):
+            view = watcher.read()
+            if worth_a_line(printed[index], view):
                 console.print(text(line(view)), soft_wrap=True)
-                told[index] = view
+                printed[index] = view
 
 
-def worth_a_line(told: RunView, now: RunView) -> bool:
-    """Whether the run started, ended, waits for an endpoint or no longer does, or came another
-    tenth of its way since it was `told` of.
+def worth_a_line(printed: RunView, now: RunView) -> bool:
+    """Whether the run started, ended, waits for an endpoint or no longer does, or made another
+    tenth of its steps since `printed`, its last line.
     """
-    if (told.status, told.attempt, told.reason) != (now.status, now.attempt, now.reason):
+    if (printed.status, printed.attempt, printed.reason) != (now.status, now.attempt, now.reason):
         return now.status != "planned"
     size = max(1.0, now.steps * SHARE_A_LINE)
-    return now.status == "running" and now.step // size > told.step // size
+    return now.status == "running" and now.step // size > printed.step // size
 
 
 def line(view: RunView) -> str:

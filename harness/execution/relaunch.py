@@ -1,4 +1,4 @@
-"""The runs of a sweep, launched until each has ended: a worker that is killed costs no other run.
+"""Launches the runs of a sweep until each has ended: a killed worker costs no other run.
 
 joblib ends all workers of a launch once one of them was killed, by a lack of memory or by somebody,
 and each run dies with its worker. What was under way goes on from its checkpoint in a next launch.
@@ -54,7 +54,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
         ]
         if left:
             safe_text.say(
-                f"{len(left)} runs are launched again, those begun from their checkpoints"
+                f"{len(left)} runs are launched again; those begun continue from checkpoints"
             )
 
 

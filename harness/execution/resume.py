@@ -1,4 +1,4 @@
-"""Continue what is in a folder, or say how it stands; the folder is a run or a sweep."""
+"""Resume and status of a folder that is a run or a sweep."""
 
 from __future__ import annotations
 
@@ -68,13 +68,12 @@ def status(path: Path) -> dict[str, Any]:
 
 
 def _look_into(path: Path) -> None:
-    """Raises DataError for a path that leads round in a circle, or where nobody lets us look."""
+    """Raise DataError for links in a circle and for a folder that must not be read."""
     try:
         (path.resolve() / sweep_file.FILE).is_file()
     except (OSError, RuntimeError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        rule = "must be a folder that can be looked into"
-        raise DataError(f"{path}: {rule}, and cannot: {why}") from error
+        raise DataError(f"{path}: must be a folder that can be read, got: {why}") from error
 
 
 def is_sweep(path: Path) -> bool:

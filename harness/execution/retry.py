@@ -1,4 +1,4 @@
-"""A run of a sweep, tried again where what ended it may pass without anybody's help."""
+"""Retries of runs whose failure may pass by itself, and the circuit breaker of a sweep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.utils import safe_text
 
 TRANSIENT = (EndpointError.exit_code, StorageError.exit_code)
-"""Another try meets another endpoint or disk; what else ends a run would end it again."""
+"""Exit codes of failures that may pass; any other failure would happen again."""
 RETRIES = 2
 WAIT_S = 30.0
 """Before the first retry, doubled at each further one."""
@@ -43,7 +43,10 @@ def execute(
     interrupted: Callable[[], bool] = lambda: False,
     granted: frozenset[Grant] = frozenset(),
 ) -> RunOutcome:
-    """`run.execute`, and again up to `retries` times; run.json counts the attempts."""
+    """Execute the run, again up to `retries` times after a failure that may pass.
+
+    run.json counts the attempts.
+    """
     outcome = child_process.execute(path, interrupted, granted)
     for made in range(retries):
         if outcome.exit_code not in TRANSIENT or stop_requests.no_new_runs(path.parent):
@@ -91,7 +94,7 @@ def trips(dirs: Sequence[str]) -> bool:
 
 
 def gave_up(status: str, reason: str | None) -> bool:
-    """Whether a run came to its end by no doing of the user's, and short of its last step."""
+    """Whether a run ended before its last step without being asked to stop."""
     return status == "failed" or (status == "stopped" and not ASKED.search(reason or ""))
 
 

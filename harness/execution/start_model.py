@@ -1,4 +1,4 @@
-"""Have the start model of policy=tiny built once, before the runs that would each wait for it."""
+"""Builds the start model of policy=tiny once, before the runs that would each wait for it."""
 
 from __future__ import annotations
 

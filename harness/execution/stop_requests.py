@@ -1,4 +1,4 @@
-"""Stopping a sweep: a small file in its folder, which whoever executes a run looks at.
+"""Stop requests: a small file in a sweep's folder, which every process that executes a run polls.
 
 A file reaches the runs of every launcher; signals and process groups reach only some.
 """
@@ -51,9 +51,9 @@ def clear(sweep: Path) -> None:
 
 @contextlib.contextmanager
 def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], object]]:
-    """Let the first stop request stop the sweep in order, and a second SIGINT at once.
+    """Make the first stop signal stop the sweep in order, and a second SIGINT end it at once.
 
-    Gives what says so again, where a launcher has taken a signal for itself.
+    Yields a function that installs the handlers again, where a launcher has replaced them.
     """
 
     def obey(number: int, _frame: FrameType | None) -> None:

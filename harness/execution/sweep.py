@@ -1,4 +1,4 @@
-"""Execute a sweep, or what of it is not done yet, and keep its ledger while it runs."""
+"""Executes the unfinished runs of a sweep and keeps its ledger."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def execute(
     root: Path,
     retry_policy: RetryPolicy = retry.DEFAULT,
     only: Collection[str] | None = None,
-    told: frozenset[Grant] = frozenset(),
+    granted: frozenset[Grant] = frozenset(),
 ) -> tuple[Sweep, int]:
     """Execute the unfinished runs of the sweep in `root`; its ledger and the exit code.
 
     `only`: names of the runs that are executed and that the code is about; None for all.
-    `told`: what of the environment may be sent, and the user was told; for the rest of what is
+    `granted`: what of the environment may be sent, and the user was told; for the rest of what is
     needed the user must have confirmed it.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
@@ -69,8 +69,8 @@ def execute(
         local = launcher.is_local(sweep.command)
         if local:
             gpu_lease.check(ready.values())
-        sends = preflight.check(ready.values(), told)
-        preflight.tell(sends - told)
+        sends = preflight.check(ready.values(), granted)
+        preflight.tell(sends - granted)
         sweep, ready = _made(sweep, ready)
         if ready:
             dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
@@ -171,7 +171,7 @@ def _away(
 
 @contextlib.contextmanager
 def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
-    """Show progress and write the ledger meanwhile."""
+    """Show progress and keep the ledger within the block."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
     root = Path(str(sweep.dir))
@@ -189,13 +189,13 @@ def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -
             thread.join()
 
 
-def _beside(root: Path, work: Callable[..., None], *given: Any) -> None:
-    """`work` in a thread beside the runs, which go on where it fails."""
+def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
+    """Do `work` in a thread of its own; the runs go on if it fails."""
     try:
-        work(*given)
+        work(*arguments)
     except Exception as error:
         where = debug_log.keep(root, error)
-        safe_text.say(f"progress is shown no more; the runs go on: {type(error).__name__}{where}")
+        safe_text.say(f"progress display failed; the runs go on: {type(error).__name__}{where}")
 
 
 def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:

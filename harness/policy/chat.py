@@ -1,4 +1,4 @@
-"""From turns to token ids and back, by a tokenizer's own chat template.
+"""Converts turns to token ids and back, by the tokenizer's own chat template.
 
 A policy's turn is never encoded from text: its ids are kept as they were sampled. Only the user's
 words are encoded, and what the template puts around them.

@@ -86,13 +86,13 @@ def _listen(message: str) -> tuple[Words, Words, Words]:
 @lru_cache(maxsize=16384)
 def _classified(text: str) -> tuple[str, str]:
     """Kind and content of a sentence; cached, since sentences recur in new messages."""
-    sentence, asked = text.strip().rstrip(".?!"), text.rstrip().endswith("?")
+    sentence, is_question = text.strip().rstrip(".?!"), text.rstrip().endswith("?")
     topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
     if topic:
         return "topic", turn_round(topic.group(1))
     if feeling and feeling.group(1).lower() not in _NO_FEELING:
         return "feeling", feeling.group(1).lower()
-    if not asked and _is_fact(sentence):
+    if not is_question and _is_fact(sentence):
         return "fact", turn_round(sentence)
     return "nothing", ""
 

@@ -55,7 +55,7 @@ class Observations:
 
 
 def observe(turns: Sequence[int], last_words: Sequence[str], own: Sequence[int]) -> Observations:
-    """From reply numbers (from 0), the users' last words and the policy's own last strategies."""
+    """Observations from reply numbers (from 0), users' last words and the policy's last acts."""
     heard = [hear(text) for text in last_words]
     values = [(h.mood, h.cue, h.change, o) for h, o in zip(heard, own, strict=True)]
     rows = np.array(values, dtype=np.int64).reshape(-1, len(FEATURES)) + _OFFSETS

@@ -35,27 +35,27 @@ class Checkpoint:
 def publish(
     root: Path,
     step: int,
-    fill: Callable[[Path], None],
-    own: Identity | None = None,
+    fill: Callable[[Path], object],
+    identity: Identity | None = None,
     rows: RowSums | None = None,
 ) -> Checkpoint:
     """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once.
 
-    `own`: the run that it is of; `rows`: by which the rows up to it are known.
+    `identity`: the run that it is of; `rows`: by which the rows up to it are known.
     """
     target = root / f"step-{step:05d}"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
-        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, own, rows))
+        atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, identity, rows))
         _prune(root, step)
-    return Checkpoint(step, target, own)
+    return Checkpoint(step, target, identity)
 
 
-def newest(root: Path, own: Identity | None = None) -> tuple[Checkpoint | None, list[str]]:
+def newest(root: Path, identity: Identity | None = None) -> tuple[Checkpoint | None, list[str]]:
     """The newest checkpoint that verifies, and why newer ones were passed over.
 
-    Raises DataError if it is not of the run `own`: to load it, or to pass it over without a word,
-    would each make one run of two.
+    Raises DataError if it is not of the run `identity`: to load it, or to pass it over without a
+    word, would each make one run of two.
     """
     problems: list[str] = []
     with atomic.storage(root):
@@ -63,7 +63,7 @@ def newest(root: Path, own: Identity | None = None) -> tuple[Checkpoint | None, 
             problem = manifest.problem(path)
             if problem is None:
                 checkpoint = Checkpoint(step_of(path), path, identity_of(path))
-                refuse_another(checkpoint, own)
+                refuse_another(checkpoint, identity)
                 return checkpoint, problems
             problems.append(f"{path}: {problem}")
     return None, problems
@@ -73,22 +73,25 @@ def identity_of(path: Path) -> Identity | None:
     """Return the run that the checkpoint in `path` names in its manifest. Raises DataError if
     that is no identity.
     """
-    given = manifest.read(path).get("identity")
-    identity = provenance.from_json(given)
-    if given is not None and identity is None:
+    recorded = manifest.read(path).get("identity")
+    identity = provenance.from_json(recorded)
+    if recorded is not None and identity is None:
         rule = "identity must be the hash, seed, start model, versions and git of a run"
-        raise DataError(f"{path / manifest.NAME}: {rule}, got {reprlib.repr(given)}")
+        raise DataError(f"{path / manifest.NAME}: {rule}, got {reprlib.repr(recorded)}")
     return identity
 
 
-def refuse_another(checkpoint: Checkpoint, own: Identity | None) -> None:
+def refuse_another(checkpoint: Checkpoint, identity: Identity | None) -> None:
     """Raise DataError where the checkpoint says that it is of another step, or another run's."""
     rule, differs = "of the step that its name says", None
     step = manifest.read(checkpoint.path).get("step")
     if step != checkpoint.step:
         differs = f"step {reprlib.repr(step)}"
-    elif own is not None and checkpoint.identity is not None:
-        rule, differs = "of the run that it lies in", provenance.conflict(checkpoint.identity, own)
+    elif identity is not None and checkpoint.identity is not None:
+        rule, differs = (
+            "of the run that it lies in",
+            provenance.conflict(checkpoint.identity, identity),
+        )
     if differs:
         raise DataError(
             f"{checkpoint.path / manifest.NAME}: a checkpoint must be {rule}, got one of "
@@ -118,12 +121,12 @@ def clear(root: Path) -> int:
 def _write(
     scratch: Path,
     step: int,
-    fill: Callable[[Path], None],
-    own: Identity | None,
+    fill: Callable[[Path], object],
+    identity: Identity | None,
     rows: RowSums | None,
 ) -> None:
     fill(scratch)
-    whose = own.to_json() if own else None
+    whose = identity.to_json() if identity else None
     manifest.write(scratch, step=step, identity=whose, rows=asdict(rows) if rows else None)
 
 

@@ -93,8 +93,8 @@ def _of_manifest(checkpoint: Path) -> list[str]:
     except DataError:
         return []
     keys = [key for key in values if key not in manifest.KEYS]
-    given = values.get("identity")
-    inner = given if isinstance(given, dict) else {}
+    identity = values.get("identity")
+    inner = identity if isinstance(identity, dict) else {}
     return [*keys, *(f"identity.{key}" for key in inner if key not in provenance.KEYS)]
 
 

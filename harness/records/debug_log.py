@@ -97,6 +97,6 @@ def _log(folder: Path, error: BaseException) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    given = (type(error), error, error.__traceback__)
-    record = logging.LogRecord(LOGGER.name, logging.ERROR, "", 0, "traceback", (), given)
+    raised = (type(error), error, error.__traceback__)
+    record = logging.LogRecord(LOGGER.name, logging.ERROR, "", 0, "traceback", (), raised)
     return _FORMATTER.format(record)

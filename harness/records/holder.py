@@ -1,4 +1,4 @@
-"""Who holds a run folder just now, and staying its only writer.
+"""The process that holds a run folder, and how it stays the only writer.
 
 The lock of a deleted file protects nothing: whoever comes next makes another. So the holder looks
 at each row whether its lock is still there, and a run's rows are locked themselves.
@@ -90,10 +90,10 @@ def _is_lock(descriptor: Path, run: RunFolder) -> bool:
 class Keeper:
     """Keeps a folder that this process holds; one that it does not hold it leaves alone."""
 
-    def __init__(self, held: RunFolder) -> None:
-        with atomic.storage(held.path):
-            self._held, self._me = held, holder_file.this_process(held.path)
-        self._holds = holder_file.read(held.path) == self._me
+    def __init__(self, run: RunFolder) -> None:
+        with atomic.storage(run.path):
+            self._run, self._me = run, holder_file.this_process(run.path)
+        self._holds = holder_file.read(run.path) == self._me
         self._locks: list[int] = []
 
     def renew(self) -> bool:
@@ -103,17 +103,17 @@ class Keeper:
         """
         if not self._holds:
             return False
-        with atomic.storage(self._held.path / run_lock.NAME):
-            again = run_lock.acquire(self._held.path, wait_s=0)  # None: ours is where it was
+        with atomic.storage(self._run.path / run_lock.NAME):
+            again = run_lock.acquire(self._run.path, wait_s=0)  # None: ours is where it was
         if again is not None:
             self._locks.append(again)
-        named = holder_file.read(self._held.path)
+        named = holder_file.read(self._run.path)
         if named == self._me:
             return again is not None
         if named is not None and named.lives:
             rule = f"taken over by process {named} after its {run_lock.NAME} was deleted"
-            raise StoppedError(f"{self._held.path}: {rule}; this process writes no more to it")
-        atomic.write_text(self._held.holder, self._me.to_text())
+            raise StoppedError(f"{self._run.path}: {rule}; this process writes no more to it")
+        atomic.write_text(self._run.holder, self._me.to_text())
         return True
 
     def close(self) -> None:

@@ -92,8 +92,8 @@ UNNAMED = f"(one that no {NAME} names)"
 
 
 def started(pid: int) -> str | None:
-    """When process `pid` of this machine began, in words that no other process has; None if there
-    is none, or it is dead and only not collected yet.
+    """Start time of process `pid` of this machine, as a text that no other process has; None if
+    there is none, or it is dead and only not collected yet.
     """
     if not (PROC / "self/stat").exists():
         return _started_by_ps(pid)

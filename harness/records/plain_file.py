@@ -51,7 +51,7 @@ def refuse_link(path: Path) -> None:
 
 
 def opener(path: str, flags: int) -> int:
-    """For `open`: waits for nobody. Raises OSError for what is no regular file."""
+    """Opener for `open` that never waits, as for a pipe. Raises OSError for no regular file."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

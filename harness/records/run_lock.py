@@ -46,7 +46,7 @@ def acquire_file(path: Path, wait_s: float) -> int | None:
 
 
 def _is_named(path: Path, descriptor: int) -> bool:
-    """Whether `path` still names the open file: a lock of a deleted one keeps nobody out."""
+    """Whether `path` still names the open file: the lock of a deleted file excludes no process."""
     with contextlib.suppress(FileNotFoundError):
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     return False

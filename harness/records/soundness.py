@@ -1,4 +1,4 @@
-"""Whether the parts of a run's folder are what a run wrote, looked at without changing anything.
+"""Checks whether the parts of a run's folder are as the run wrote them; changes nothing.
 
 `damage` asks whether a run that says it is done still has its rows; the rest is for `verify`.
 """
@@ -82,7 +82,7 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
         yield Finding(part, NOTE, f"{end}; a resume cuts it off and computes the row again")
     if scanned.without_checksum:
         kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
-        yield Finding(part, NOTE, f"{path}: {kind}: whether they were changed cannot be told")
+        yield Finding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
 
 
 def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
@@ -118,9 +118,13 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
     unknown = sum(not _says_whose(path) for path in paths)
     if unknown and not problems:
         kind = f"{unknown} without the run's identity, made by an older version"
-        yield Finding(part, NOTE, f"{run.checkpoints}: {kind}: whose they are cannot be told")
+        yield Finding(
+            part, NOTE, f"{run.checkpoints}: {kind}: the run they belong to cannot be checked"
+        )
     if status.last_step and not paths:
-        yield Finding(part, NOTE, f"{run.checkpoints}: holds none; a resume would begin anew")
+        yield Finding(
+            part, NOTE, f"{run.checkpoints}: no checkpoint; a resume would start at step 1"
+        )
 
 
 def _wrong(path: Path, own: Identity | None, run: RunFolder, on_disk: Rows | None) -> str | None:

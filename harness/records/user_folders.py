@@ -18,8 +18,8 @@ def cache() -> Path:
 
     Raises FolderError for a user without a home, where neither is set.
     """
-    if own := os.environ.get("HARNESS_CACHE"):
-        return Path(own).resolve()
+    if named := os.environ.get("HARNESS_CACHE"):
+        return Path(named).resolve()
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return (Path(xdg) / "harness").resolve()
     with contextlib.suppress(RuntimeError):  # neither $HOME nor an entry among the users
@@ -34,9 +34,9 @@ def temporary() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
-        given = os.environ.get("TMPDIR", "nothing")
+        named = os.environ.get("TMPDIR", "nothing")
         rule = "must name a folder that can be written to, and neither it nor /tmp is one"
-        raise StorageError(f"TMPDIR: {rule}; got {given}") from error
+        raise StorageError(f"TMPDIR: {rule}; got {named}") from error
 
 
 def own_temporary(name: str) -> Path:

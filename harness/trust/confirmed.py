@@ -30,13 +30,13 @@ def file() -> Path:
 
     Raises ConfigError where that is no absolute path: the current folder's is not the user's.
     """
-    if own := os.environ.get("HARNESS_CONFIG"):
-        if not Path(own).is_absolute():
-            raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {own!r}")
-        return Path(own) / NAME
-    given = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
+    if named := os.environ.get("HARNESS_CONFIG"):
+        if not Path(named).is_absolute():
+            raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {named!r}")
+        return Path(named) / NAME
+    xdg = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # a relative one is to be ignored
     try:
-        folder = given if given.is_absolute() else Path.home() / ".config"
+        folder = xdg if xdg.is_absolute() else Path.home() / ".config"
     except RuntimeError as error:
         raise ConfigError("HARNESS_CONFIG must be set where there is no home folder") from error
     return folder / "harness" / NAME
@@ -86,19 +86,19 @@ def _write(grants: Iterable[Grant]) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """Nobody else changes the file meanwhile; what is made is the user's alone."""
+    """Lock the file within the block; new files and folders are private."""
     before = os.umask(0o077)  # whatever HARNESS_UMASK says of runs
     try:
         folder = file().parent
         with atomic.storage(folder):
             folder.mkdir(parents=True, exist_ok=True)
-            held = run_lock.acquire(folder, LOCK_WAIT_S)
-        if held is None:
+            lock = run_lock.acquire(folder, LOCK_WAIT_S)
+        if lock is None:
             raise StorageError(f"{folder}: must not be in use for {LOCK_WAIT_S:g} s, and was")
         try:
             yield
         finally:
-            os.close(held)
+            os.close(lock)
     finally:
         os.umask(before)
 
@@ -117,9 +117,9 @@ def _refuse_others(where: Path, status: os.stat_result) -> None:
         raise _not_own(where, f"one in a folder of mode {folder.st_mode & 0o777:o}")
 
 
-def _not_own(where: Path, given: str) -> ConfigError:
+def _not_own(where: Path, problem: str) -> ConfigError:
     rule = "must be a regular file of your own that nobody else can change"
-    return ConfigError(f"{where}: {rule}, got {given}; look at what it confirms, then remove it")
+    return ConfigError(f"{where}: {rule}, got {problem}; look at what it confirms, then remove it")
 
 
 def _grants(where: Path, data: bytes) -> frozenset[Grant]:

@@ -15,12 +15,12 @@ from harness.errors import ConfigError
 from harness.trust import confirmed
 
 _given: frozenset[Grant] = frozenset()
-"""Grants of this process, as whoever started it has found."""
+"""Grants that the parent process passed on."""
 
 
 @contextlib.contextmanager
 def given(grants: Iterable[Grant]) -> Iterator[None]:
-    """Let this process send these too, meanwhile."""
+    """Let this process send these too, within the block."""
     global _given
     before, _given = _given, _given.union(grants)
     try:

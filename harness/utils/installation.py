@@ -1,4 +1,4 @@
-"""Where harness is installed, and the command that installs a missing part."""
+"""The folder that harness is installed in, and the command that installs a missing part."""
 
 from __future__ import annotations
 

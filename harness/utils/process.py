@@ -41,11 +41,11 @@ def keep_private() -> None:
 
     $HARNESS_UMASK, as in 027, opens it to others. Raises ConfigError for another value.
     """
-    given = os.environ.get(UMASK, PRIVATE)
+    umask = os.environ.get(UMASK, PRIVATE)
     try:
-        os.umask(int(given, 8) & 0o777)
+        os.umask(int(umask, 8) & 0o777)
     except ValueError as error:
-        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {given!r}") from error
+        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {umask!r}") from error
 
 
 def defer_stops() -> None:
@@ -55,13 +55,13 @@ def defer_stops() -> None:
 
 
 def admit_stops() -> None:
-    """Let those through that were kept back."""
+    """Deliver the stop signals that were deferred."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
 
 
 @contextlib.contextmanager
 def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
-    """Those of these signals that somebody handles are only noted meanwhile, in this list."""
+    """Note these signals in the yielded list instead of handling them, within the block."""
     came: list[int] = []
     before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
     for number in before:

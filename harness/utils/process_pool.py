@@ -1,4 +1,4 @@
-"""Work shared with other processes: whoever does a piece, the results and their order are the same.
+"""Work shared with other processes; results and their order do not depend on who does a piece.
 
 The others are spawned, since a fork of a process that has threads may hang.
 """

@@ -1,4 +1,4 @@
-"""What is imported comes from where Python is installed, never from the current folder.
+"""Keeps the current folder out of the module search path: imports come from the installation.
 
 A run folder, a log or a study may come from somebody else, and people work inside it: a signal.py
 beside the data must not run. Python itself puts the current folder first for `-c` and `-m`, which
@@ -23,9 +23,9 @@ def keep() -> None:
     started_as_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
-    given = os.environ.get(PATH)
-    kept = [entry for entry in (given or "").split(os.pathsep) if not _stands_for_here(entry)]
-    if given and os.pathsep.join(kept) != given and not _is_ours(os.curdir):
+    search_path = os.environ.get(PATH)
+    kept = [entry for entry in (search_path or "").split(os.pathsep) if not _stands_for_here(entry)]
+    if search_path and os.pathsep.join(kept) != search_path and not _is_ours(os.curdir):
         _keep(kept)
 
 

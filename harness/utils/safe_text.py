@@ -42,7 +42,7 @@ def escaped(char: str) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most `most` characters: head and tail, since names of runs differ at their end."""
+    """Shorten to `most` characters: head and tail, since names of runs differ at their end."""
     if len(text) <= most:
         return text
     head = (most - 3) // 2

@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.cli import chat
-from harness.cli.chat import NEVER_WRAPPED, Hidden
+from harness.cli import chat_view
+from harness.cli.chat_view import NEVER_WRAPPED, Hidden
 from harness.simulator.protocol import UserTurn
 from harness.testing.payloads import PAYLOADS
 
@@ -28,7 +28,7 @@ def shown(given: UserTurn, hidden: Hidden | None = None, width: int = NEVER_WRAP
     console = Console(
         file=stream, width=width, force_terminal=width != NEVER_WRAPPED, color_system=None
     )
-    chat.show_turn(given, hidden, console)
+    chat_view.show_turn(given, hidden, console)
     return stream.getvalue().splitlines()
 
 
@@ -64,12 +64,12 @@ def test_the_bar_is_as_long_as_the_emotion(emotion: int, change: int | None, lin
 
 def test_parts_that_nobody_foresaw_are_named_by_their_key() -> None:
     why: dict[str, float | str] = {"new_part": -0.5, "hurt": 0.0, "kind_of_thing": "odd"}
-    assert list(chat.reasons(why)) == ["new part -0.50", "kind of thing: odd"]
+    assert list(chat_view.reasons(why)) == ["new part -0.50", "kind of thing: odd"]
 
 
 def test_the_parts_of_an_appraisal_sum_to_its_log_odds() -> None:
     why = {"worth": 0.5, "hurt": -4.0, "logit": -1.9}
-    assert list(chat.reasons(why)) == [
+    assert list(chat_view.reasons(why)) == [
         "worth to this user +1.10",
         "hurts -4.00",
         "who they are, and how they are by now +1.00",
@@ -78,7 +78,7 @@ def test_the_parts_of_an_appraisal_sum_to_its_log_odds() -> None:
 
 
 def test_a_simulator_that_tells_nothing_leaves_nothing_to_reveal() -> None:
-    assert list(chat.came_for(NOTHING_HIDDEN)) == []
+    assert list(chat_view.came_for(NOTHING_HIDDEN)) == []
     said = shown(turn("Hm.", 45, 5), NOTHING_HIDDEN)
     assert said[-1] == "heard   no strategy"
 
@@ -93,4 +93,4 @@ def test_a_simulator_that_tells_nothing_leaves_nothing_to_reveal() -> None:
 )
 def test_the_summary_counts_what_helped(ended: str | None, sentence: str) -> None:
     turns = [turn(), turn("", 30, -10), turn("", 100, 70, ended)]
-    assert chat.summary(turns) == sentence
+    assert chat_view.summary(turns) == sentence

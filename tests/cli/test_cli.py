@@ -186,25 +186,6 @@ def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(
     assert not list(Path().iterdir())
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [["sweep"], ["train", "--dir", "d"]])
-def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(
-    command: list[str], run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    code, out, err = run(*command, "policy=tabular", "trainer.gpus=3")
-    assert (code, out) == (71, "")
-    assert err == "harness: trainer.gpus: must be at most 1, the GPUs visible here, got 3\n"
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2")
-    code, out, err = run(*command, "policy=tabular", "trainer.gpus=2")
-    assert (code, out) == (2, "")
-    assert err == (
-        "harness: trainer.gpus must be 0 or 1, since a run trains in one process on one GPU, "
-        "got 2; of several GPUs a sweep gives each run one\n"
-    )
-    assert not list(Path().iterdir())
-
-
 def test_a_folder_that_cannot_be_made_is_73(run: Run) -> None:
     Path("runs").write_text("a file where the folder should be")
     code, _, err = run("sweep", "policy=tabular")

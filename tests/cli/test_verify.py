@@ -51,8 +51,8 @@ def test_a_whole_run_is_told_part_by_part(done: RunFolder) -> None:
 
 def test_the_table_names_runs_and_counts_them(done: RunFolder) -> None:
     ended = here("verify", "run", cwd=done.path.parent)
-    assert ended.stdout.splitlines()[1].split()[:3] == ["run", "done", "whole"]
-    assert ended.stdout.splitlines()[-1] == "1 of 1 runs whole; nothing was changed"
+    assert ended.stdout.splitlines()[1].split()[:3] == ["run", "done", "undamaged"]
+    assert ended.stdout.splitlines()[-1] == "1 of 1 runs undamaged; nothing was changed"
 
 
 def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:

@@ -121,3 +121,17 @@ def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were():
     assert Path.cwd() == where
     assert not list(Path().iterdir())
     assert not GlobalHydra.instance().is_initialized()
+
+
+def test_a_shuffled_value_stays_with_the_word_that_names_it():
+    for _ in range(3):
+        points = planner.plan(["seed=shuffle(range(1,30))"]).points
+        assert sorted(point.config.seed for point in points) == list(range(1, 30))
+        assert [point.overrides for point in points] == [
+            (f"seed={point.config.seed}",) for point in points
+        ]
+    for _ in range(5):
+        plan = planner.plan(["difficulty=shuffle(easy,hard)"])
+        assert {point.overrides for point in plan.points} == {
+            ("difficulty=easy",), ("difficulty=hard",)
+        }  # fmt: skip

@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli import config as command
 from harness.compose import planner, search_path
 from harness.config import keys, reference
 from harness.config.run import LevelsConfig, RunConfig
+from harness.errors import ConfigError
 from harness.testing.commands import here
+from harness.train.objective import remedy_stack
 from harness.utils import installation
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
@@ -19,8 +22,8 @@ ENTRIES = [entry for group in reference.groups() for entry in group.keys]
 
 
 def test_the_page_is_what_the_fields_say() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference.markdown(), (
-        "python -m harness.config.reference > docs/config.md"
+    assert PAGE.read_text(encoding="utf-8") == reference.markdown(command.groups()), (
+        "python -m harness.cli.config > docs/config.md"
     )
 
 
@@ -52,7 +55,43 @@ def test_the_command_prints_all_keys_in_80_columns(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     shown = re.findall(r"^  ([a-z0-9_.]+)=", done.stdout, re.M)
-    assert shown == list(keys.keys())
+    assert [key for key in shown if not key.startswith("remedy.methods.")] == list(keys.keys())
+
+
+def test_the_group_of_remedies_lists_the_keys_of_each_method(tmp_path: Path) -> None:
+    done = here("config", "remedy", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (
+        "remedy.methods.gppo: GPPO: tokens beyond the clip's bounds keep a gradient, that\n"
+        "of the bound.\n"
+        "\n"
+        "  remedy.methods.gppo.clip_low=0.2\n"
+        "      number: 0 to 1\n"
+    ) in done.stdout
+    assert "  remedy.methods.dynamic_sampling.tries=10\n      whole number: 1 to" in done.stdout
+    assert "  remedy.methods.forking_tokens.normalise_by_all=false\n      true or false\n" in (
+        done.stdout
+    )
+    listed = re.findall(r"^remedy\.methods\.(\w+): ", done.stdout, re.M)
+    assert listed == remedy_stack.names()
+    json_of = json.loads(here("config", "remedy", "--json", cwd=tmp_path).stdout)["groups"]
+    assert [group["group"] for group in json_of] == [
+        "remedy", *(f"remedy.methods.{name}" for name in listed)
+    ]  # fmt: skip
+
+
+def test_a_methods_key_is_listed_with_the_range_and_default_that_a_run_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (group,) = (g for g in command.groups("remedy") if g.name == "remedy.methods.soft_overlong")
+    listed = {entry.key: (entry.default, entry.range) for entry in group.keys}
+    buffer, weight = "remedy.methods.soft_overlong.buffer", "remedy.methods.soft_overlong.weight"
+    assert listed == {buffer: (0.2, "0.001 to 1"), weight: (0.5, "0 to 1e+06")}
+    chosen = planner.point(["policy=tiny", "remedy=soft_overlong"]).config.remedy.methods
+    assert chosen == {"soft_overlong": {"buffer": 0.2, "weight": 0.5}}
+    with pytest.raises(ConfigError, match=f"{buffer} must lie between 0.001 and 1, got 1.5"):
+        planner.plan(["policy=tiny", "remedy=soft_overlong", f"{buffer}=1.5"])
 
 
 def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path: Path) -> None:
@@ -68,7 +107,8 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
 
 def test_json_says_the_same(tmp_path: Path) -> None:
     groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
-    assert [key["key"] for group in groups for key in group["keys"]] == list(keys.keys())
+    listed = [key["key"] for group in groups for key in group["keys"]]
+    assert [key for key in listed if not key.startswith("remedy.methods.")] == list(keys.keys())
     (trainer,) = json.loads(here("config", "trainer", "--json", cwd=tmp_path).stdout)["groups"]
     assert trainer in groups
     assert next(key for key in trainer["keys"] if key["key"] == "trainer.grace_s") == {

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -14,20 +15,24 @@ from harness.records import run_folder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
+Configs = dict[str, RunConfig]
+
 
 @pytest.fixture(scope="module")
-def configs():
+def configs() -> Configs:
     plan = planner.plan([f"difficulty={','.join(LEVELS)}", "policy=tabular", "seed=1,2"])
     return {name: point.config for name, point in zip(plan.names, plan.points, strict=True)}
 
 
-def test_the_cards_of_the_shipped_levels_are_up_to_date(configs):
+def test_the_cards_of_the_shipped_levels_are_up_to_date(configs: Configs) -> None:
     due = {difficulty_cards.file_name(difficulty_cards.key(config)) for config in configs.values()}
     shipped = {path.name for path in difficulty_cards.SHIPPED.glob("*.json")}
     assert shipped == due, "the simulator or its measurement has changed: run `make cards`"
 
 
-def test_a_sweep_of_shipped_levels_takes_their_cards(configs, tmp_path, monkeypatch):
+def test_a_sweep_of_shipped_levels_takes_their_cards(
+    configs: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     root = made(tmp_path / "sweep", configs)
     difficulty_cards.make(root)
@@ -42,8 +47,8 @@ def test_a_sweep_of_shipped_levels_takes_their_cards(configs, tmp_path, monkeypa
 
 
 def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
-    configs, tmp_path, monkeypatch
-):
+    configs: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a study is given more seeds, by then perhaps with another simulator."""
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     names = list(configs)
@@ -65,14 +70,16 @@ def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
     assert sorted(name for entry in after for name in entry["runs"]) == sorted(names)
 
 
-def test_a_damaged_file_of_cards_is_named_and_left(configs, tmp_path):
+def test_a_damaged_file_of_cards_is_named_and_left(configs: Configs, tmp_path: Path) -> None:
     root = made(tmp_path / "sweep", dict(list(configs.items())[:1]))
     (root / difficulty_cards.FILE).write_text("[]")
     with pytest.raises(DataError, match="must hold the cards of a sweep, got another shape"):
         difficulty_cards.make(root)
 
 
-def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(configs):
+def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(
+    configs: Configs,
+) -> None:
     config = next(iter(configs.values()))
     harder = replace(config, difficulty=replace(config.difficulty, threshold=0.7))
     grouped = replace(config, algorithm=replace(config.algorithm, group_size=4))
@@ -80,7 +87,7 @@ def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(conf
     assert len(keys) == 3
 
 
-def made(root, configs: dict[str, RunConfig]):
+def made(root: Path, configs: Configs) -> Path:
     """A planned sweep of `configs`."""
     for name, config in configs.items():
         run_folder.create(RunFolder(root / name), Point((), {}, config).config)

@@ -66,7 +66,7 @@ def test_it_is_resumed_to_the_same_rows_of_which_the_new_ones_have_checksums(
     notes = [json.loads(line)["event"] for line in old.events.read_text().splitlines()]
     assert notes.count("checkpoint_without_identity") == 1
     again = here("verify", "run", cwd=old.path.parent)
-    assert (again.returncode, "1 of 1 runs whole" in again.stdout) == (0, True)
+    assert (again.returncode, "1 of 1 runs undamaged" in again.stdout) == (0, True)
 
 
 def test_verify_accepts_it_and_says_what_cannot_be_told(old: RunFolder) -> None:
@@ -76,8 +76,8 @@ def test_verify_accepts_it_and_says_what_cannot_be_told(old: RunFolder) -> None:
     assert (run["status"], run["ok"]) == ("running", True)
     notes = {f["part"]: f["message"] for f in run["findings"] if f["level"] == "note"}
     assert notes["rows"] == (
-        f"{old.metrics}: 5 rows without checksums, made by an older version: whether they were "
-        "changed cannot be told"
+        f"{old.metrics}: 5 rows without checksums, made by an older version: changes to them "
+        "cannot be detected"
     )
     assert "without the run's identity, made by an older version" in notes["checkpoints"]
 

@@ -18,7 +18,7 @@ from harness.records import run_folder
 from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import text, visible
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 
@@ -41,7 +41,7 @@ def ticking(times: list[float]) -> Callable[[], float]:
 
 
 def test_a_folder_that_is_not_there_yet_is_a_planned_run(tmp_path: Path) -> None:
-    view = RunWatcher(tmp_path / "run", "run", 100).look()
+    view = RunWatcher(tmp_path / "run", "run", 100).read()
     assert view == RunView("run", 100)
     assert progress.line(view) == "run: planned, 0/100 steps"
 
@@ -51,9 +51,9 @@ def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(tmp_path
     status(run, "running")
     watcher = RunWatcher(run, "run", 100, ticking([0.0, 30.0]))
     train(run, 1, 10)
-    assert watcher.look().left_s is None
+    assert watcher.read().left_s is None
     train(run, 11, 20)
-    assert progress.line(watcher.look()) == (
+    assert progress.line(watcher.read()) == (
         "run: running, 20/100 steps, H 1.23, R 0.46, emotion 46, 4 min left"
     )
 
@@ -64,7 +64,7 @@ def test_the_pace_is_that_of_the_last_while_not_of_all_time(tmp_path: Path) -> N
     watcher = RunWatcher(run, "run", 100, ticking([0.0, 10.0, 200.0, 210.0]))
     for last in (1, 2, 50, 60):
         train(run, 1 if last == 1 else last, last) if last < 3 else rewrite(run, last)
-        view = watcher.look()
+        view = watcher.read()
     assert view.left_s == pytest.approx(40.0)
 
 
@@ -81,9 +81,9 @@ def test_a_line_still_being_written_waits(tmp_path: Path) -> None:
     with RunFolder(run).metrics.open("ab") as file:
         file.write(b'{"step": 4, "entr')
         file.flush()
-        assert watcher.look().step == 3
+        assert watcher.read().step == 3
         file.write(b'opy": 0.5}\n')
-    assert (watcher.look().step, watcher.look().entropy) == (4, 0.5)
+    assert (watcher.read().step, watcher.read().entropy) == (4, 0.5)
 
 
 def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_rows_that_are_no_rows_do_not_stop_the_watch(tmp_path: Path) -> None:
     watcher = RunWatcher(run, "run", 100)
     for line in ("[1]", "{", '{"step": 1e999, "entropy": "x"}', "\ufffd"):
         RunFolder(run).metrics.write_text(line + "\n")
-        assert watcher.look().step == 0
+        assert watcher.read().step == 0
     (run / "run.json").write_text("not json")
-    assert watcher.look().status == "planned"
+    assert watcher.read().status == "planned"
 
 
 def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
@@ -102,9 +102,9 @@ def test_a_file_begun_anew_is_read_from_its_start(tmp_path: Path) -> None:
     status(run, "running")
     train(run, 1, 9)
     watcher = RunWatcher(run, "run", 100)
-    assert watcher.look().step == 9
+    assert watcher.read().step == 9
     rewrite(run, 2)
-    assert watcher.look().step == 2
+    assert watcher.read().step == 2
 
 
 def test_a_run_that_is_done_is_shown_as_it_ended_and_not_read_again(tmp_path: Path) -> None:
@@ -112,12 +112,12 @@ def test_a_run_that_is_done_is_shown_as_it_ended_and_not_read_again(tmp_path: Pa
     status(run, "running")
     train(run, 1, 9)
     watcher = RunWatcher(run, "run", 9)
-    assert watcher.look().status == "running"
+    assert watcher.read().status == "running"
     status(run, "done")
-    ended = watcher.look()
+    ended = watcher.read()
     assert (ended.status, ended.step) == ("done", 9)
     RunFolder(run).status.unlink()
-    assert watcher.look() is ended
+    assert watcher.read() is ended
 
 
 def test_a_line_is_due_at_start_at_tenths_and_at_the_end() -> None:
@@ -197,7 +197,7 @@ def test_hostile_names_and_reasons_do_nothing(payload: str) -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=300)
     console.print(progress.table([view], 5))
-    console.print(progress.text(progress.line(view)), soft_wrap=True)
+    console.print(text(progress.line(view)), soft_wrap=True)
     assert all(visible(line) == line for line in stream.getvalue().split("\n"))
 
 

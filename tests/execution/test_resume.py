@@ -35,7 +35,7 @@ def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> 
 
 
 @pytest.mark.slow
-def test_a_stopped_run_goes_on(tmp_path):
+def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
     with started("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "cut") > 5, "some steps")
         train.send_signal(signal.SIGINT)
@@ -48,7 +48,7 @@ def test_a_stopped_run_goes_on(tmp_path):
     assert events[-1] == {"event": "end", "status": "done", "exit_code": 0}
 
 
-def test_a_held_folder_is_75_and_names_the_process(tmp_path):
+def test_a_held_folder_is_75_and_names_the_process(tmp_path: Path) -> None:
     words = (*BRIEF, "trainer.steps=100000", "--dir", "d")
     with started("train", *words, cwd=tmp_path) as train:
         until(lambda: rows(tmp_path / "d") > 0, "a step")
@@ -58,7 +58,9 @@ def test_a_held_folder_is_75_and_names_the_process(tmp_path):
     assert "continue with `harness resume d`" in here("status", "d", cwd=tmp_path).stdout
 
 
-def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
+def test_a_sweep_that_is_done_has_nothing_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     for path in root.glob("[0-9]*"):
         run_folder.write_status(RunFolder(path), RunStatus("done", exit_code=0))
@@ -68,7 +70,9 @@ def test_a_sweep_that_is_done_has_nothing_to_do(tmp_path, monkeypatch, capsys):
     assert [event["status"] for event in events] == ["done"] * 4
 
 
-def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, monkeypatch):
+def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     run_folder.write_status(RunFolder(root / "1-medium-seed1"), RunStatus("done", exit_code=0))
     run_folder.write_status(RunFolder(root / "2-medium-seed2"), RunStatus("running"))
@@ -83,7 +87,7 @@ def test_a_ledger_is_true_to_the_folders_even_where_the_sweep_moved(tmp_path, mo
 
 
 @pytest.mark.slow
-def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path):
+def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=3", "difficulty=easy", "seed=1,2")
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
     root = only_sweep(tmp_path)
@@ -97,7 +101,7 @@ def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path)
 
 
 @pytest.mark.slow
-def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
+def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=3", "seed=1,2,3")
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
     root = only_sweep(tmp_path)
@@ -115,7 +119,9 @@ def test_a_run_that_cannot_be_continued_is_a_row_and_the_others_go_on(tmp_path):
     assert str(blocked) in runs[1]["reason"]
 
 
-def test_a_run_that_another_process_executes_is_left_to_it(tmp_path, monkeypatch):
+def test_a_run_that_another_process_executes_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = make_sweep(monkeypatch, tmp_path)
     busy = RunFolder(root / "0-medium-seed0")
     run_folder.write_status(busy, RunStatus("running"))
@@ -136,13 +142,13 @@ def test_a_run_that_another_process_executes_is_left_to_it(tmp_path, monkeypatch
         ('{"runs": [{"name": 1}], "dir": null, "axes": {}}', "cannot be read"),
     ],
 )
-def test_a_damaged_sweep_file_is_data_error(tmp_path, content, said):
+def test_a_damaged_sweep_file_is_data_error(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(DataError, match=said):
         resume.resume(tmp_path, None)
 
 
-def test_a_damaged_run_is_said_to_be_damaged(tmp_path):
+def test_a_damaged_run_is_said_to_be_damaged(tmp_path: Path) -> None:
     made = put(tmp_path / "run", RunStatus("stopped"))
     made.config.write_text("seed: [")
     with pytest.raises(DataError, match=r"config.yaml:2: cannot be read as YAML"):
@@ -155,14 +161,16 @@ def test_a_damaged_run_is_said_to_be_damaged(tmp_path):
         resume.status(made.path)
 
 
-def failing(tmp_path: Path, **trainer: int) -> RunFolder:
+def planned(tmp_path: Path, gpus: int = 0) -> RunFolder:
     made = RunFolder(tmp_path / "sweep" / "run")
-    run_folder.create(made, RunConfig(trainer=TrainerConfig(**trainer)))
+    run_folder.create(made, RunConfig(trainer=TrainerConfig(gpus=gpus)))
     return made
 
 
-def test_a_run_that_cannot_start_is_a_row_with_its_reason(tmp_path, monkeypatch):
-    made = failing(tmp_path)
+def test_a_run_that_cannot_start_is_a_row_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = planned(tmp_path)
     made.config.write_text("schema: 2\n")
     outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
@@ -170,22 +178,24 @@ def test_a_run_that_cannot_start_is_a_row_with_its_reason(tmp_path, monkeypatch)
     assert run_folder.read_status(made).reason == outcome.reason
 
 
-def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(tmp_path, monkeypatch):
+def test_a_run_without_the_gpu_it_asks_for_is_a_row_with_code_71(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    outcome = child_process.execute(failing(tmp_path, gpus=1).path)
+    outcome = child_process.execute(planned(tmp_path, gpus=1).path)
     assert (outcome.status, outcome.exit_code) == ("failed", 71)
     assert outcome.reason == "trainer.gpus: must be 0 without a visible GPU, got 1"
 
 
-def test_a_run_is_not_started_once_its_sweep_is_to_stop(tmp_path):
-    made = failing(tmp_path)
+def test_a_run_is_not_started_once_its_sweep_is_to_stop(tmp_path: Path) -> None:
+    made = planned(tmp_path)
     stop_requests.request(made.path.parent, stop_requests.NO_NEW_RUNS)
     outcome = child_process.execute(made.path)
     assert (outcome.status, outcome.exit_code) == ("planned", None)
     assert not made.log.exists()
 
 
-def test_a_run_whose_folder_is_gone_is_a_row(tmp_path):
+def test_a_run_whose_folder_is_gone_is_a_row(tmp_path: Path) -> None:
     outcome = child_process.execute(tmp_path / "gone")
     assert outcome.status == "failed"
     assert "config.yaml" in str(outcome.reason)

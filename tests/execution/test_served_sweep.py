@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.testing.commands import TABULAR, harness, ledger, only_sweep
-from tests.simulator.endpoint import HANG, serving
+from tests.simulator.endpoint import HANG, Body, serving
 from tests.simulator.test_served_faults import APPRAISAL_FAULTS, TRIES
 
-WIRES = [HANG, *(wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3)]
+WIRES: list[bytes | str] = [
+    HANG, *(wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3)
+]  # fmt: skip
 SMALL = ("difficulty.turn_cap=1", "trainer.steps=1", "simulator.backoff_s=0.01")
 
 
-def cost(run: Path) -> list[dict[str, object]]:
+def cost(run: Path) -> list[dict[str, Any]]:
     events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
     return [event for event in events if event["event"] == "simulator"]
 
@@ -25,7 +28,7 @@ def cost(run: Path) -> list[dict[str, object]]:
 def test_no_run_is_lost_where_three_calls_in_ten_fail_in_mixed_ways(tmp_path: Path) -> None:
     chance = random.Random(5)
 
-    def script(number, body):
+    def script(number: int, body: Body) -> bytes | str | None:
         return chance.choice(WIRES) if chance.random() < 0.3 else None
 
     with serving(script) as endpoint:

@@ -42,7 +42,7 @@ def holder(run: Path) -> int | None:
 
 
 @pytest.mark.slow
-def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
+def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=3", "difficulty=easy,hard", "hydra/launcher=basic")
     done = here("sweep", *words, "--json", cwd=tmp_path)
     assert done.returncode == 0
@@ -62,10 +62,11 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path):
 
 
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("local", marks=pytest.mark.slow)])
-def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(launcher, tmp_path):
+def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(
+    launcher: str, tmp_path: Path
+) -> None:
     words = (*TABULAR, "trainer.steps=40", "trainer.checkpoint_every=10", "seed=1,2")
-    words = (*words, f"hydra/launcher={launcher}")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
+    with started("sweep", *words, f"hydra/launcher={launcher}", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         victim = root / "0-medium-seed1"
         os.kill(until(lambda: holder(victim), "its process"), signal.SIGKILL)
@@ -93,7 +94,7 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(launche
     assert sorted(path.name for path in root.glob("[0-9]*")) == names
 
 
-def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path):
+def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path: Path) -> None:
     words = (*TABULAR, *LONG, "seed=1,2", "hydra.launcher.n_jobs=1")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
@@ -109,7 +110,7 @@ def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_path):
+def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_path: Path) -> None:
     with started("sweep", *TABULAR, *LONG, "seed=1,2", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         until(lambda: holder(root / "0-medium-seed1"), "a run")
@@ -123,7 +124,7 @@ def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_
 
 
 @pytest.mark.slow
-def test_a_second_interrupt_ends_everything_at_once(tmp_path):
+def test_a_second_interrupt_ends_everything_at_once(tmp_path: Path) -> None:
     words = ("policy=tabular", "trainer.conversations=512", *LONG, "seed=1,2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
@@ -139,7 +140,7 @@ def test_a_second_interrupt_ends_everything_at_once(tmp_path):
 
 
 @pytest.mark.slow
-def test_on_failure_stop_starts_no_further_run(tmp_path):
+def test_on_failure_stop_starts_no_further_run(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=400", "seed=1,2,3", "hydra/launcher=basic")
     with started("sweep", *words, "--on-failure", "stop", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
@@ -150,7 +151,9 @@ def test_on_failure_stop_starts_no_further_run(tmp_path):
 
 
 @pytest.mark.slow
-def test_sweeps_that_start_in_the_same_second_have_folders_of_their_own(tmp_path, monkeypatch):
+def test_sweeps_that_start_in_the_same_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     plan = plans.build([Point((), {}, RunConfig())], [])
     with ThreadPoolExecutor(8) as pool:
@@ -160,7 +163,7 @@ def test_sweeps_that_start_in_the_same_second_have_folders_of_their_own(tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", ["basic", "joblib", "local"])
-def test_every_launcher_runs_every_point_once(launcher, tmp_path):
+def test_every_launcher_runs_every_point_once(launcher: str, tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=2", "seed=range(1,6)", f"hydra/launcher={launcher}")
     assert harness("sweep", *words, cwd=tmp_path).returncode == 0
     root = only_sweep(tmp_path)
@@ -170,7 +173,7 @@ def test_every_launcher_runs_every_point_once(launcher, tmp_path):
 
 
 @pytest.mark.slow
-def test_modules_in_the_current_folder_hide_nothing(tmp_path):
+def test_modules_in_the_current_folder_hide_nothing(tmp_path: Path) -> None:
     for name in ("joblib.py", "yaml.py", "harness/__init__.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("raise SystemExit('the wrong one')")

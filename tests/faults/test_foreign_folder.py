@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -33,7 +34,8 @@ def _unfinished(tmp_path: Path, *words: str) -> Path:
     made = harness("sweep", *QUICK, "seed=1,2", *words, cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     root = only_sweep(tmp_path)
-    shutil.rmtree(*root.glob("*-seed2"))
+    (missing,) = root.glob("*-seed2")
+    shutil.rmtree(missing)
     for path in root.glob(".launcher*"):
         shutil.rmtree(path)
     return root
@@ -135,7 +137,7 @@ def test_a_linked_folder_is_checked_too(
 
 
 OWN = "${oc.env:SECRET}"
-SEARCHED = {
+SEARCHED: dict[str, tuple[str, dict[str, Any]]] = {
     "an option's defaults": ("conf/remedy/mine.yaml", {"name": "mine", "defaults": [OWN]}),
     "a group's name": ("conf/remedy/mine.yaml", {"name": "mine", "defaults": [{f"/x@{OWN}": OWN}]}),
     "a search path": ("conf/config.yaml", {"hydra": {"searchpath": [f"file:///tmp/{OWN}"]}}),

@@ -21,6 +21,7 @@ from harness.compose import planner
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.execution import child_process, gpu_lease, launcher, progress, retry
 from harness.records import checkpoints, holder, run_folder, run_lock
+from harness.records.metrics import MetricsLog
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import harness
 from harness.train.loop import session as sessions
@@ -121,7 +122,7 @@ def test_a_checkpoint_that_is_not_what_was_saved_is_passed_over(
     tmp_path: Path, damage: Callable[[Path], None]
 ) -> None:
     for step in (5, 10):
-        checkpoints.publish(tmp_path, step, lambda path: (path / "a").write_text("x") and None)
+        checkpoints.publish(tmp_path, step, lambda at: (at / "a").write_text("x"))
     damage(tmp_path / "step-00010")
     found, problems = checkpoints.newest(tmp_path)
     assert found is not None
@@ -142,7 +143,7 @@ def _nothing(path: Path) -> None:
     (path / "empty").write_text("")
 
 
-PICKLES = {
+PICKLES: dict[str, Callable[[Path, Path], object]] = {
     "a pickle": lambda path, bomb: path.write_bytes(pickle.dumps(Bomb(bomb))),
     "an array of objects": lambda path, bomb: np.save(
         path, np.array([Bomb(bomb)], dtype=object), allow_pickle=True
@@ -157,7 +158,7 @@ def test_a_checkpoint_that_somebody_made_runs_nothing(tmp_path: Path, what: str)
     """Its manifest is right: whoever can write the files can write that too."""
     run, bomb = make_run(tmp_path / "run", quick()), tmp_path / "bomb"
     step = 1
-    log = sessions.MetricsLog(run.metrics)
+    log = MetricsLog(run.metrics)
     log.append(step, {})
     log.close()
     checkpoints.publish(run.checkpoints, step, lambda path: PICKLES[what](path / "table.npy", bomb))
@@ -256,7 +257,7 @@ def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"harness-gpus-{os.getuid()}").symlink_to(tmp_path / "theirs")
     with pytest.raises(DeviceError, match="must be a folder of your own"):
-        gpu_lease.take(1)
+        gpu_lease.take(with_gpu=True)
     assert list((tmp_path / "theirs").iterdir()) == []
 
 

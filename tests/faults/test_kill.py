@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import signal
 import subprocess
@@ -21,7 +20,10 @@ from tests.train.made import make_run
 
 NODE = os.uname().nodename
 Record = Callable[[str, object], None]
-attack = functools.partial(pytest.mark.attack, expected="that process lives on")
+
+
+def attack(what: str) -> pytest.MarkDecorator:
+    return pytest.mark.attack(what, expected="that process lives on")
 
 
 @pytest.fixture

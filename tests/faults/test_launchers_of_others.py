@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,8 +44,8 @@ def _pickled(tmp_path: Path) -> dict[str, object]:
 
 
 def _array(tmp_path: Path) -> dict[str, object]:
-    held = np.array([Bomb(tmp_path / "bomb")], dtype=object)
-    np.save(tmp_path / "bomb.npy", held, allow_pickle=True)
+    array = np.array([Bomb(tmp_path / "bomb")], dtype=object)
+    np.save(tmp_path / "bomb.npy", array, allow_pickle=True)
     return {"_target_": "numpy.load", "file": str(tmp_path / "bomb.npy"), "allow_pickle": True}
 
 
@@ -53,7 +54,7 @@ def _file(tmp_path: Path) -> dict[str, object]:
 
 
 PAYLOADS = {"joblib.load": _pickled, "numpy.load": _array, "builtins.open": _file}
-PLACES = {
+PLACES: dict[str, Callable[[object], dict[str, object]]] = {
     "conf/hydra/launcher/local.yaml": lambda payload: {"defaults": ["joblib"], "n_jobs": payload},
     "conf/hydra/launcher/mine.yaml": lambda payload: {
         "defaults": ["joblib"],
@@ -166,19 +167,24 @@ def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw
     """Without the plugin: what it would be given is made by `launchers.chosen` alone."""
     from harness.compose import launcher_settings
 
-    own = {"_target_": "S", "setup": None, "partition": None, "additional_parameters": {}}
-    own = {**own, "submitit_folder": "${hydra.sweep.dir}/.submitit/%j"}
+    entry: dict[str, Any] = {
+        "_target_": "S",
+        "setup": None,
+        "partition": None,
+        "additional_parameters": {},
+        "submitit_folder": "${hydra.sweep.dir}/.submitit/%j",
+    }
     key, _, text = word.lstrip("+").partition("=")
     name = key.removeprefix("hydra.launcher.")
-    given = json.loads(text) if text.startswith("[") else text.replace("\\n", "\n").strip("'")
+    value = json.loads(text) if text.startswith("[") else text.replace("\\n", "\n").strip("'")
     above, _, last = name.rpartition(".")
-    told = {**own, above: {last: given}} if above else {**own, name: given}
+    settings = {**entry, above: {last: value}} if above else {**entry, name: value}
     with pytest.raises(ConfigError) as caught:
-        launcher_settings.chosen(told, {"submitit_slurm": own})
+        launcher_settings.chosen(settings, {"submitit_slurm": entry})
     record_property("seen", str(caught.value))
     assert SLURM_WORDS[word] in str(caught.value)
-    fine = {**own, "partition": "gpu", "additional_parameters": {"requeue": True}}
-    assert launcher_settings.chosen(fine, {"submitit_slurm": own}).settings == {
+    fine = {**entry, "partition": "gpu", "additional_parameters": {"requeue": True}}
+    assert launcher_settings.chosen(fine, {"submitit_slurm": entry}).settings == {
         "partition": "gpu",
         "additional_parameters.requeue": True,
     }

@@ -6,84 +6,24 @@ at every one of them and at the final names, and some folders are links themselv
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shutil
-import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from harness.config.run import PolicyConfig, RunConfig
-from harness.errors import DataError, DeviceError, StorageError
-from harness.execution import difficulty_cards, gpu_lease, ledger, stop_requests
-from harness.records import (
-    atomic,
-    checkpoints,
-    conversations,
-    run_folder,
-    study_file,
-    sweep_file,
-    user_folders,
-)
+from harness.config.run import RunConfig
+from harness.errors import DataError, StorageError
+from harness.execution import difficulty_cards, stop_requests
+from harness.records import atomic, checkpoints, conversations, run_folder, study_file, sweep_file
 from harness.records.events import EventLog
 from harness.records.run_folder import RunFolder, RunStatus
-from harness.report import write
-from harness.testing.commands import TABULAR, here
 from harness.train import trackers
 from harness.train.objective import remedy_stack
 from harness.train.rollout import curriculum
-from tests.faults.limited import quick, train
-from tests.train.made import make_run
-
-NEAR = 200
-"""How many process and thread numbers from ours on get a link each."""
-VICTIM = "years of work"
-Seen = Callable[[str, object], None]
-
-
-def numbers() -> Sequence[int]:
-    """Ours, and those that the next threads and processes get."""
-    first = min(os.getpid(), threading.get_native_id())
-    return range(first, first + NEAR)
-
-
-@contextmanager
-def planted(names: Sequence[str], where: Path, outside: Path) -> Iterator[None]:
-    """Links to one victim each, at the final names and at each old temporary name of theirs; in
-    the end every victim is what it was.
-    """
-    outside.mkdir()
-    where.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        at = [name, f".{name}.tmp", f"{Path(name).stem}.tmp"]
-        for place in dict.fromkeys([*at, *(f".{name}.{number}.tmp" for number in numbers())]):
-            victim = outside / f"of{place}"
-            victim.write_text(VICTIM)
-            (where / place).unlink(missing_ok=True)
-            (where / place).symlink_to(victim)
-    yield
-    assert {path.read_text() for path in outside.iterdir()} == {VICTIM}
-
-
-def own(path: Path) -> bool:
-    """Whether it is a regular file with one name, not a link."""
-    found = path.lstat()
-    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-
-
-def names(where: Path) -> list[str]:
-    return [path.name for path in where.iterdir()]
-
-
-def of_a_run(run: RunFolder) -> RunFolder:
-    make_run(run.path, quick())
-    return run
-
+from tests.faults.planted import NEAR, VICTIM, Seen, names, numbers, of_a_run, own, planted
 
 WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "run.json": ("run.json", lambda at: run_folder.write_status(RunFolder(at), RunStatus())),
@@ -149,7 +89,7 @@ def test_a_checkpoint_is_not_written_or_cleared_through_a_link(
     (theirs / "weights").write_text(VICTIM)
     for name in ("step-00005", *(f".step-00005.{number}.tmp" for number in numbers())):
         (root / name).symlink_to(theirs, target_is_directory=True)
-    made = checkpoints.publish(root, 5, lambda at: at.joinpath("a").write_text("x") and None)
+    made = checkpoints.publish(root, 5, lambda at: (at / "a").write_text("x"))
     assert not made.path.is_symlink()
     assert checkpoints.newest(root)[0] == made
     assert [path.name for path in root.iterdir()] == ["step-00005"], "links are removed, as links"
@@ -291,115 +231,6 @@ def test_what_killed_writes_have_left_is_cleared_by_the_next_holder(tmp_path: Pa
     assert [path for path in others if not path.exists()] == [], "nobody's but ours"
 
 
-@pytest.mark.attack(
-    "a run folder, or the folder of a sweep's runs, that is a link to another",
-    "refused in a sentence (65, 73); nothing is written behind the link",
-)
-def test_runs_are_not_written_behind_a_link(tmp_path: Path, record_property: Seen) -> None:
-    run = of_a_run(RunFolder(tmp_path / "theirs"))
-    before = sorted(path.name for path in run.path.iterdir())
-    (tmp_path / "run").symlink_to(run.path)
-    done = train(RunFolder(tmp_path / "run"))
-    assert done.returncode == 65
-    assert "a run writes to files and folders of its own only, got a link to" in done.stderr
-    (tmp_path / "runs").symlink_to("theirs")
-    swept = here("sweep", *TABULAR, "trainer.steps=2", cwd=tmp_path)
-    assert swept.returncode == 73
-    assert swept.stderr == (
-        f"harness: {ledger.RUNS}: must be a folder, since runs are not written behind a link; got "
-        "one to theirs: run harness in another folder, or put a folder in its place\n"
-    )
-    assert sorted(path.name for path in run.path.iterdir()) == before
-    record_property("seen", f"exit {done.returncode} and {swept.returncode}: {swept.stderr}")
-
-
-@pytest.mark.attack(
-    "law/ or calibration/, where results go by default, is a link to another folder",
-    "exit 2 and a sentence; a link that the user typed himself is followed",
-)
-def test_results_go_behind_a_link_only_where_one_was_named(
-    tmp_path: Path, record_property: Seen
-) -> None:
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "law.json").symlink_to(tmp_path / "victim")
-    (tmp_path / "victim").write_text(VICTIM)
-    (tmp_path / "a").mkdir()
-    rows = [{"step": n, "entropy": 2 - n / 20, "reward": n / 20} for n in range(1, 21)]
-    (tmp_path / "a" / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    for link in ("a/law", "calibration"):
-        (tmp_path / link).symlink_to(theirs)
-    quickly = ("fit-entropy-law", "a", "--figures", "none")
-    fit = here(*quickly, cwd=tmp_path)
-    asked = here("calibrate", "difficulty=easy", cwd=tmp_path)
-    for done in (fit, asked):
-        assert done.returncode == 2, done.stderr
-        assert "results are not written through a link that nobody named, got" in done.stderr
-        assert "name a folder with --out" in done.stderr
-    assert [path.name for path in theirs.iterdir()] == ["law.json"]
-    named = here(*quickly, "--out", "a/law", cwd=tmp_path)
-    assert named.returncode == 0, named.stderr
-    assert own(theirs / "law.json"), "and what is a link in it is replaced"
-    assert (tmp_path / "victim").read_text() == VICTIM
-    record_property("seen", f"exit {fit.returncode}: {fit.stderr}")
-
-
-def test_a_calibration_replaces_links(tmp_path: Path) -> None:
-    names = [f"calibration.{kind}" for kind in ("json", "csv", "png", "svg")]
-    where = tmp_path / "ours"
-    shipped = json.loads(next(difficulty_cards.SHIPPED.glob("*.json")).read_text())
-    found = {"schema": 1, "levels": {"easy": shipped}, "order_holds": None, "published": []}
-    with planted(names, where, tmp_path / "victims"):
-        write.write_calibration(found, where)
-        assert all(own(where / name) for name in names)
-
-
-@pytest.mark.attack(
-    "a link at the name of a GPU's lock, a folder for locks that others may write to",
-    "refused in a sentence; the file behind the link is not touched",
-)
-def test_a_lock_of_a_gpu_is_no_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Seen
-) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
-    locks = user_folders.own_temporary("harness-gpus")
-    victim = tmp_path / "victim"
-    victim.write_text(VICTIM)
-    for name in ("0.lock", "taking.lock"):
-        shutil.rmtree(locks)
-        user_folders.own_temporary("harness-gpus")
-        (locks / name).symlink_to(victim)
-        with pytest.raises(StorageError, match=f"harness-gpus-{os.getuid()}"):
-            gpu_lease.take(1)
-    assert victim.read_text() == VICTIM
-    locks.chmod(0o777)
-    with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
-        gpu_lease.take(1)
-    record_property("seen", str(raised.value).rpartition("/")[2])
-
-
-@pytest.mark.attack(
-    "a link at the lock beside a start model or a card in a shared cache",
-    "refused in a sentence; the file behind it is not touched",
-)
-def test_a_lock_in_the_cache_is_no_link(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Seen
-) -> None:
-    from harness.train.warm_start import start_model
-
-    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
-    victim = tmp_path / "victim"
-    victim.write_text(VICTIM)
-    policy = PolicyConfig(name="tiny", kind="tiny")
-    (tmp_path / f"start-{start_model.key(policy)}.lock").symlink_to(victim)
-    with pytest.raises(StorageError, match="start-") as raised:
-        start_model.ensure(policy)
-    assert victim.read_text() == VICTIM
-    assert not list(tmp_path.glob("start-*/"))
-    record_property("seen", str(raised.value).rpartition(": ")[2])
-
-
 @pytest.mark.timeout(20)
 def test_a_folder_where_a_stop_is_asked_for_holds_no_pipe_that_is_waited_for(
     tmp_path: Path,
@@ -414,8 +245,7 @@ def test_no_victim_of_two_writers_at_once(tmp_path: Path) -> None:
     """Of two who write one file at once, each leaves it whole."""
     texts = [str(n) * 100_000 for n in range(4)]
     threads = [
-        threading.Thread(target=lambda text=text: [atomic.write_text(tmp_path / "a", text)] * 5)
-        for text in texts
+        threading.Thread(target=atomic.write_text, args=(tmp_path / "a", text)) for text in texts
     ]
     for thread in threads:
         thread.start()

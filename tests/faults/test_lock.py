@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import shutil
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import StoppedError
 from harness.records import holder, holder_file, run_folder, run_lock
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, harness, rows, started, until
@@ -22,12 +22,18 @@ from tests.faults.limited import RUN, quick
 from tests.train.made import make_run, status
 
 Record = Callable[[str, object], None]
-attack = functools.partial(
-    pytest.mark.attack, expected="75 with the first one's number; the rows are the first one's"
-)
+
+
+def attack(what: str) -> pytest.MarkDecorator:
+    return pytest.mark.attack(
+        what, expected="75 with the first one's number; the rows are the first one's"
+    )
+
+
 SLEEPS = """
 import sys, time
 from pathlib import Path
+from harness.errors import StoppedError
 from harness.records import holder, run_folder
 run = run_folder.RunFolder(Path(sys.argv[1]))
 with run_folder.hold(run), holder.only_writer(run):
@@ -53,7 +59,7 @@ def test_a_deleted_lock_frees_no_folder(
         assert other.stdout is not None
         assert other.stdout.readline() == "held\n"
         deleted(tmp_path, names)
-        with pytest.raises(run_folder.StoppedError) as refused:
+        with pytest.raises(StoppedError) as refused:
             run_folder.take(run)
         assert holder.holder(run) is not None
     finally:
@@ -161,7 +167,7 @@ def test_a_folder_held_by_an_older_version_is_held_and_named(tmp_path: Path) -> 
     assert taken is not None
     (tmp_path / ".holder").write_text("4711 on elsewhere\n")
     assert holder.holder(RunFolder(tmp_path)) == "4711 on elsewhere"
-    with pytest.raises(run_folder.StoppedError, match="held by process 4711 on elsewhere"):
+    with pytest.raises(StoppedError, match="held by process 4711 on elsewhere"):
         run_folder.take(RunFolder(tmp_path))
     os.close(taken)
 

@@ -22,13 +22,18 @@ def _less_a_row(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1].rpartition(b"\n")[0] + b"\n")
 
 
+def _as_a_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 CUT: dict[str, Callable[[Path], object]] = {
     "emptied": lambda path: path.write_bytes(b""),
     "cut in a row": lambda path: os.truncate(path, path.stat().st_size - 1),
     "cut by a row": _less_a_row,
-    "gone": lambda path: path.unlink(),
+    "gone": Path.unlink,
     "zeros": lambda path: path.write_bytes(bytes(path.stat().st_size)),
-    "pipe": lambda path: (path.unlink(), os.mkfifo(path)),
+    "pipe": _as_a_pipe,
 }
 
 
@@ -92,7 +97,7 @@ def test_a_run_without_run_json_is_a_row_with_a_way_out_and_the_others_go_on(
     for name in ("metrics.jsonl", "conversations"):
         path = root / "1-medium-seed2" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    way_out = "move the folder away, and a resume of the sweep makes the run again"
+    way_out = "move the folder away, and a resume of the sweep starts the run again"
     for _ in range(2):
         found = harness("resume", str(root), cwd=tmp_path)
         assert found.returncode == 3
@@ -107,8 +112,10 @@ def test_a_folder_of_a_sweep_that_lost_its_run_json_is_failed_and_not_planned(
     done: RunFolder, tmp_path: Path
 ) -> None:
     run = copied(done, tmp_path)
-    row = {"name": "run", "dir": str(run.path), "overrides": [], "status": "done",
-           "reason": None, "exit_code": 0}  # fmt: skip
+    row: dict[str, object] = {
+        "name": "run", "dir": str(run.path), "overrides": [], "status": "done", "reason": None,
+        "exit_code": 0,
+    }  # fmt: skip
     sweep = {"schema": 1, "dir": str(tmp_path), "axes": {}, "runs": [row], "command": []}
     (tmp_path / "sweep.json").write_text(json.dumps(sweep))
     assert ledger.read(tmp_path).runs[0].status == "done"
@@ -116,6 +123,6 @@ def test_a_folder_of_a_sweep_that_lost_its_run_json_is_failed_and_not_planned(
     (found,) = ledger.read(tmp_path).runs
     assert (found.status, found.exit_code) == ("failed", 65)
     assert found.reason == (
-        f"{run.path}: a run is begun anew in an empty folder only, and run.json is gone; "
-        "move the folder away, and a resume of the sweep makes the run again"
+        f"{run.path}: run.json is missing, and a run starts again only in an empty folder; "
+        "move the folder away, and a resume of the sweep starts the run again"
     )

@@ -5,20 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.errors import DataError
 from harness.simulator.served.model_identity import ModelIdentity
-from tests.simulator.endpoint import completion, play, serving
+from tests.simulator.endpoint import Body, completion, play, serving
 from tests.train.made import few_held_out_users, go_on, status
 from tests.train.test_served_run import a_run, rows
 
 Record = Callable[[str, object], None]
 
 
-def as_model(model: str, build: str = "b1") -> Any:
+def as_model(model: str, build: str = "b1") -> Callable[[int, Body], bytes]:
     return lambda number, body: completion(play(body), model=model, system_fingerprint=build)
 
 
@@ -45,7 +44,7 @@ def test_another_model_stops_the_run_before_it_counts_and_the_first_one_goes_on(
 
 @pytest.mark.slow
 def test_a_model_that_changes_on_the_way_leaves_no_row_of_both(tmp_path: Path) -> None:
-    def script(number: int, body: Any) -> bytes:
+    def script(number: int, body: Body) -> bytes:
         return as_model("B" if number > 150 else "A")(number, body)
 
     with serving(script) as endpoint, few_held_out_users():
@@ -123,7 +122,7 @@ def test_a_build_that_changes_at_every_answer(
 
 
 def test_a_run_says_once_that_builds_change_and_keeps_one_a_step(tmp_path: Path) -> None:
-    def script(number: int, body: Any) -> bytes:
+    def script(number: int, body: Body) -> bytes:
         return as_model("A", build=f"b{number}")(number, body)
 
     with serving(script) as endpoint, few_held_out_users():

@@ -11,9 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,49 +20,13 @@ from harness.execution import progress
 from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault, Outages
 from harness.testing.commands import until
-from harness.train.loop import served_users
-from tests.faults.test_replay import FEW_USERS
-from tests.simulator.endpoint import (
-    HANG,
-    Body,
-    Endpoint,
-    Script,
-    completion,
-    data,
-    play,
-    purpose,
-    response,
-    serving,
-)
-from tests.simulator.served import config as served
-from tests.train.made import few_held_out_users, go_on, make_run, short, status, tabular
+from tests.faults.outages import ANSWERS, BUSY, REFUSED, a_run, away, lost
+from tests.faults.sampling import FEW_USERS
+from tests.simulator.endpoint import HANG, Body, completion, data, play, purpose, response, serving
+from tests.train.made import few_held_out_users, go_on, status
 from tests.train.test_served_run import events, rows
 
 Record = Callable[[str, object], None]
-REFUSED, BUSY = b"", response("", "503 Service Unavailable")
-ANSWERS: Script = lambda number, body: None  # noqa: E731
-PATIENT = {"outage_s": 60.0, "retries": 1, "backoff_s": 0.05}
-
-
-def a_run(path: Path, url: str, **values: Any) -> RunFolder:
-    """Three steps of 8 conversations of one reply, evaluated at the first and the last."""
-    levels, trainer = short(1), values.pop("trainer", {})
-    given = {"steps": 3, "conversations": 8, "checkpoint_every": 2, "eval_every": 1000, **trainer}
-    simulator = served(url, **{**PATIENT, **values})
-    base = replace(tabular(**given), difficulty=levels.medium, levels=levels)
-    return make_run(path, replace(base, simulator=simulator))
-
-
-def away(seconds: float, wire: bytes | str = REFUSED, after: int = 25) -> Script:
-    """Gone for so long, from the request of that number on."""
-    left: list[float] = []
-
-    def script(number: int, body: Body) -> bytes | str | None:
-        if number >= after and not left:
-            left.append(time.monotonic() + seconds)
-        return wire if left and time.monotonic() < left[0] else None
-
-    return script
 
 
 @contextlib.contextmanager
@@ -76,11 +38,6 @@ def child_of(run: RunFolder) -> Iterator[subprocess.Popen[str]]:
             yield child
         finally:
             child.kill()
-
-
-def lost(run: RunFolder) -> float:
-    found = rows(run)
-    return sum((row["sim/failed"] or 0) + (row["eval/failed"] or 0) for row in found)
 
 
 @pytest.mark.attack(
@@ -145,7 +102,7 @@ def test_a_stop_ends_the_wait(tmp_path: Path, record_property: Record) -> None:
         with child_of(run) as child:
             until(lambda: status(run)["reason"], "word of the outage")
             waiting = status(run)
-            shown = progress.line(progress.RunWatcher(run.path, "run", 3).look())
+            shown = progress.line(progress.RunWatcher(run.path, "run", 3).read())
             child.send_signal(signal.SIGTERM)
             began = time.monotonic()
             err = child.communicate(timeout=60)[1]
@@ -257,69 +214,3 @@ def test_another_model_after_an_outage_is_refused(tmp_path: Path, record_propert
     assert (code, rows(run)) == (69, []), err
     assert "at first as 'A', got 'B'" in err
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
-
-
-def failing_users(share: float, level: str) -> Script:
-    """Of the held-out users of a level, that share cannot be asked."""
-    counted = itertools.count()
-    voice = {"hard": "Only a message that gives", "easy": "Any warm, friendly message"}[level]
-
-    def script(number: int, body: Body) -> bytes | None:
-        if purpose(body) != "appraise" or voice not in body["messages"][0]["content"]:
-            return None
-        return response("", "400 Bad Request") if next(counted) % 8 < share * 8 else None
-
-    return script
-
-
-def an_evaluation(endpoint: Endpoint, path: Path, share: float) -> tuple[RunFolder, int, str]:
-    endpoint.script = failing_users(share, "hard")
-    run = a_run(path, endpoint.url)
-    code, _, err = go_on(run)
-    return run, code, err
-
-
-@pytest.mark.attack(
-    "an evaluation loses half of the users of one level",
-    "exit 69 before the row of that step; a resume asks those again and goes on",
-)
-def test_an_evaluation_of_half_the_users_is_no_row(tmp_path: Path, record_property: Record) -> None:
-    with serving() as endpoint, few_held_out_users():
-        run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.5)
-        assert (code, rows(run)) == (69, [])
-        assert (
-            f"{run.path}: step 1: at most 20% of the 8 held-out users of a level may be lost in "
-            f"an evaluation on {endpoint.url}, 4 at hard were; its row is not written, and asks "
-            f"them again. Once it answers, continue with `harness resume {run.path}`"
-        ) in err
-        assert (status(run)["status"], status(run)["exit_code"]) == ("stopped", 69)
-        endpoint.script, calls = ANSWERS, len(endpoint.bodies)
-        assert go_on(run)[0] == 0
-        asked = [b for b in endpoint.bodies[calls:] if purpose(b) == "appraise"]
-    assert lost(run) == 0
-    assert rows(run)[0]["eval/hard/failed"] == 0
-    assert len(asked) == 1 + 4 + 2 * 8 + 3 * 8, "the check, those lost, two steps, one evaluation"
-    record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
-
-
-def test_an_evaluation_that_lost_few_is_a_row_that_counts_them(tmp_path: Path) -> None:
-    with serving() as endpoint, few_held_out_users():
-        run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.125)
-    assert code == 0, err
-    assert [row["eval/hard/failed"] for row in rows(run)] == [1, None, 1]
-
-
-def test_the_row_of_an_evaluation_that_is_on_disk_is_history(tmp_path: Path) -> None:
-    """As a run of an older version left it: it is computed again and found equal."""
-    with serving() as endpoint, few_held_out_users():
-        with pytest.MonkeyPatch.context() as once:
-            once.setattr(served_users, "MOST_LOST", 1.0)
-            run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.5)
-            assert code == 0, err
-        before = run.metrics.read_bytes()
-        (run.checkpoints / "step-00003" / "manifest.json").unlink()
-        (run.checkpoints / "step-00002" / "manifest.json").unlink()
-        run.status.write_text(json.dumps(status(run) | {"status": "stopped"}))
-        code, _, err = go_on(run)
-    assert code == 0, err
-    assert run.metrics.read_bytes() == before

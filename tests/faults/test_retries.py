@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing.commands import until
 from tests.faults.limited import quick
+from tests.simulator.endpoint import response, serving
+from tests.simulator.served import config as served
 from tests.train.made import make_run, status
 
 
@@ -86,6 +89,22 @@ def test_what_would_fail_again_is_tried_once(
     poison(run)
     assert retry.execute(run.path, retries=5).exit_code == code
     assert status(run)["attempts"] <= 1
+
+
+def test_a_refused_key_is_tried_once_and_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_KEY", "sk-expired-0123")
+    refused = response("expired", "401 Unauthorized")
+    with serving(lambda number, body: refused if number > 20 else None) as endpoint:
+        simulator = served(endpoint.url, api_key_env="A_KEY")
+        run = make_run(tmp_path / "run", replace(quick(steps=2), simulator=simulator))
+        assert simulator.sends is not None
+        outcome = retry.execute(run.path, retries=5, granted=frozenset({simulator.sends}))
+    rule = f"$A_KEY must hold a key that {endpoint.url} accepts, got request: 401 expired"
+    assert (outcome.status, outcome.exit_code) == ("failed", 2)
+    assert outcome.reason == f"simulator.api_key_env: {rule}"
+    assert status(run)["attempts"] == 1
 
 
 def test_a_sweep_that_stops_waits_for_no_retry(

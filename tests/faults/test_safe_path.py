@@ -34,10 +34,13 @@ POINTS = "".join(
 )
 Record = Callable[[str, object], None]
 
-attack = functools.partial(
-    pytest.mark.attack,
-    expected="none of them is imported, by the command or by a process that it starts",
-)
+
+def attack(what: str) -> pytest.MarkDecorator:
+    return pytest.mark.attack(
+        what, expected="none of them is imported, by the command or by a process that it starts"
+    )
+
+
 QUICK = ("doctor", "chat", "probe-simulator", "profiles check", "profiles from-rlver", "trust")
 SLOW = ("status", "verify", "train", "resume", "sweep", "study", "calibrate")
 SMALL = (*TABULAR, "trainer.steps=2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import functools
 import json
 import os
 import pty
@@ -33,7 +32,10 @@ SLOWER = (
     ("deadline", False),
     ("deadline", True),
 )
-attack = functools.partial(pytest.mark.attack, expected="it ends on time, resumable, with its rows")
+
+
+def attack(what: str) -> pytest.MarkDecorator:
+    return pytest.mark.attack(what, expected="it ends on time, resumable, with its rows")
 
 
 class Pipe:

@@ -220,7 +220,7 @@ def test_a_run_goes_on_from_the_start_model_it_began_with(
     manifest = json.loads((run.checkpoints / "step-00002" / "manifest.json").read_text())
     assert manifest["identity"]["start_model"] == began
     verified = here("verify", "run", "--json", cwd=tmp_path)
-    assert (verified.returncode, "as the run began with it" in verified.stdout) == (0, True)
+    assert (verified.returncode, "the one that the run began with" in verified.stdout) == (0, True)
 
 
 @pytest.mark.attack(

@@ -7,23 +7,31 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from harness.compose.planner import plan
-from harness.execution import ledger
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, harness, here, only_sweep
+from tests.faults.untrusted import (
+    KEY,
+    SHORT,
+    Record,
+    addressed,
+    host,
+    keys_sent,
+    made,
+    planned,
+    refused,
+    served,
+    settings,
+    words,
+    written,
+)
 from tests.simulator.endpoint import Endpoint, serving
 
-Record = Callable[[str, object], None]
-KEY = "sk-CANARY-trust-0123456789"
-SHORT = (
-    *TABULAR, "trainer.steps=1", "difficulty.turn_cap=1", "simulator.model=m", "simulator.retries=0"
-)  # fmt: skip
 COMMANDS = {
     "sweep": ("sweep", *SHORT),
     "train": ("train", *SHORT, "--dir", "d"),
@@ -54,64 +62,6 @@ def brief(tmp_path: Path) -> Path:
         text = (SHIPPED / "difficulty" / f"{name}.yaml").read_text()
         written(tmp_path / f"conf/difficulty/{name}.yaml", f"{text}\nturn_cap: 1\n")
     return tmp_path
-
-
-def settings() -> Path:
-    return Path(os.environ["HARNESS_CONFIG"]) / "trust.json"
-
-
-def host(endpoint: Endpoint) -> str:
-    return endpoint.url.removeprefix("http://").removesuffix("/v1")
-
-
-def words(endpoint: Endpoint) -> tuple[str, ...]:
-    return (
-        "simulator=served", f"simulator.base_url={endpoint.url}", "simulator.api_key_env=SIM_KEY"
-    )  # fmt: skip
-
-
-def served(endpoint: Endpoint) -> str:
-    """The keys of a served user, as they stand in an option's file."""
-    return f"kind: served\nmodel: m\nbase_url: {endpoint.url}\napi_key_env: SIM_KEY\n"
-
-
-def addressed(endpoint: Endpoint) -> str:
-    """The same as another file sets them behind the option simulator=served."""
-    return f"simulator: {{model: m, base_url: '{endpoint.url}', api_key_env: SIM_KEY}}\n"
-
-
-def written(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
-def made(root: Path) -> list[str]:
-    return sorted(str(p.relative_to(root)) for p in root.rglob("*"))
-
-
-def keys_sent(endpoint: Endpoint) -> list[str]:
-    return [given["authorization"] for given in endpoint.headers]
-
-
-def refused(done: subprocess.CompletedProcess[str], endpoint: Endpoint, record: Record) -> None:
-    """Nothing was sent, and the one sentence says what to do."""
-    record("seen", f"exit {done.returncode}: {done.stderr.strip().splitlines()[-1]}")
-    assert endpoint.headers == []
-    assert done.returncode == 2, done.stderr
-    assert done.stderr == (
-        "harness: simulator.api_key_env: $SIM_KEY may go only to a host that was typed with it or "
-        f"is confirmed, got {host(endpoint)}, which a file names; if it is right: "
-        f"`harness trust {host(endpoint)} SIM_KEY`\n"
-    )
-    assert KEY not in done.stdout + done.stderr
-
-
-def planned(cwd: Path, endpoint: Endpoint) -> Path:
-    """A sweep of one run as a stranger hands it over: planned, and never begun."""
-    given = [*SHORT, *words(endpoint)]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(cwd)
-        return Path(str(ledger.create(plan(given), given).dir))
 
 
 @pytest.mark.attack("a conf/ in the current folder names host and key, no word is typed", OUGHT)

@@ -39,8 +39,10 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     short = (*TABULAR, "trainer.steps=200", "trainer.checkpoint_every=20")
     words = (*short, "seed=1,2,3", "hydra.launcher.n_jobs=2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
-        both = lambda: [rows(p) > 30 for p in tmp_path.glob("runs/*/*-seed[12]")]  # noqa: E731
-        until(lambda: sum(both()) == 2, "steps of two runs")
+        until(
+            lambda: sum(rows(p) > 30 for p in tmp_path.glob("runs/*/*-seed[12]")) == 2,
+            "steps of two runs",
+        )
         (root,) = (tmp_path / "runs").iterdir()
         os.kill(worker_of(root / "0-medium-seed1"), signal.SIGKILL)
         _, said = sweep.communicate(timeout=170)
@@ -52,7 +54,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     attempts = [run_folder.read_status(RunFolder(Path(str(r["dir"])))).attempts for r in found]
     assert max(attempts[:2]) == 2, "from its checkpoint"
     assert "one of its workers was killed" in said
-    assert "runs are launched again, those begun from their checkpoints" in said
+    assert "runs are launched again; those begun continue from checkpoints" in said
     assert "Traceback" not in said
     alone = make_run(tmp_path / "alone", run_folder.read_config(RunFolder(root / "0-medium-seed1")))
     assert finish(alone)[0] == 0
@@ -144,10 +146,9 @@ def test_a_sweep_that_is_stopping_launches_nothing_again(
 ) -> None:
     words = ("policy=tabular", "trainer.conversations=4096", "trainer.steps=9", "seed=1,2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
-        holders = lambda: [*tmp_path.glob("runs/*/*-seed*/.holder")]  # noqa: E731
-        until(holders, "a run")
+        held = until(lambda: next(tmp_path.glob("runs/*/*-seed*/.holder"), None), "a run")
         (root,) = (tmp_path / "runs").iterdir()
-        worker = worker_of(holders()[0].parent)
+        worker = worker_of(held.parent)
         sweep.send_signal(signal.SIGTERM)
         until(lambda: (root / ".stop").exists(), "the stop")
         os.kill(worker, signal.SIGKILL)
@@ -173,6 +174,11 @@ def descendants(pid: int) -> dict[int, str]:
     return found
 
 
+def workers_of(sweep: int) -> set[int]:
+    """Numbers of a sweep's workers."""
+    return {pid for pid, words in descendants(sweep).items() if "LokyProcess-" in words}
+
+
 @pytest.mark.slow
 @pytest.mark.attack(
     "kill -9 of a sweep while its workers are still starting, before any has begun a run",
@@ -183,9 +189,8 @@ def test_workers_that_outlive_a_killed_sweep_begin_no_run(
 ) -> None:
     words = (*TABULAR, "trainer.steps=2000", "seed=1,2", "hydra.launcher.n_jobs=2")
     with started("sweep", *words, cwd=tmp_path) as sweep:
-        starting = lambda: {p for p, w in descendants(sweep.pid).items() if "LokyProcess-" in w}  # noqa: E731
-        until(lambda: len(starting()) == 2, "two workers")
-        workers = starting()
+        until(lambda: len(workers_of(sweep.pid)) == 2, "two workers")
+        workers = workers_of(sweep.pid)
         for worker in workers:
             os.kill(worker, signal.SIGSTOP)
         time.sleep(1.0)  # the runs are handed to them meanwhile

@@ -161,7 +161,7 @@ def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
     with (
         serving(lambda n, b: echo) as endpoint,
         connected(endpoint.url, api_key_env="A_KEY") as line,
-        pytest.raises(EndpointError, match="got request: 401 who is KEY"),
+        pytest.raises(ConfigError, match="got request: 401 who is KEY"),
     ):
         check_endpoint(line)
     for held, told in (("", "the key, not set"), ("sk-ü", "one line of ASCII, got 4 characters")):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harness.errors import EndpointError
+from harness.errors import ConfigError, EndpointError
 from harness.simulator.served.completions import redactor
 from harness.simulator.served.endpoint import is_local
 from harness.simulator.served.simulator import check_endpoint
@@ -46,11 +46,52 @@ def test_an_echoed_key_is_in_no_message(name, monkeypatch):
     with (
         serving(lambda n, b: ECHOES[name]) as endpoint,
         connected(endpoint.url, api_key_env="A_KEY", retries=0) as line,
-        pytest.raises(EndpointError, match="must answer as 'm', got ") as told,
+        pytest.raises((EndpointError, ConfigError), match=r", got \w+: ") as told,
     ):
         check_endpoint(line)
     assert not any(part in str(told.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
     assert "KEY" in str(told.value) or name in ("a header", "an error of 200 kB")
+
+
+UNAUTHORIZED, FORBIDDEN = response("who?", "401 Unauthorized"), response("no", "403 Forbidden")
+
+
+@pytest.mark.parametrize("wire", [UNAUTHORIZED, FORBIDDEN], ids=["401", "403"])
+@pytest.mark.parametrize("variable", ["A_KEY", ""])
+def test_a_refused_key_is_the_users_to_mend(wire, variable, monkeypatch):
+    monkeypatch.setenv("A_KEY", KEY)
+    with (
+        serving(lambda n, b: wire) as endpoint,
+        connected(endpoint.url, api_key_env=variable, retries=5) as line,
+        pytest.raises(ConfigError) as told,
+    ):
+        check_endpoint(line)
+    status = "401 who?" if wire == UNAUTHORIZED else "403 no"
+    rule = (
+        f"$A_KEY must hold a key that {endpoint.url} accepts"
+        if variable
+        else f"must name the variable of a key, since {endpoint.url} asks for one"
+    )
+    assert str(told.value) == f"simulator.api_key_env: {rule}, got request: {status}"
+    assert len(endpoint.bodies) == 1
+
+
+def test_a_key_that_is_refused_later_ends_the_conversation_with_the_same_sentence():
+    with (
+        serving(lambda n, b: UNAUTHORIZED if n else None) as endpoint,
+        connected(endpoint.url) as line,
+        pytest.raises(ConfigError, match="must name the variable of a key"),
+    ):
+        converse(users(line), key())
+
+
+def test_a_text_that_a_gateway_forbids_loses_its_conversation_alone():
+    with (
+        serving(lambda n, b: FORBIDDEN if purpose(b) == "appraise" else None) as endpoint,
+        connected(endpoint.url) as line,
+    ):
+        turns = converse(users(line), key())
+    assert (turns[-1].ended, turns[-1].why) == ("failed", {"fault": "request"})
 
 
 def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys):

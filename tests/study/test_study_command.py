@@ -110,7 +110,7 @@ def test_arms_that_are_alike_share_their_runs(tmp_path: Path) -> None:
 WORDS = {
     "an arm's own key": (["difficulty=easy"], "set difficulty, and are about it"),
     "several values": (["trainer.steps=3,4"], "several of seed only"),
-    "a glob": (["seed=glob(*)"], "seed=glob(*): glob() stands for options of a group, and only a"),
+    "a glob": (["seed=glob(*)"], "seed=glob(*): glob() selects several options of a group, which"),
     "no such key": (["trainer.stps=3"], "nearest: trainer.steps"),
     "a sweep file": (["+sweeps=seeds"], "has its arms in its own file"),
 }

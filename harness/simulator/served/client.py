@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.config.simulator import SimulatorConfig
-from harness.errors import EndpointError
+from harness.errors import ConfigError, EndpointError
 from harness.simulator.draws import uniforms
 from harness.simulator.served.completions import Request
 from harness.simulator.served.endpoint import Endpoint
 from harness.simulator.served.faults import (
     AWAY,
+    FORBIDDEN,
+    REFUSED_KEY,
     Fault,
     Outage,
     Outages,
@@ -136,7 +138,9 @@ class EndpointClient:
             del self._under_way[digest]
 
     def check(self, request: Request, read: Callable[[str], T]) -> T:
-        """Return the answer, past the journal. Raises EndpointError if there is none."""
+        """Return the answer, past the journal. Raises EndpointError if there is none, ConfigError
+        if the endpoint refuses the key.
+        """
 
         async def once() -> T:
             return (await self._try(request, read, "check"))[1]
@@ -144,6 +148,8 @@ class EndpointClient:
         try:
             return self.run([once()])[0]
         except Fault as fault:
+            if fault.status == FORBIDDEN:
+                raise self._refused_key(fault) from fault
             raise EndpointError(
                 f"simulator.base_url: {self.config.base_url} must answer as "
                 f"{self.config.model!r}, got {fault}"
@@ -214,6 +220,8 @@ class EndpointClient:
                     self._outages.answered()
                 return content, read(content)
             except Fault as fault:
+                if fault.status == REFUSED_KEY:
+                    raise self._refused_key(fault) from fault
                 if await budget.is_spent(fault):
                     raise
                 self._usage.retries[fault.kind] += 1
@@ -234,6 +242,16 @@ class EndpointClient:
             self._usage.tokens += done.tokens
             self._limits.tokens.correct(min(done.tokens, most) - expected)
         return done.content
+
+    def _refused_key(self, fault: Fault) -> ConfigError:
+        """Return the error that ends a run: the next try would meet it too."""
+        variable, url = self.config.api_key_env, self.config.base_url
+        rule = (
+            f"${variable} must hold a key that {url} accepts"
+            if variable
+            else (f"must name the variable of a key, since {url} asks for one")
+        )
+        return ConfigError(f"simulator.api_key_env: {rule}, got {fault}")
 
     def _wait_s(self, made: int, retry_after_s: float | None) -> float:
         """Return the wait before the next try.

@@ -20,16 +20,28 @@ from harness.errors import EndpointError
 NO_RETRY = ("request", "redirect")
 """Faults that the same request would meet again."""
 ONE_RETRY = ("leaked", "oversized")
+REFUSED_KEY = 401
+"""Status of an endpoint that does not accept the key; every other request would meet it too."""
+FORBIDDEN = 403
+"""Status for a key that may not do this; at a first, harmless request it means the key, later a
+gateway may refuse one text alone.
+"""
 
 
 class Fault(Exception):
     """One failed call; `kind` is one of SIMULATOR_FAULTS."""
 
-    def __init__(self, kind: str, detail: str = "", retry_after_s: float | None = None) -> None:
-        """`retry_after_s`: how long the endpoint asks to be left alone."""
+    def __init__(
+        self,
+        kind: str,
+        detail: str = "",
+        retry_after_s: float | None = None,
+        status: int | None = None,
+    ) -> None:
+        """`retry_after_s`: how long the endpoint asks to be left alone; `status`: of the answer."""
         super().__init__(f"{kind}: {detail}" if detail else kind)
         assert kind in SIMULATOR_FAULTS, kind
-        self.kind, self.retry_after_s = kind, retry_after_s
+        self.kind, self.retry_after_s, self.status = kind, retry_after_s, status
 
 
 def allowed_tries(kind: str, retries: int) -> int:
@@ -46,7 +58,7 @@ def fault_of_status(status: int, detail: str, retry_after_s: float | None = None
     if status >= 500 or status == 408:
         return Fault("server", f"{status} {detail}".strip(), retry_after_s)
     kind = "malformed" if status < 300 else "redirect" if status < 400 else "request"
-    return Fault(kind, f"{status} {detail}".strip())
+    return Fault(kind, f"{status} {detail}".strip(), status=status)
 
 
 AWAY = ("connection", "timeout", "server")

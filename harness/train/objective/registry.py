@@ -29,14 +29,27 @@ def remedy_names() -> list[str]:
     return _names(remedies, "remedy")
 
 
+def algorithm_class(name: str) -> type[Algorithm]:
+    """The class of an algorithm of `algorithm_names`. Raises ConfigError for a plug-in's item that
+    is none.
+    """
+    item: type[Algorithm] = _class(algorithms, "algorithm", name, Algorithm)
+    return item
+
+
+def remedy_class(name: str) -> type[Remedy]:
+    """The class of a remedy of `remedy_names`. Raises ConfigError likewise."""
+    item: type[Remedy] = _class(remedies, "remedy", name, Remedy)
+    return item
+
+
 def algorithm_of(config: RunConfig) -> Algorithm:
     """The algorithm of `algorithm.kind` with its options.
 
     Raises ConfigError, naming the dotted key, for an unknown one or a value out of range.
     """
     ranges.one_of("algorithm.kind", config.algorithm.kind, algorithm_names())
-    cls: type[Algorithm] = _class(algorithms, "algorithm", config.algorithm.kind, Algorithm)
-    return options.build(cls, config.algorithm.options)
+    return options.build(algorithm_class(config.algorithm.kind), config.algorithm.options)
 
 
 def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
@@ -48,7 +61,7 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
     chosen: list[Remedy] = []
     for name, values in config.remedy.methods.items():
         ranges.one_of("remedy.methods", name, remedy_names())
-        chosen.append(options.build(_class(remedies, "remedy", name, Remedy), values))
+        chosen.append(options.build(remedy_class(name), values))
     for role, what in ONE_ONLY.items():
         same = [remedy.name() for remedy in chosen if isinstance(remedy, role)]
         if len(same) > 1:

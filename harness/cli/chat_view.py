@@ -1,0 +1,197 @@
+"""A conversation as lines of a terminal: what the user says, how they feel, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from harness.report.text.wording import plain
+from harness.simulator.protocol import UserTurn
+from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
+from harness.utils.safe_text import text
+
+LABEL_WIDTH = 8
+FAILED = "failed"
+"""The end of a conversation whose user could not be asked."""
+CELLS = 20
+"""Cells of the bar: five points of emotion each, the smallest change there is."""
+NEVER_WRAPPED = 100_000
+"""Columns where no terminal reads, so that a sentence stays on its line."""
+STRATEGY = {
+    "question": "a question",
+    "restate": "a restatement",
+    "reflect": "a reflection of feelings",
+    "disclose": "self-disclosure",
+    "affirm": "affirmation",
+    "suggest": "a suggestion",
+    "inform": "information",
+    "other": "plain kindness",
+}
+INTENTION = {
+    "praise": "sincere praise for what they did",
+    "not_at_fault": "hearing that they are not at fault",
+    "venting": "somebody who listens while they let it out",
+    "deep_empathy": "deep empathy, not plain comfort",
+    "advice": "advice that truly solves their difficulty",
+    "dialectic": "a look at it from several sides",
+    "growth": "guidance to reflect on themselves and grow",
+    "motives": "an analysis of why the others acted so",
+}
+PART = {
+    "worth": "worth to this user",
+    "pick_up": "takes up what they told",
+    "confusion": "speaks of what they never said",
+    "repetition": "said before, or their own words",
+    "fatigue": "the same kind of reply again",
+    "form": "too short, too long or too much at once",
+    "hurt": "hurts",
+    "puzzled": "makes no sense to them",
+    "mood": "who they are, and how they are by now",
+    "target_fit": "does it fit what they came for",
+    "reason": "in their words",
+    "fault": "no answer",
+    "puzzle": "no language to them",
+}
+"""The appraisal by part; a part that is not here is named by its key."""
+HELP = (
+    "You are the supporter: each line you type is one reply, an empty line is silence, "
+    "Ctrl-D ends the conversation."
+)
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """Traits that the user never states outright; None where a simulator has none."""
+
+    intention: str | None
+    temperament: str | None
+    trust: int | None
+
+
+def hidden(turn: UserTurn) -> Hidden:
+    """Read hidden traits from the simulator's state; a simulator may name them otherwise."""
+    user = getattr(turn.state, "user", None)
+    return Hidden(
+        getattr(user, "intention", None),
+        getattr(user, "temperament", None),
+        getattr(turn.state, "trust", None),
+    )
+
+
+def console(stream: TextIO) -> Console:
+    """A terminal's own width; no wrapping elsewhere."""
+    width = None if stream.isatty() else NEVER_WRAPPED
+    return Console(file=stream, highlight=False, width=width)
+
+
+def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
+    """Print the heading and, if it is revealed, what the user came for."""
+    to.print(text(heading), soft_wrap=True)
+    to.print(text(HELP), soft_wrap=True)
+    for line in [] if hidden is None else came_for(hidden):
+        _row("hidden", line, "dim", to)
+
+
+def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
+    """The user's words and emotion; with `hidden`, why as well."""
+    to.print()
+    for line in turn.text.splitlines():
+        _row("user", line, "bold", to)
+    _row("emotion", emotion(turn), "", to)
+    if hidden is not None and turn.change is not None:
+        _row("heard", strategies(turn), "dim", to)
+        if turn.why:
+            _row("why", "; ".join(reasons(turn.why)), "dim", to)
+        if hidden.trust is not None:
+            _row("trust", str(hidden.trust), "dim", to)
+
+
+def show_reply(reply: str, to: Console) -> None:
+    """Print a reply that was piped in, so is not on the screen yet."""
+    _row("you", reply or "(nothing)", "", to)
+
+
+def came_for(hidden: Hidden) -> Iterator[str]:
+    """`came for advice that truly solves their difficulty; temperament: passive`."""
+    parts = []
+    if hidden.intention is not None:
+        parts.append(f"came for {INTENTION.get(hidden.intention, plain(hidden.intention))}")
+    if hidden.temperament is not None:
+        parts.append(f"temperament: {hidden.temperament}")
+    if parts:
+        yield "; ".join(parts)
+
+
+def emotion(turn: UserTurn) -> str:
+    """`[#########...........]  45  +5`."""
+    full = round(turn.emotion * CELLS / 100)
+    change = "" if turn.change is None else f"  {turn.change:+d}" if turn.change else "  0"
+    return f"[{'#' * full}{'.' * (CELLS - full)}] {turn.emotion:3d}{change}"
+
+
+def strategies(turn: UserTurn) -> str:
+    """Name the strategies that the user heard in the reply, in order, each once."""
+    names = dict.fromkeys(turn.strategies)
+    return ", ".join(STRATEGY.get(name, plain(name)) for name in names) or "no strategy"
+
+
+def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
+    """The parts that counted, in words and in log-odds of a rise, then their sum."""
+    for key, share in _shares(why).items():
+        if share:
+            yield f"{PART.get(key, plain(key))} {share:+.2f}"
+    if isinstance(sum_of_all := why.get("logit"), float):
+        yield f"log-odds of a rise {sum_of_all:+.2f} ({rise_probability(sum_of_all):.0%})"
+    for key, value in why.items():
+        if isinstance(value, str):
+            yield f"{PART.get(key, plain(key))}: {value}"
+
+
+def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
+    """Return what each part adds; the rest of a known sum is the user's mood, not the reply."""
+    shares = {k: v for k, v in why.items() if not isinstance(v, str)}
+    if "logit" in shares and "worth" in shares:
+        logit = shares.pop("logit")
+        shares["worth"] *= FIT_WEIGHT
+        shares["mood"] = logit - sum(shares.values())
+    return shares
+
+
+def summary(turns: Sequence[UserTurn]) -> str:
+    """Say how the conversation ended, after how many replies, and how many of them helped."""
+    last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
+    ends = {
+        "success": "success: the user feels well",
+        "left": "left: the user has left, which counts as emotion 0",
+        "cap": "cap: the turn limit is reached",
+        FAILED: f"failed: the user could not be asked ({last.why.get('fault')})",
+        None: "stopped: you ended the conversation",
+    }
+    helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
+    return (
+        f"{ends.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
+        f"in {_replies(len(changes))}, {helped} up, {hurt} down"
+    )
+
+
+def show_end(turns: Sequence[UserTurn], to: Console) -> None:
+    to.print()
+    to.print(text(summary(turns)), soft_wrap=True)
+
+
+def _replies(count: int) -> str:
+    return "1 reply" if count == 1 else f"{count} replies"
+
+
+def _row(label: str, content: str, style: str, to: Console) -> None:
+    """Print `content` beside its label, with its lines aligned."""
+    table: Any = Table.grid()
+    table.add_column(width=LABEL_WIDTH, no_wrap=True)
+    table.add_column(overflow="fold")
+    table.add_row(Text(label, "dim"), text(content, style))
+    to.print(table)

@@ -19,15 +19,15 @@ def test_there_are_enough_and_each_is_its_own() -> None:
 
 
 def test_one_of_each_family_wins_nothing() -> None:
-    found = list(judge("medium", SAMPLE, seeds=1, ways=(INSTEAD, "after neutral")))
-    found += judge("hard", SAMPLE[::3], seeds=1, ways=("after attentive",))
-    assert not significant(found)
+    judgements = list(judge("medium", SAMPLE, seeds=1, ways=(INSTEAD, "after neutral")))
+    judgements += judge("hard", SAMPLE[::3], seeds=1, ways=("after attentive",))
+    assert not significant(judgements)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("difficulty", ["medium", "hard"])
 def test_no_attack_wins(difficulty: str) -> None:
-    found = list(judge(difficulty, EVERY))
-    assert not [str(j) for j in significant(found)]
-    assert not [str(j) for j in found if j.excess > MOST_EXCESS]
+    judgements = list(judge(difficulty, EVERY))
+    assert not [str(j) for j in significant(judgements)]
+    assert not [str(j) for j in judgements if j.excess > MOST_EXCESS]

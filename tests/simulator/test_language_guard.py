@@ -56,7 +56,7 @@ def _mean_final(name: str, policy: Reference) -> float:
 
 def _spoilt(attack: Attack) -> Reference:
     def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        r = random.Random(int(uniforms(len(said), u[0])[0] * 2**32))
+        r = random.Random(int(uniforms(len(said), str(u[0]))[0] * 2**32))
         return attack(attentive(heard, said, u), r)
 
     return reply

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from harness.simulator.served.completions import redactor
 from harness.simulator.served.endpoint import is_local
 from harness.simulator.served.simulator import check_endpoint
 from harness.testing.simulator_contract import converse, key
-from tests.simulator.endpoint import completion, purpose, response, serving
+from tests.simulator.endpoint import Body, completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
 KEY = "sk-GEHEIM/0123456789"
@@ -41,24 +42,26 @@ ECHOES = {
 
 
 @pytest.mark.parametrize("name", ECHOES)
-def test_an_echoed_key_is_in_no_message(name, monkeypatch):
+def test_an_echoed_key_is_in_no_message(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     with (
         serving(lambda n, b: ECHOES[name]) as endpoint,
         connected(endpoint.url, api_key_env="A_KEY", retries=0) as line,
-        pytest.raises(EndpointError, match="must answer as 'm', got ") as told,
+        pytest.raises(EndpointError, match="must answer as 'm', got ") as refused,
     ):
         check_endpoint(line)
-    assert not any(part in str(told.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
-    assert "KEY" in str(told.value) or name in ("a header", "an error of 200 kB")
+    assert not any(part in str(refused.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
+    assert "KEY" in str(refused.value) or name in ("a header", "an error of 200 kB")
 
 
-def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys):
+def test_an_echoed_key_is_in_no_answer_and_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
 
-    def echo(number, body):
-        said = f'"I am {SPELT if number % 2 else KEY}."'
-        content = f'{{"say": {said}, "reason": {said}, "target_fit": "fully", "change": 5}}'
+    def echo(number: int, body: Body) -> bytes:
+        text = f'"I am {SPELT if number % 2 else KEY}."'
+        content = f'{{"say": {text}, "reason": {text}, "target_fit": "fully", "change": 5}}'
         return completion(content, model=KEY, system_fingerprint=f"{KEY}-{purpose(body)}")
 
     with serving(echo) as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
@@ -73,7 +76,7 @@ def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys
         assert not any(part in text for part in ("GEHEIM", SPELT[:12]))
 
 
-def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
+def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long() -> None:
     assert redactor("EMPTY")("an EMPTY room") == "an EMPTY room"
     redact = redactor("s" * 20)
     for text in ("s" * 19 + " ", "s\\", "\\u0073", "\\n", "s ", "\0"):
@@ -82,7 +85,9 @@ def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
         assert time.process_time() - began < 2
 
 
-def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch):
+def test_no_other_credentials_of_the_environment_go_to_the_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
         monkeypatch.setenv(f"OPENAI_{name}", "another-service")
@@ -92,22 +97,24 @@ def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch)
         check_endpoint(line)
     (sent,) = endpoint.headers
     host = endpoint.url.removeprefix("http://").removesuffix("/v1")
-    own = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
-    assert own.items() <= sent.items()
-    assert set(sent) - set(own) == {
+    expected = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
+    assert expected.items() <= sent.items()
+    assert set(sent) - set(expected) == {
         "accept", "accept-encoding", "content-type", "content-length"}  # fmt: skip
     assert "another-service" not in str(sent)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "localhost", "LOCALHOST"])
-def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(monkeypatch, host):
+def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving() as endpoint, connected(endpoint.url.replace("127.0.0.1", host)) as line:
         check_endpoint(line)
 
 
-def test_every_name_of_this_machine_is_known_and_no_other():
+def test_every_name_of_this_machine_is_known_and_no_other() -> None:
     here = (
         "127.0.0.2",
         "127.255.0.1",

@@ -56,7 +56,7 @@ def slips(count: int) -> Alter:
 def _slip(text: str, r: random.Random) -> str:
     """A letter dropped, doubled or swapped with the next."""
     n = r.choice([n for n in range(1, len(text) - 2) if text[n : n + 2].isalpha()])
-    a, b = text[n : n + 2]
+    a, b = text[n], text[n + 1]
     return text[:n] + r.choice((b, a + a + b, b + a)) + text[n + 2 :]
 
 
@@ -150,10 +150,10 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
-            found = [language_guard._sentence.__wrapped__(p) for p in parts] + [
+            faults = [language_guard._sentence.__wrapped__(p) for p in parts] + [
                 language_guard._shape(text)
             ]
-            wrong += any(found) or any(map(dismisses, parts))
+            wrong += any(faults) or any(map(dismisses, parts))
             count += 1
     assert count > 800
     assert wrong < 0.015 * count

@@ -51,6 +51,6 @@ def raised(held_out: bool) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("held_out", [True, False])
-def test_four_in_five_raise_where_their_twin_in_the_grammars_words_does(held_out):
+def test_four_in_five_raise_where_their_twin_in_the_grammars_words_does(held_out: bool) -> None:
     both, twin = raised(held_out)
     assert both / twin >= LEAST_SHARE

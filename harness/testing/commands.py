@@ -74,7 +74,7 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-P", "-m", "harness", *words]
 
 
-def until(found: Callable[[], T], what: str) -> T:
+def until(found: Callable[[], T | None], what: str) -> T:
     """What `found` returns once it is not None or False."""
     deadline = time.monotonic() + BUDGET_S
     while time.monotonic() < deadline:

@@ -1,6 +1,9 @@
 """Extensions of other packages, by entry point and in this process."""
 
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
 
 import pytest
 
@@ -8,11 +11,15 @@ from harness.errors import ConfigError
 from harness.utils import extensions
 
 
+class Install(Protocol):
+    def __call__(self, points: str, package: str = "other") -> None: ...
+
+
 @pytest.fixture
-def installed(tmp_path, monkeypatch):
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Make a package `other` with these entry points, as if it had been installed."""
 
-    def install(points, package="other"):
+    def install(points: str, package: str = "other") -> None:
         info = tmp_path / f"{package}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
@@ -28,7 +35,7 @@ def installed(tmp_path, monkeypatch):
     sys.modules.pop("other_remedies", None)
 
 
-def test_the_groups_are_plurals():
+def test_the_groups_are_plurals() -> None:
     assert [extensions.group(kind) for kind in extensions.KINDS] == [
         "harness.algorithms",
         "harness.remedies",
@@ -40,8 +47,8 @@ def test_the_groups_are_plurals():
 
 
 def test_an_entry_point_is_listed_without_being_imported_and_loaded_when_asked_for(
-    installed, tmp_path
-):
+    installed: Install, tmp_path: Path
+) -> None:
     (tmp_path / "other_remedies.py").write_text("MINE = 'an item'\n")
     installed("[harness.remedies]\nmine = other_remedies:MINE\n")
     assert extensions.names("remedy") == ("mine",)
@@ -50,7 +57,7 @@ def test_an_entry_point_is_listed_without_being_imported_and_loaded_when_asked_f
     assert extensions.names("reward") == ()
 
 
-def test_a_package_that_cannot_be_imported_is_named(installed):
+def test_a_package_that_cannot_be_imported_is_named(installed: Install) -> None:
     installed("[harness.remedies]\nmine = nowhere_at_all:MINE\n")
     with pytest.raises(ConfigError) as caught:
         extensions.load("remedy", "mine")
@@ -60,7 +67,7 @@ def test_a_package_that_cannot_be_imported_is_named(installed):
     )
 
 
-def test_two_packages_cannot_give_one_name(installed):
+def test_two_packages_cannot_give_one_name(installed: Install) -> None:
     installed("[harness.remedies]\nmine = a:A\n")
     installed("[harness.remedies]\nmine = b:B\n", "third")
     with pytest.raises(ConfigError) as caught:
@@ -68,7 +75,7 @@ def test_two_packages_cannot_give_one_name(installed):
     assert str(caught.value).startswith("harness.remedies: mine must be given once, got ")
 
 
-def test_what_is_registered_in_a_process_is_there_and_only_once(installed):
+def test_what_is_registered_in_a_process_is_there_and_only_once(installed: Install) -> None:
     extensions.register("figure", "mine", 7)
     assert extensions.load("figure", "mine") == 7
     with pytest.raises(ConfigError) as caught:

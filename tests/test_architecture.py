@@ -20,17 +20,17 @@ def imported_by(statement: str) -> set[str]:
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
-def test_the_command_line_imports_nothing_heavy():
+def test_the_command_line_imports_nothing_heavy() -> None:
     assert not imported_by("import harness.cli.app") & set(HEAVY)
 
 
-def test_planning_does_not_pay_for_readers_or_trainers():
-    found = imported_by("from harness.compose import planner")
-    assert not found & {"torch", "pandas", "numpy", "matplotlib", "scipy", "trl", "rich"}
+def test_planning_does_not_pay_for_readers_or_trainers() -> None:
+    modules = imported_by("from harness.compose import planner")
+    assert not modules & {"torch", "pandas", "numpy", "matplotlib", "scipy", "trl", "rich"}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.name)
-def test_files_and_functions_stay_short(path):
+def test_files_and_functions_stay_short(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST_FILE
     for node in ast.walk(ast.parse(text)):
@@ -55,16 +55,16 @@ BESIDE_ATOMIC = {
 """Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""
 
 
-def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way():
-    found = {}
+def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way() -> None:
+    calls = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         where = path.relative_to(PACKAGE).as_posix()
         if where != "records/atomic.py" and not where.startswith("testing/"):  # writes as users do
             for line, call in opened.for_writing(ast.parse(path.read_text(encoding="utf-8"))):
-                found[where, call] = f"harness/{where}:{line}: {call}"
-    beside = [said for key, said in found.items() if key not in BESIDE_ATOMIC]
+                calls[where, call] = f"harness/{where}:{line}: {call}"
+    beside = [source for key, source in calls.items() if key not in BESIDE_ATOMIC]
     assert not beside, "must go through harness/records/atomic.py:\n" + "\n".join(beside)
-    assert not BESIDE_ATOMIC.keys() - found.keys(), "exceptions that nothing needs any more"
+    assert not BESIDE_ATOMIC.keys() - calls.keys(), "exceptions that nothing needs any more"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way():
         "torch.save(x, p)",
     ],
 )
-def test_every_kind_of_write_is_noticed(code):
+def test_every_kind_of_write_is_noticed(code: str) -> None:
     assert list(opened.for_writing(ast.parse(code)))
 
 
@@ -120,5 +120,5 @@ def test_every_kind_of_write_is_noticed(code):
         "shutil.rmtree(p)",
     ],
 )
-def test_what_reads_and_the_hardened_way_pass(code):
+def test_what_reads_and_the_hardened_way_pass(code: str) -> None:
     assert not list(opened.for_writing(ast.parse(code)))

@@ -26,7 +26,7 @@ from harness.compose.overrides import known_keys
 from harness.law import analysis, law_json
 from harness.testing import synthetic
 from harness.testing.commands import here
-from tests.report.made import PAYLOADS
+from harness.testing.payloads import PAYLOADS
 
 GARBAGE = (
     b"", b"{", b"null", b"7", b'"text"', b"[" * 100_000, b"\0" * 50, b"\xff\xfe", b'{"step": ',

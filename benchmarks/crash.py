@@ -61,18 +61,18 @@ class Point:
 
 def main() -> None:
     """Print a line a kind of fault: how many, and what came of them."""
-    given = _arguments()
+    arguments = _arguments()
     with tempfile.TemporaryDirectory() as scratch:
         began = time.monotonic()
-        whole, events = _whole(Path(scratch) / "whole", given.policy)
-        points = [*_moments(given.kills, events, given), *_calls(given.calls)]
-        found: dict[str, Counter[str]] = {}
+        whole, events = _whole(Path(scratch) / "whole", arguments.policy)
+        points = [*_moments(arguments.kills, events, arguments), *_calls(arguments.calls)]
+        counts_by_fault: dict[str, Counter[str]] = {}
         places = [Path(scratch) / str(number) for number in range(len(points))]
-        met = partial(_meet, whole=whole, policy=given.policy)
+        met = partial(_meet, whole=whole, policy=arguments.policy)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for point, counts in zip(points, pool.map(met, points, places), strict=True):
-                found.setdefault(point.name, Counter()).update(counts)
-        _show(found, time.monotonic() - began)
+                counts_by_fault.setdefault(point.name, Counter()).update(counts)
+        _show(counts_by_fault, time.monotonic() - began)
 
 
 def _show(found: dict[str, Counter[str]], seconds: float) -> None:
@@ -122,9 +122,9 @@ def _calls(most: int) -> Iterator[Point]:
 def _meet(point: Point, path: Path, whole: bytes, policy: str) -> Counter[str]:
     """What came of one run that met its fault and was then resumed."""
     run, counts = _run(path, policy), Counter({"points": 1})
-    code, said, err = _execute([*point.under, *_command(run)], point)
+    code, out, err = _execute([*point.under, *_command(run)], point)
     on_disk = run.metrics.read_bytes() if run.metrics.exists() else b""
-    counts["lost"] += max(0, _acknowledged(said) - on_disk.count(b"\n"))
+    counts["lost"] += max(0, _acknowledged(out) - on_disk.count(b"\n"))
     counts["not met"] += code == 0
     counts["other codes"] += code not in EXPECTED
     resumed, _, more = _execute(_command(run), Point("none"))

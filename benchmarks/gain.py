@@ -57,8 +57,8 @@ def _row(run: RunFolder) -> str:
 
 
 def _evaluated(rows: Sequence[Row]) -> tuple[Row, Row]:
-    found = [row for row in rows if row["eval/reward"] is not None]
-    return found[0], found[-1]
+    evaluated = [row for row in rows if row["eval/reward"] is not None]
+    return evaluated[0], evaluated[-1]
 
 
 def _mean(rows: Sequence[Row], key: str) -> float:

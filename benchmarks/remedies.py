@@ -95,18 +95,18 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     conversations, trajectories = talk(True)
     advantages = advantages_of(compute_rewards(conversations, plain.reward), plain, 1)
     turns = [t.row.turn for t in trajectories]
-    own = [[turn > 0 for turn in row] for row in turns]
+    by_policy = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]
     old = [torch.tensor(t.logp) for t in trajectories]
-    batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, old)
+    batch = language_loss.LossBatch([t.row.ids for t in trajectories], by_policy, spread, old)
 
     def learn(config: RunConfig) -> Work:
         mine, touched = begun(config), np.zeros(len(conversations), bool)
 
         def work() -> None:
             language_step.length_penalties(mine, trajectories, config)
-            known = np.ones(len(conversations), bool)
-            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, known)
+            has_reward = np.ones(len(conversations), bool)
+            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, has_reward)
             how = language_step.loss_settings(mine, tokens, config, 1, begins.learner)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)
@@ -120,13 +120,13 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
 
 def least(works: dict[Any, Work], repeats: int) -> dict[Any, float]:
     """CPU seconds of each, in turns."""
-    found: dict[Any, float] = dict.fromkeys(works, float("inf"))
+    seconds: dict[Any, float] = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
         for name, work in works.items():
             began = time.process_time()
             work()
-            found[name] = min(found[name], time.process_time() - began)
-    return found
+            seconds[name] = min(seconds[name], time.process_time() - began)
+    return seconds
 
 
 def main(repeats: int, rungs: list[str]) -> None:

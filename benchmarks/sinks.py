@@ -55,8 +55,8 @@ def _in_a_figure(text: str) -> bool:
     figure.text(0.1, 0.5, canvas.label(text))
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
-    found = xml.dom.minidom.parseString(stream.getvalue())
-    return any(found.getElementsByTagName(name) for name in ("script", "a", "image"))
+    document = xml.dom.minidom.parseString(stream.getvalue())
+    return any(document.getElementsByTagName(name) for name in ("script", "a", "image"))
 
 
 def _in_a_prompt(text: str) -> bool:

@@ -62,10 +62,10 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name: str, run: Run) -> None:
-    words, said = WRONG[name]
+    words, message = WRONG[name]
     code, out, err = run(*words)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.startswith("harness: ")
     assert err.count("\n") == 1
     assert err.strip().isprintable()

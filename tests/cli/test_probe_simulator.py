@@ -14,8 +14,8 @@ from tests.simulator.endpoint import Endpoint, completion, purpose, serving
 
 
 def probe(endpoint: Endpoint, cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    told = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
-    return here("probe-simulator", *told, *words, cwd=cwd)
+    address = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
+    return here("probe-simulator", *address, *words, cwd=cwd)
 
 
 def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path: Path) -> None:

@@ -30,9 +30,9 @@ def test_a_conversation_in_pieces_is_what_the_template_makes_of_the_whole(
     chat = chat_of(tokenizer, SYSTEM)
     reply = chat.words("I am here.")
     ids = [*chat.opening("My dog died."), *reply, chat.end, *chat.following("I feel sad.")]
-    said = [("system", SYSTEM), ("user", "My dog died."), ("assistant", "I am here."),
+    turns = [("system", SYSTEM), ("user", "My dog died."), ("assistant", "I am here."),
             ("user", "I feel sad.")]  # fmt: skip
-    messages = [{"role": role, "content": text} for role, text in said]
+    messages = [{"role": role, "content": text} for role, text in turns]
     assert ids == tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
 
 

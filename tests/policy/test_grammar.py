@@ -57,8 +57,8 @@ def test_a_strategy_can_be_spoken_to_someone_who_said_nothing_to_take_up(strateg
 
 def test_a_reply_takes_up_the_newest_fact_most_often() -> None:
     draws = random.Random(1)
-    said = [OPENING, "My parents paid for the course."]
-    replies = [speak("restate", said, draws.random) for _ in range(400)]
+    heard = [OPENING, "My parents paid for the course."]
+    replies = [speak("restate", heard, draws.random) for _ in range(400)]
     newest = sum("your parents paid" in r for r in replies)
     oldest = sum("you failed the exam" in r for r in replies)
     assert newest > 2 * oldest > 0
@@ -160,9 +160,9 @@ def test_poor_replies_carry_no_strategy_and_hurt() -> None:
 
 
 def test_every_strategy_has_some_ten_phrases_and_none_twice() -> None:
-    everything = [p for own in PHRASES.values() for p in own] + list(POOR)
+    everything = [p for phrases in PHRASES.values() for p in phrases] + list(POOR)
     assert set(PHRASES) == set(STRATEGIES)
-    assert all(10 <= len(own) <= 12 for own in PHRASES.values())
+    assert all(10 <= len(phrases) <= 12 for phrases in PHRASES.values())
     assert len(set(everything)) == len(everything)
 
 

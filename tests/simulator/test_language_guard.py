@@ -32,8 +32,8 @@ def test_fluent_replies_pass() -> None:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_salad_is_found_at_least_this_often(name: str) -> None:
     r = random.Random(1)
-    said = [ATTACKS[name](reply, r) for reply in FLUENT for _ in range(20)]
-    assert np.mean([language_guard.fault(text) is not None for text in said]) >= HIT_RATE[name]
+    salads = [ATTACKS[name](reply, r) for reply in FLUENT for _ in range(20)]
+    assert np.mean([language_guard.fault(text) is not None for text in salads]) >= HIT_RATE[name]
 
 
 SLOW = pytest.mark.slow

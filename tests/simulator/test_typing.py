@@ -101,9 +101,9 @@ def _states() -> tuple[State, ...]:
     return tuple(turn.state for turn in contexts.collect_contexts(level("medium")).turns[::40])
 
 
-def accepted(alter: Alter, said: Sequence[FixedReply]) -> float:
+def accepted(alter: Alter, replies: Sequence[FixedReply]) -> float:
     r = random.Random(1)
-    texts = [(s, SupporterReply(alter(x, x.to(s), r))) for s in _states() for x in said]
+    texts = [(s, SupporterReply(alter(x, x.to(s), r))) for s in _states() for x in replies]
     return float(np.mean([MEDIUM.rise_probability(s, reply) for s, reply in texts]))
 
 
@@ -114,8 +114,8 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALTERED)
 def test_typing_and_length_do_not_decide(name: str) -> None:
-    said = contexts.fixed_replies()[::3]
-    assert abs(accepted(ALTERED[name], said) - accepted(clean, said)) < MOST
+    replies = contexts.fixed_replies()[::3]
+    assert abs(accepted(ALTERED[name], replies) - accepted(clean, replies)) < MOST
 
 
 @pytest.mark.parametrize("longest", [12, 16, 21])
@@ -160,9 +160,9 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
 
 
 def test_replies_in_free_wording_are_not_deemed_faulty() -> None:
-    said = [reply.text for reply in contexts.free_replies()]
-    wrong = [t for t in said if language_guard.fault(t) or any(map(dismisses, sentences(t)))]
-    assert len(wrong) < 0.03 * len(said)
+    texts = [reply.text for reply in contexts.free_replies()]
+    wrong = [t for t in texts if language_guard.fault(t) or any(map(dismisses, sentences(t)))]
+    assert len(wrong) < 0.03 * len(texts)
 
 
 def test_the_unkind_and_the_off_topic_hurt_or_carry_nothing() -> None:

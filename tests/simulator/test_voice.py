@@ -58,8 +58,8 @@ def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(
 def test_the_tabular_policy_hears_how_its_reply_was_taken(manner: str) -> None:
     ways = {"better": flat(*GLAD), "worse": flat(*SORRY), "neutral": NEUTRAL,
             "puzzled": PUZZLED}  # fmt: skip
-    for way, said in ways.items():
-        for line in said:
+    for way, lines in ways.items():
+        for line in lines:
             as_said = voice.manner(line, manner)
             assert CHANGES[hear(as_said).change] == way, as_said
     for person in EVERYONE:
@@ -74,8 +74,8 @@ def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner: str) -> 
         "plain": (*NEW_FEELING["middle"], *TOLD_FEELING["middle"]),
         "lighter": TOLD_FEELING["lighter"],
     }
-    for mood, said in moods.items():
-        for line in said:
+    for mood, lines in moods.items():
+        for line in lines:
             text = voice.manner(line.format(e="sad"), manner)
             assert MOODS[hear(text).mood] == mood, text
 
@@ -83,8 +83,8 @@ def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner: str) -> 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_the_tabular_policy_hears_each_need(manner: str) -> None:
     for tables in NEEDS.values():
-        for intention, said in tables.items():
-            for line in said:
+        for intention, lines in tables.items():
+            for line in lines:
                 assert CUES[hear(voice.manner(line, manner)).cue] == intention, line
 
 
@@ -105,8 +105,8 @@ def test_talk_of_the_talk_is_no_fact_to_the_policy(manner: str) -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("shown", NEEDS)
 def test_a_need_is_heard_as_what_it_is(shown: str, manner: str) -> None:
-    for intention, said in NEEDS[shown].items():
-        for line in said:
+    for intention, lines in NEEDS[shown].items():
+        for line in lines:
             text = f"Hm. {voice.manner(line, manner)}"
             assert listen([text]).need == intention, line
             assert voice.speaks_of_need(text), line
@@ -122,9 +122,9 @@ def test_what_is_never_said_shows_its_kind_only() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 def test_a_feeling_is_heard_by_both_listeners(manner: str) -> None:
     for line in flat(NEW_FEELING, TOLD_FEELING):
-        said = voice.manner(line.format(e="sad"), manner)
-        assert listen([f"Hm. {said}"]).feelings == ("sad",), said
-        assert policy_listens([said]).feelings == ("sad",), said
+        text = voice.manner(line.format(e="sad"), manner)
+        assert listen([f"Hm. {text}"]).feelings == ("sad",), text
+        assert policy_listens([text]).feelings == ("sad",), text
 
 
 def test_contractions_can_be_undone() -> None:
@@ -138,9 +138,9 @@ def test_contractions_can_be_undone() -> None:
 
 def test_no_need_is_said_twice_while_there_are_other_lines() -> None:
     for talk in talks(DifficultyConfig(disclosure="free", stop_below=0)):
-        said = [line for turn in talk for line in voice.NEED_LINES
+        needs = [line for turn in talk for line in voice.NEED_LINES
                 if line in sentences(voice.expanded(turn.text))]  # fmt: skip
-        heavy = [line for line in said if line in flat(NEEDS["free"])]
+        heavy = [line for line in needs if line in flat(NEEDS["free"])]
         assert max(Counter(heavy[:4]).values(), default=1) == 1
 
 
@@ -183,10 +183,10 @@ def test_temperament_and_manner_of_speaking_can_be_heard() -> None:
     assert all(a - b for a in by_voice.values() for b in by_voice.values() if a is not b)
 
 
-def last_words(level: DifficultyConfig, said: str) -> dict[str, set[str]]:
+def last_words(level: DifficultyConfig, reply: str) -> dict[str, set[str]]:
     by_end: dict[str, set[str]] = {}
     for n in range(60):
-        last = converse(ScriptedSimulator(level), key(group=n), (said,))[-1]
+        last = converse(ScriptedSimulator(level), key(group=n), (reply,))[-1]
         by_end.setdefault(str(last.ended), set()).add(last.text)
     return by_end
 

@@ -140,6 +140,6 @@ def test_a_key_is_not_read_without_a_grant(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_but_the_endpoint_reads_a_variable_that_a_config_names() -> None:
     package = Path(__file__).parents[2] / "harness"
-    held = [p for p in package.rglob("*.py") if "api_key_env" in p.read_text(encoding="utf-8")]
-    reading = {p.name for p in held if "os.environ" in p.read_text(encoding="utf-8")}
+    naming = [p for p in package.rglob("*.py") if "api_key_env" in p.read_text(encoding="utf-8")]
+    reading = {p.name for p in naming if "os.environ" in p.read_text(encoding="utf-8")}
     assert reading == {"endpoint.py", "preflight.py"}  # preflight.py asks whether there is one

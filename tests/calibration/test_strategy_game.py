@@ -21,7 +21,7 @@ PREDICTION_ERROR = 0.03
 """Largest error allowed for the game's prediction of a spoken schedule, beyond sampling error."""
 
 
-def test_values_are_shares() -> None:
+def test_values_of_the_game_are_probabilities() -> None:
     game = Game(level("hard"))
     assert np.all((game.rise > 0) & (game.rise < 1))
     assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)

@@ -27,7 +27,7 @@ KIND = (
 HOSTILE = "\x1b[31m[bold red]hi[/] \x9b2J :smile: \u202eabc"
 
 
-def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> None:
+def test_a_chat_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> None:
     done = chat("difficulty=easy", "seed=3", stdin="\n".join(KIND), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("A scripted user, difficulty easy, seed 3.\n")
@@ -101,7 +101,7 @@ def test_each_end_has_last_words_and_its_sentence_and_asks_for_no_more(
     assert len(lines(done.stdout, "user")) == 1 + len(lines(done.stdout, "you"))
 
 
-def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -> None:
+def test_with_json_the_chat_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -> None:
     done = chat("seed=3", "difficulty=hard", "--json", stdin="\n".join(KIND[:2]), cwd=tmp_path)
     value = json.loads(done.stdout)
     assert (value["schema"], value["difficulty"], value["seed"]) == (1, "hard", 3)
@@ -212,7 +212,7 @@ class AtTerminal:
     ("key", "code"),
     [pytest.param("\x04", 0, id="Ctrl-D"), pytest.param("\x03", 130, id="Ctrl-C")],
 )
-def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(
+def test_at_a_terminal_a_key_ends_the_chat_with_its_summary(
     key: str, code: int, tmp_path: Path
 ) -> None:
     with AtTerminal("seed=3", cwd=tmp_path) as at:

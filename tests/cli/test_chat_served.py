@@ -49,7 +49,7 @@ def test_what_a_model_says_cannot_pass_for_the_other_side_or_reach_the_terminal(
 
 
 @pytest.mark.slow
-def test_an_endpoint_that_is_gone_ends_the_talk_with_69_and_its_fault(tmp_path: Path) -> None:
+def test_an_endpoint_that_is_gone_ends_the_chat_with_69_and_its_fault(tmp_path: Path) -> None:
     with serving() as endpoint:
         url = endpoint.url
     done = served(url, "--json", stdin="What happened then?\n", cwd=tmp_path)

@@ -33,7 +33,7 @@ def verified(*words: str, cwd: Path) -> tuple[int, list[dict[str, Any]]]:
     return ended.returncode, values["runs"]
 
 
-def test_a_whole_run_is_told_part_by_part(done: RunFolder) -> None:
+def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
     code, (run,) = verified("run", cwd=done.path.parent)
     assert code == 0
     assert (run["run"], run["status"], run["ok"]) == ("run", "done", True)
@@ -55,7 +55,7 @@ def test_the_table_names_runs_and_counts_them(done: RunFolder) -> None:
     assert ended.stdout.splitlines()[-1] == "1 of 1 runs whole; nothing was changed"
 
 
-def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:
+def test_a_path_without_runs_exits_65_with_one_line(tmp_path: Path) -> None:
     ended = here("verify", "nowhere", "--json", cwd=tmp_path)
     assert ended.returncode == 65
     assert json.loads(ended.stdout) == {"schema": 1, "runs": []}
@@ -143,7 +143,7 @@ def test_journals_are_read_and_not_changed(done: RunFolder, tmp_path: Path) -> N
     )
 
 
-def test_a_run_that_somebody_holds_is_a_note(done: RunFolder, tmp_path: Path) -> None:
+def test_a_run_in_use_is_a_note(done: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
     with run_folder.hold(run):
         code, (report,) = verified("run", cwd=tmp_path)

@@ -22,7 +22,7 @@ def refusal(*words: str) -> str:
     return str(caught.value)
 
 
-def test_a_sweep_of_keys_that_tiny_does_not_have_ends_2(tmp_path: Path) -> None:
+def test_a_sweep_of_keys_that_tiny_does_not_have_exits_2(tmp_path: Path) -> None:
     words = ("policy=tiny", "policy.architecture=qwen3,llama", "policy.feed_forward_size=64,512")
     for chosen in (words, (words[0], words[2])):
         done = here("sweep", *chosen, cwd=tmp_path)

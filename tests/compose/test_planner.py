@@ -60,7 +60,7 @@ GRAMMAR: dict[str, tuple[list[str], list[tuple[str, int]], dict[str, tuple[str |
 
 
 @pytest.mark.parametrize("name", GRAMMAR)
-def test_override_grammar(name: str) -> None:
+def test_each_form_of_an_override_gives_its_points_and_axes(name: str) -> None:
     words, points, axes = GRAMMAR[name]
     plan = planner.plan(words)
     assert [(p.config.difficulty.name, p.config.seed) for p in plan.points] == points

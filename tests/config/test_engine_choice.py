@@ -60,7 +60,7 @@ def test_a_vllm_that_trl_does_not_take_is_refused(
         engine_choice.check(run(engine="vllm_colocate", gpus=1))
 
 
-def test_what_is_installed_is_what_is_asked_for() -> None:
+def test_the_extra_and_the_check_name_one_version_range() -> None:
     """The extra and the check name one range."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["vllm"] == ["vllm>=0.22,<0.32"]

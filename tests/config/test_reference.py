@@ -24,7 +24,7 @@ def test_the_page_is_what_the_fields_say() -> None:
     )
 
 
-def test_it_has_every_key_once_each_with_a_sentence() -> None:
+def test_the_reference_has_every_key_once_with_a_sentence() -> None:
     assert [entry.key for entry in ENTRIES] == list(keys.keys())
     assert [entry.key for entry in ENTRIES if not re.search(r"^\S.*\.$", entry.meaning)] == []
     assert [entry.key for entry in ENTRIES if "  " in entry.meaning] == []
@@ -66,7 +66,7 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
     assert "trainer." not in done.stdout
 
 
-def test_json_says_the_same(tmp_path: Path) -> None:
+def test_the_json_reference_holds_the_same_keys(tmp_path: Path) -> None:
     groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
     assert [key["key"] for group in groups for key in group["keys"]] == list(keys.keys())
     (trainer,) = json.loads(here("config", "trainer", "--json", cwd=tmp_path).stdout)["groups"]

@@ -166,7 +166,7 @@ def test_every_strategy_has_some_ten_phrases_and_none_twice() -> None:
     assert len(set(everything)) == len(everything)
 
 
-def test_slots_are_told_right_from_misremembered() -> None:
+def test_rightly_filled_slots_are_told_from_misremembered_ones() -> None:
     heard = ["It is about my exam. I failed the exam twice.", "No. I feel so ashamed."]
     assert slots("You said that you failed the exam twice.", heard) == [("clause", True)]
     assert slots("You said that you failed the exam once.", heard) == [("clause", False)]

@@ -61,7 +61,7 @@ def test_half_a_model_is_refused(folder: Path, missing: str, sentence: str) -> N
         ("model.safetensors", b"\xff" * 40, "header too large"),
     ],
 )
-def test_a_file_that_is_none_of_a_model_is_named(
+def test_a_broken_model_file_is_named(
     folder: Path, name: str, content: bytes, sentence: str
 ) -> None:
     (folder / name).write_bytes(content)

@@ -82,7 +82,7 @@ def _spoilt(attack: Attack) -> Reference:
         ("Ja, это не язык.", "another script"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, why: str) -> None:
+def test_each_fault_of_a_reply_is_named(text: str, why: str) -> None:
     assert language_guard.fault(text) == why
 
 

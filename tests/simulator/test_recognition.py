@@ -34,7 +34,7 @@ HEARD = ["It is about my dog. My dog died on Friday. I feel so sad.", "Yes. I ha
 
 
 @pytest.mark.parametrize(("sentence", "strategy"), ORDINARY)
-def test_ordinary_sentences(sentence: str, strategy: str) -> None:
+def test_ordinary_sentences_carry_their_strategy(sentence: str, strategy: str) -> None:
     assert recognise(sentence) == (strategy,)
 
 

@@ -48,7 +48,7 @@ class TestContract(SimulatorContract):
         return ScriptedSimulator(level(name))
 
 
-def test_the_golden_conversation() -> None:
+def test_the_golden_conversation_is_reproduced() -> None:
     assert (
         transcript(converse(ScriptedSimulator(level("medium")), key(seed=3))) == GOLDEN.read_text()
     )
@@ -63,7 +63,7 @@ def transcript(turns: list[UserTurn]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_the_factory_makes_it() -> None:
+def test_the_factory_makes_a_scripted_simulator() -> None:
     assert isinstance(make(SimulatorConfig(), MEDIUM), ScriptedSimulator)
 
 
@@ -112,7 +112,7 @@ def test_changes_keep_to_the_lattice_and_the_clamp() -> None:
     assert {10, 20} <= {abs(c) for c in changes(wide)}
 
 
-def test_who_leaves_ends_at_zero() -> None:
+def test_a_user_who_leaves_ends_at_zero() -> None:
     talks = [converse(ScriptedSimulator(level("hard")), key(group=n), ("",)) for n in range(50)]
     left = [talk[-1] for talk in talks if talk[-1].ended == "left"]
     assert len(left) > 40

@@ -115,7 +115,7 @@ def test_taking_markers_out_makes_no_marker() -> None:
 
 
 @pytest.mark.parametrize("level", DISCLOSURES)
-def test_who_speaks_is_told_of_the_hope_only_as_far_as_it_may_show(
+def test_the_speaker_is_told_of_the_hope_only_as_far_as_it_may_show(
     endpoint: Endpoint, line: EndpointClient, level: str
 ) -> None:
     users_of_level = users(line, replace(BRIEF, disclosure=level, intentions=["deep_empathy"]))

@@ -224,7 +224,7 @@ def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten() 
 @pytest.mark.parametrize(
     "limit", ["requests_per_minute", pytest.param("tokens_per_minute", marks=pytest.mark.slow)]
 )
-def test_limits_hold_calls_back(limit: str) -> None:
+def test_rate_limits_delay_calls(limit: str) -> None:
     """Six calls: five waits of 0.1 s at 600 a minute; 100 tokens each at 60,000 a minute."""
     began = time.monotonic()
     rate = {"requests_per_minute": 600, "tokens_per_minute": 60_000}[limit]
@@ -234,7 +234,7 @@ def test_limits_hold_calls_back(limit: str) -> None:
     assert time.monotonic() - began >= 0.45
 
 
-def test_so_many_calls_are_under_way_and_no_more() -> None:
+def test_no_more_calls_than_the_concurrency_run_at_once() -> None:
     keys = [key(group=n) for n in range(12)]
     with serving(delay_s=0.1) as endpoint, connected(endpoint.url, concurrency=4) as line:
         began = time.monotonic()

@@ -165,14 +165,14 @@ def test_a_journal_without_a_folder_writes_nothing(endpoint: Endpoint) -> None:
     ],
     ids=lambda text: repr(text[:30]),
 )
-def test_a_damaged_name_of_who_answers_is_refused(tmp_path: Path, text: str, got: str) -> None:
+def test_a_damaged_answerer_file_is_refused(tmp_path: Path, text: str, got: str) -> None:
     (tmp_path / model_identity.FILE).write_text(text)
     message = rf"answerer\.json: must say model and builds, as a run wrote them; got .*{got}"
     with pytest.raises(DataError, match=message):
         model_identity.ModelIdentity("http://here/v1").keep_in(tmp_path)
 
 
-def test_a_pipe_in_place_of_who_answers_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_the_answerer_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / model_identity.FILE)
     with pytest.raises(DataError, match=r"answerer\.json: .*must be a regular file"):
         model_identity.ModelIdentity("http://here/v1").keep_in(tmp_path)

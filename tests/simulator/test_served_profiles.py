@@ -64,7 +64,7 @@ def test_a_mistake_is_named_by_file_line_rule_and_what_was_given(
         profiles.read(path)
 
 
-def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_empty_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"mine\.jsonl: cannot be read: No such file"):
         profiles.read(tmp_path / "mine.jsonl")
     with pytest.raises(ConfigError, match=r"mine\.jsonl: must hold a user a line, got none"):

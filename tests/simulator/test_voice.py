@@ -94,7 +94,7 @@ def test_a_neutral_line_gives_nothing_away() -> None:
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_talk_of_the_talk_is_no_fact_to_the_policy(manner: str) -> None:
+def test_a_remark_on_the_conversation_is_no_fact_to_the_policy(manner: str) -> None:
     openers = [o.format(t="my exam") for o in flat(voice.LINES["opener"])]
     for line in (*flat(*GLAD, *SORRY), *NEUTRAL, *voice.LINES["silent"]["any"], *openers):
         heard = policy_listens([voice.manner(line, manner)])
@@ -191,7 +191,7 @@ def last_words(level: DifficultyConfig, reply: str) -> dict[str, set[str]]:
     return by_end
 
 
-def test_who_goes_says_so() -> None:
+def test_a_user_who_leaves_says_so() -> None:
     left = last_words(replace(EAGER, threshold=5.0), "You are pathetic.")["left"]
     storms = voice.all_lines(["storms_off"])
     assert all(any(voice.expanded(text).endswith(s) for s in storms) for text in left)

@@ -45,7 +45,7 @@ def test_a_host_is_what_the_address_reaches(url: str, host: str) -> None:
     "host",
     ["", "https://h/v1", "h/v1", "H", "a..b", "h:0", "h:99999", "h\\x", "h%2e", "me@h", "h "],
 )
-def test_what_is_no_host_is_refused(host: str, tmp_path: Path) -> None:
+def test_a_text_that_is_not_a_host_is_refused(host: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="HOST must be a host or host:port in small letters"):
         Grant(host, "MY_KEY")
     done = here("trust", host, "MY_KEY", cwd=tmp_path) if host else None

@@ -38,6 +38,63 @@ def test_files_and_functions_stay_short(path: Path) -> None:
             assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
 
 
+PRIVATE_MODULES = {
+    *("said", "visible", "room", "needs", "trying", "teaching", "own_files", "places", "idle"),
+    *("endings", "stops", "rewording", "listing", "profiling", "probing", "beside", "gates"),
+    *("sketches", "left_out", "judged"),
+}
+PRIVATE_CLASSES = {
+    *("Talk", "Said", "Transcript", "Spoken", "Earned", "Standing", "StepAtHand", "Treatment"),
+    *("Marks", "Treated", "Course", "Lesson"),
+}
+PRIVATE_IN_TRAINING = {"talk", "hold", "converse", "look", "draws", "hot", "cold"}
+"""Words in names of functions, in harness/train alone: elsewhere one holds a lock, users converse,
+and the numbers of a generator are draws.
+"""
+
+
+def private_names(module: str, tree: ast.Module) -> list[str]:
+    """Return the names in one module that only this project would understand."""
+    training = module.startswith("train/")
+    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    functions = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    parts = module.removesuffix(".py").split("/")
+    return [
+        *(part for part in parts if part in PRIVATE_MODULES),
+        *(name for name in classes if name.lstrip("_") in PRIVATE_CLASSES),
+        *(name for name in functions if training and PRIVATE_IN_TRAINING & {*name.split("_")}),
+    ]
+
+
+def test_modules_classes_and_functions_have_names_of_the_field() -> None:
+    private = {
+        where: names
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for where in [path.relative_to(PACKAGE).as_posix()]
+        if (names := private_names(where, ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert not private, "use the field's words; docs/glossary.md lists those of this project"
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "names"),
+    [
+        ("train/talk.py", "class Talk: ...", ["Talk"]),
+        ("compose/places.py", "", ["places"]),
+        (
+            "places/grammar.py",
+            "class _Spoken:\n    class Lesson: ...",
+            ["places", "_Spoken", "Lesson"],
+        ),
+        ("train/loop/language.py", "class A:\n    def _hold_all(self): ...", ["_hold_all"]),
+        ("records/run_folder.py", "def hold(): ...", []),
+        ("train/objective/losses.py", "def holds(): ...\ndef threshold(): ...", []),
+    ],
+)
+def test_a_private_name_is_noticed(module: str, code: str, names: list[str]) -> None:
+    assert private_names(module, ast.parse(code)) == names
+
+
 BESIDE_ATOMIC = {
     ("cli/exit_codes.py", "os.open(os.devnull, os.O_WRONLY)"): "nowhere",
     ("utils/process.py", "os.open(os.devnull, os.O_RDWR)"): "nowhere",

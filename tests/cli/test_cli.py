@@ -175,7 +175,7 @@ def test_tiny_without_its_packages_ends_with_the_command_that_installs_them(
     assert not list(Path().iterdir())
 
 
-def test_a_missing_gpu_exits_71_and_nothing_is_created(
+def test_a_gpu_that_is_not_there_is_71_and_nothing_is_created(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
@@ -205,7 +205,7 @@ def test_more_gpus_than_there_are_is_71_and_than_a_run_can_use_is_2(
     assert not list(Path().iterdir())
 
 
-def test_a_folder_that_cannot_be_made_exits_73(run: Run) -> None:
+def test_a_folder_that_cannot_be_made_is_73(run: Run) -> None:
     Path("runs").write_text("a file where the folder should be")
     code, _, err = run("sweep", "policy=tabular")
     assert code == 73

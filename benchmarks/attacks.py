@@ -1,4 +1,4 @@
-"""What attacks on the scripted user win: the worst of them, for benchmarks/attacks.md.
+"""Gains of attacks on the scripted user: the worst of them, for benchmarks/attacks.md.
 
 python -m benchmarks.attacks [LEVEL ...]
 """

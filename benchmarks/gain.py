@@ -1,4 +1,4 @@
-"""What each run of a sweep won on held-out users, beside the entropy it lost.
+"""Gain of each run of a sweep on held-out users, and the entropy it lost.
 
     harness sweep policy=tabular difficulty=easy,medium,hard seed=1,2,3
     harness sweep policy=tabular difficulty=easy,medium,hard algorithm.null_control=true

@@ -23,7 +23,7 @@ from harness.records.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class Loss:
-    """What became of one run."""
+    """The outcome of one run."""
 
     exit_code: int | None
     level: str

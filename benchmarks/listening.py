@@ -57,7 +57,7 @@ def _level(name: str) -> DifficultyConfig:
 
 
 def _contexts(difficulty: DifficultyConfig, count: int) -> list[Context]:
-    """Where talks of a listener and of a random supporter stand before each reply."""
+    """Return the contexts of a listener and of a random supporter before each of their replies."""
     asked: list[tuple[Sequence[str], Sequence[str]]] = []
     turns: list[UserTurn] = []
     for reference in (attentive, random_supporter):

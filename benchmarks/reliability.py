@@ -1,4 +1,4 @@
-"""What is promised of damage, wrong words, hostile text, plans, large fits and long runs, counted.
+"""Counts for the promises on damage, wrong words, hostile text, plans, large fits and long runs.
 
     python -m benchmarks.reliability [damage|words|texts|plans|fit|writers|growth ...] [--share 1.0]
 
@@ -36,7 +36,7 @@ GARBAGE = (
     b'{"step": 9, "entropy": 1, "reward": Infinity}', b"!!python/object/apply:os.mkdir [B]",
 )  # fmt: skip
 LEAVE_OUT = ("run", "dropped", "dropped_at")
-"""What must differ between a damaged file and the same one without the damaged rows."""
+"""Fields that must differ between a damaged file and the same one without the damaged rows."""
 VALUES = (
     "", "x", "null", "-1", "nan", "1e999", "[]", "{a:1}", "true", "1,1", "range(3,1)", "${x:y}",
 )  # fmt: skip
@@ -202,7 +202,7 @@ def growth(scratch: Path, share: float) -> str:
 
 
 def _steps(rows: Path) -> int:
-    """By the last row, since a file of all of them is large."""
+    """Return the step of the last row, read from the file's end since the file is large."""
     try:
         with rows.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 20_000))

@@ -45,7 +45,7 @@ def planned(rung: str, remedy: str) -> RunConfig:
 
 
 def begun(config: RunConfig) -> remedy_stack.RemedyStack:
-    """With a bonus that is on, where there is one."""
+    """Begin the remedies; an entropy bonus, where there is one, is on."""
     return replace(remedy_stack.begin(config, None), coefficient=0.005)
 
 
@@ -75,7 +75,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
 
 
 def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
-    """The same for a language model."""
+    """Return rollouts and updates of a language model, by config."""
     import torch
 
     from harness.train.engines.engine import Transformers

@@ -1,4 +1,4 @@
-"""How often differences over seeds are wrong, and how often they are found.
+"""Error rates and power of differences over seeds.
 
     python -m benchmarks.seeds [draws per cell]
 

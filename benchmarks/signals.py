@@ -28,7 +28,7 @@ from harness.testing.synthetic import Log, Noise
 
 FIRST_SEED = 3_000_000
 ENDS = {"run": 0.3, "null": 0.72}
-"""Where H ends, from 1: the null control explains 40% of the fall."""
+"""Last value of H, which starts at 1: the null control explains 40% of the fall."""
 STILL = Noise(0.5, 0.05, 0.0)
 NOISES = {"rho0": Noise(0.0, 0.05, 0.0), "rho.5": STILL, "rho.9": Noise(0.9, 0.15, 0.0)}
 Try = Callable[[int, int, Noise], tuple[Interval | None, float]]
@@ -71,7 +71,7 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
 
 
 def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> float | None:
-    """Where it is found in a reward that rises until the share `at` of the run, as such a share."""
+    """Return the share of the run where a plateau is found; the reward rises until `at`."""
     mean = 0.3 + 0.4 * np.minimum(np.arange(n) / n, at) / at
     rng = np.random.default_rng(seed)
     log = Log(np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho))

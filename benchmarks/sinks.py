@@ -1,4 +1,4 @@
-"""Where text from a model or a name comes out, and whether it does anything there."""
+"""The outputs that text from a model or a name reaches, and whether it has effects there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often the verdict of a study is wrong, and what the seeds that it asks for are worth.
+"""Error rates of a study's verdict, and what the seeds that it asks for are worth.
 
     python -m benchmarks.study_verdicts [studies a cell]
 
@@ -63,18 +63,18 @@ class Cell:
 
 @dataclass(frozen=True)
 class Again:
-    """What came of the undecided studies of a cell."""
+    """The outcome of the undecided studies of a cell."""
 
     asked: list[int]
     anew: Counter[str]
     kept: Counter[str]
-    """With the first pairs among those asked for."""
+    """Verdicts with the first pairs among those asked for."""
     at_last: Counter[str]
-    """Of all studies: the first verdict, or where it was undecided the one with the pairs kept."""
+    """Verdicts of all studies: the first, or where it was undecided the one with the pairs kept."""
 
 
 def judged(rows: Sequence[Sequence[float]]) -> tuple[str, int | None]:
-    """The verdict of a study whose links all decide, and the seeds it asks for."""
+    """Return the verdict of a study whose links all decide, and the seeds it asks for."""
     names = [f"link {number}" for number in range(len(rows))]
     seen = [
         Observed(Link(name, "gain", "arm", "other", "more", MARGIN), dict(enumerate(row)))
@@ -108,7 +108,7 @@ def again(cell: Cell, studies: int) -> Again:
 
 
 def share(hits: int, of: int) -> str:
-    """In per cent, with its interval."""
+    """Return the share in per cent, with its interval."""
     within = stats.binomtest(hits, of).proportion_ci(method="wilson")
     return f"{100 * hits / of:.1f} ({100 * within.low:.1f}-{100 * within.high:.1f})"
 

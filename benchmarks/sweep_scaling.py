@@ -1,4 +1,4 @@
-"""What k runs at once come to over one, beside what the machine gives k loops without harness.
+"""Throughput of k runs at once over one, against k plain loops on the same machine.
 
     python -m benchmarks.sweep_scaling [K [STEPS [ROUNDS]]]
 

@@ -20,7 +20,7 @@ WIDTH = 150
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What the marker says travels with the report, also from another process."""
+    """Attach the marker's texts to the report, so that they come from another process too."""
     marker = item.get_closest_marker("attack")
     if marker is not None:
         what, expected = (*marker.args, *marker.kwargs.values())

@@ -1,4 +1,4 @@
-"""What holds in every test process."""
+"""Settings of every test process."""
 
 import gc
 import signal
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on look for garbage, but only in what the tests make."""
+    """Collect garbage from here on, but only among objects that the tests make."""
     gc.freeze()
     gc.enable()
 

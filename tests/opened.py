@@ -1,4 +1,4 @@
-"""What in a source file opens something for writing without records/atomic.py, by its syntax."""
+"""Find calls that open a path for writing without records/atomic.py, by their syntax."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def for_writing(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """What a name stands for that `from MODULE import NAME as NAME` or `import M as N` brought."""
+    """Return the full name of each imported name."""
     origins = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):

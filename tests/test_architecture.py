@@ -1,4 +1,4 @@
-"""What holds of the code as a whole: what an import costs, how long things are."""
+"""Rules for the code as a whole: imports, lengths, names, and how files are written."""
 
 import ast
 import subprocess

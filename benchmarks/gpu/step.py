@@ -42,8 +42,8 @@ ALWAYS = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """Of one run."""
+class Measured:
+    """Times, tokens, entropy and memory of one run."""
 
     rollout_s: float
     update_s: float
@@ -55,7 +55,7 @@ class Found:
     estimated_bytes: int
 
 
-def measure(words: Sequence[str]) -> Found:
+def measure(words: Sequence[str]) -> Measured:
     """Train as `harness train` would, in this process."""
     config = planner.point(merged(ALWAYS, words)).config
     with tempfile.TemporaryDirectory() as scratch:
@@ -67,7 +67,7 @@ def measure(words: Sequence[str]) -> Found:
         events = [json.loads(line) for line in run.events.read_text().splitlines()]
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
     conversations = config.trainer.conversations
-    return Found(
+    return Measured(
         rollout_s=statistics.median(s["rollout"] for s in seconds),
         update_s=statistics.median(s["update"] for s in seconds),
         tokens=statistics.mean(row["completions/mean_length"] for row in rows[1:-1])

@@ -260,7 +260,7 @@ def test_output_that_nobody_reads_any_more_is_no_error(tmp_path: Path) -> None:
 
 
 LEFT = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.9.tmp")
-"""What a start that died leaves behind."""
+"""Files that a start that died leaves behind."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""What fit-entropy-law refuses before it analyses anything."""
+"""Requests that fit-entropy-law refuses before it analyses anything."""
 
 import os
 from collections.abc import Iterator

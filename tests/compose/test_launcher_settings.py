@@ -65,7 +65,7 @@ def test_twenty_runs_keep_eight_gpus_busy_and_never_share_one(tmp_path: Path) ->
 
 @SUBMITIT
 def test_a_job_that_submitit_stops_is_queued_again_and_its_run_goes_on(tmp_path: Path) -> None:
-    """What Slurm does before it preempts: SIGUSR2 to the job, here submitit's local executor."""
+    """Slurm sends SIGUSR2 before it preempts a job; here it goes to submitit's local executor."""
     words = (*TABULAR, "trainer.steps=300", "trainer.checkpoint_every=1000", "seed=1,2,3")
     with started("sweep", *words, "hydra/launcher=submitit_local", cwd=tmp_path) as sweep:
         root = until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")

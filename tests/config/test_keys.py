@@ -114,7 +114,7 @@ USED = {
     "reward=turns": "solution_bias",
     "reward=mixed": "solution_bias mix",
 }
-"""By kind, the keys that its code reads."""
+"""The keys that a kind's code reads, by kind."""
 KINDS = {
     **{f"policy={kind}": RunConfig(policy=PolicyConfig(kind, kind)) for kind in ("tiny", "hf")},
     "policy=tabular": RunConfig(policy=PolicyConfig("tabular", "tabular")),

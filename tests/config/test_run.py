@@ -31,7 +31,7 @@ def write(path: str, text: str) -> None:
 
 @pytest.mark.parametrize("number", range(max(map(len, OPTIONS.values()))))
 def test_every_option_composes_and_carries_its_own_name(number: int) -> None:
-    """Of each group the option of this number, the first where it has fewer."""
+    """Choose the option of this number in each group, the first where it has fewer."""
     chosen = {g: names[number if number < len(names) else 0] for g, names in OPTIONS.items()}
     words = [f"{group}={name}" for group, name in chosen.items()]
     made = config(*words, "trainer.updates_per_batch=2")  # else some remedies would do nothing

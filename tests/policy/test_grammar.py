@@ -123,7 +123,7 @@ def test_with_the_conversation_at_hand_only_what_was_said_may_fill_a_slot() -> N
 
 
 def test_simulated_users_recognise_what_the_grammar_means() -> None:
-    """At least 90% of what is said, in every strategy, to users of both splits at all levels."""
+    """At least 90% of the replies of every strategy, to users of both splits at all levels."""
     spoken: Counter[str] = Counter()
     recognised: Counter[str] = Counter()
     flagged = 0

@@ -1,4 +1,4 @@
-"""What may be said of an endpoint; a key is never repeated."""
+"""The allowed keys of an endpoint's config; a secret is never repeated."""
 
 from __future__ import annotations
 

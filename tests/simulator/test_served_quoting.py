@@ -1,4 +1,4 @@
-"""What is quoted: nothing hides a marker, and no text of a policy or a model takes long."""
+"""Quoting: nothing hides a marker, and no text of a policy or a model takes long."""
 
 # ruff: noqa: RUF001 - full-width signs
 from __future__ import annotations

@@ -54,7 +54,7 @@ def slips(count: int) -> Alter:
 
 
 def _slip(text: str, r: random.Random) -> str:
-    """A letter dropped, doubled or swapped with the next."""
+    """Drop or double a letter, or swap it with the next."""
     n = r.choice([n for n in range(1, len(text) - 2) if text[n : n + 2].isalpha()])
     a, b = text[n], text[n + 1]
     return text[:n] + r.choice((b, a + a + b, b + a)) + text[n + 2 :]
@@ -73,7 +73,7 @@ def opened(reply: Reply, text: str, r: random.Random) -> str:
 
 
 def lengthened(most: int) -> Alter:
-    """With more sentences of its strategy that fit anyone, to at most so many words."""
+    """Add sentences of the reply's strategy that fit anyone, up to this number of words."""
 
     def alter(reply: Reply, text: str, r: random.Random) -> str:
         while len(words(more := f"{text} {r.choice(FOR_ANYONE[reply.strategy])}")) <= most:

@@ -1,4 +1,4 @@
-"""What users say: that it can be heard for what it is, suits the moment, and differs by user."""
+"""The users' sentences: understood for what they mean, fit for the moment, different by user."""
 
 from __future__ import annotations
 

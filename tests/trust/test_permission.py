@@ -1,4 +1,4 @@
-"""Where a key may go: grants as values, the user's own file of them, and the one place of use."""
+"""Grants of keys to hosts: as values, in the user's own file, and where they are used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_host_is_what_the_address_reaches(url: str, host: str) -> None:
-    """What is confirmed for https is not sent in the clear because a file says http."""
+    """A key confirmed for https is not sent in the clear because a file says http."""
     assert grant.to(url, "MY_KEY") == Grant(host, "MY_KEY")
     assert permission.of_word(permission.to_word(Grant(host, "MY_KEY"))).host == host
 

@@ -50,7 +50,7 @@ def begun(config: RunConfig) -> remedy_stack.RemedyStack:
 
 
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
-    """Talking, by whether entropies are noted, and learning, by remedy."""
+    """Return the rollout, by whether entropies are noted, and the update, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
     at = tabular.TrainState(policy, curriculum_state, begun(plain))
@@ -75,7 +75,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
 
 
 def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
-    """Return rollouts and updates of a language model, by config."""
+    """Return the same two for a language model."""
     import torch
 
     from harness.train.engines.engine import Transformers

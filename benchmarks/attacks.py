@@ -1,4 +1,4 @@
-"""What attacks on the scripted user win: the worst of them, for benchmarks/attacks.md.
+"""Gains of attacks on the scripted user: the worst of them, for benchmarks/attacks.md.
 
 python -m benchmarks.attacks [LEVEL ...]
 """
@@ -20,16 +20,18 @@ def main() -> None:
     print(f"{len(every)} attacks in {len({a.family for a in every})} families")
     for difficulty in sys.argv[1:] or ["medium", "hard"]:
         began = time.process_time()
-        found = sorted(judge(difficulty, every), key=lambda j: -j.excess)
+        judgements = sorted(judge(difficulty, every), key=lambda j: -j.excess)
         plain = {
             n: finals(difficulty, REFERENCES[n], SEEDS).mean() for n in ("neutral", "attentive")
         }
-        over = sum(j.excess > MOST_EXCESS for j in found)
+        over = sum(j.excess > MOST_EXCESS for j in judgements)
         print(f"\n{difficulty}: neutral {plain['neutral']:.1f}, attentive {plain['attentive']:.1f}")
-        print(f"{len(found)} comparisons, {len(significant(found))} significant, {over} over "
-              f"{MOST_EXCESS:g} points; {time.process_time() - began:.0f} s")  # fmt: skip
+        print(
+            f"{len(judgements)} comparisons, {len(significant(judgements))} significant, "
+            f"{over} over {MOST_EXCESS:g} points; {time.process_time() - began:.0f} s"
+        )
         print("excess         p  put               attack")
-        for one in found[:WORST]:
+        for one in judgements[:WORST]:
             print(one)
 
 

@@ -1,4 +1,4 @@
-"""What a command costs before it does anything, against `python -c pass` in alternation.
+"""Start-up time of commands, against `python -c pass` in alternation.
 
     python benchmarks/cli_startup.py
 

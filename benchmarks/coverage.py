@@ -1,4 +1,4 @@
-"""How often the 95% intervals hold the truth, how wide they are, and what the verdicts say.
+"""Coverage and width of the 95% intervals, and the verdicts, on runs with known truth.
 
     python -m benchmarks.coverage [runs per cell]
 
@@ -33,7 +33,7 @@ EXPECTED = {
     "starved": "starved",
     "flat": "drifting",
 }
-"""What these regimes are called in a run's row."""
+"""The word for each of these regimes in a run's row."""
 
 
 def main() -> None:

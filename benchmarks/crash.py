@@ -34,7 +34,7 @@ from harness.records.run_folder import RunFolder
 
 STEPS = {"tabular": 24, "tiny": 6}
 BEFORE_FIRST_S, AFTER_ONE_S = {"tabular": 0.5, "tiny": 5.0}, {"tabular": 0.01, "tiny": 0.5}
-"""What a kill waits at most, before the first event and after another."""
+"""Longest wait of a kill, before the first event and after another."""
 TABULAR = ("policy=tabular", "trainer.conversations=8", "difficulty.turn_cap=3",
            "trainer.checkpoint_every=5", "trainer.eval_every=1000")  # fmt: skip
 TINY = ("policy=tiny", "trainer.conversations=8", "difficulty.turn_cap=2",
@@ -44,12 +44,12 @@ MOST_BYTES = 2**20
 CALLS = ("write", "fsync", "renameat")
 FAULTS = ("signal=KILL", "error=ENOSPC", "error=EIO")
 EXPECTED = (0, 74, -9, 137)
-"""Of a run that meets a fault: one that comes after the last row may pass unseen."""
+"""Exit codes of a run that meets a fault; a fault after the last row may pass unseen."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Where a run is to meet what."""
+    """A fault, and the place where a run meets it."""
 
     name: str
     under: tuple[str, ...] = ()
@@ -61,18 +61,18 @@ class Point:
 
 def main() -> None:
     """Print a line a kind of fault: how many, and what came of them."""
-    given = _arguments()
+    arguments = _arguments()
     with tempfile.TemporaryDirectory() as scratch:
         began = time.monotonic()
-        whole, events = _whole(Path(scratch) / "whole", given.policy)
-        points = [*_moments(given.kills, events, given), *_calls(given.calls)]
-        found: dict[str, Counter[str]] = {}
+        whole, events = _whole(Path(scratch) / "whole", arguments.policy)
+        points = [*_moments(arguments.kills, events, arguments), *_calls(arguments.calls)]
+        counts_by_fault: dict[str, Counter[str]] = {}
         places = [Path(scratch) / str(number) for number in range(len(points))]
-        met = partial(_meet, whole=whole, policy=given.policy)
+        met = partial(_meet, whole=whole, policy=arguments.policy)
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for point, counts in zip(points, pool.map(met, points, places), strict=True):
-                found.setdefault(point.name, Counter()).update(counts)
-        _show(found, time.monotonic() - began)
+                counts_by_fault.setdefault(point.name, Counter()).update(counts)
+        _show(counts_by_fault, time.monotonic() - began)
 
 
 def _show(found: dict[str, Counter[str]], seconds: float) -> None:
@@ -120,11 +120,11 @@ def _calls(most: int) -> Iterator[Point]:
 
 
 def _meet(point: Point, path: Path, whole: bytes, policy: str) -> Counter[str]:
-    """What came of one run that met its fault and was then resumed."""
+    """Count what became of one run that met its fault and was then resumed."""
     run, counts = _run(path, policy), Counter({"points": 1})
-    code, said, err = _execute([*point.under, *_command(run)], point)
+    code, out, err = _execute([*point.under, *_command(run)], point)
     on_disk = run.metrics.read_bytes() if run.metrics.exists() else b""
-    counts["lost"] += max(0, _acknowledged(said) - on_disk.count(b"\n"))
+    counts["lost"] += max(0, _acknowledged(out) - on_disk.count(b"\n"))
     counts["not met"] += code == 0
     counts["other codes"] += code not in EXPECTED
     resumed, _, more = _execute(_command(run), Point("none"))

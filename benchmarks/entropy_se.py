@@ -96,10 +96,10 @@ def _less_noise(entropy: Floats, se: Floats, reward: Floats) -> Estimate | None:
     whole = _corrected(x, noise, reward)
     kept = [block != g for g in range(BLOCKS)]
     without = [_corrected(x[k], noise[k], reward[k]) for k in kept]
-    known = [fit for fit in without if fit is not None]
-    if whole is None or len(known) < len(without):
+    fits = [fit for fit in without if fit is not None]
+    if whole is None or len(fits) < len(without):
         return None
-    spread = np.array(known) - np.mean(known, axis=0)
+    spread = np.array(fits) - np.mean(fits, axis=0)
     errors = np.sqrt((BLOCKS - 1) / BLOCKS * (spread**2).sum(axis=0))
     halves = float(stats.t.ppf(0.975, BLOCKS - 1)) * errors
     return Estimate(*whole, float(halves[0]), float(halves[1]))
@@ -146,8 +146,8 @@ def main(runs: int) -> None:
     for name, cell in CELLS.items():
         logs = [seen(FIRST_SEED + seed, *cell) for seed in range(runs)]
         for way, estimated in WAYS.items():
-            found = [e for e in map(estimated, logs) if e is not None]
-            print(f"| {name} | {way} | {row(found)} |")
+            estimates = [e for e in map(estimated, logs) if e is not None]
+            print(f"| {name} | {way} | {row(estimates)} |")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the entropy-law stage costs, in memory, in reading, and as a whole command.
+"""Time of the entropy-law stage: in memory, with reading, and as a whole command.
 
     python benchmarks/fit_speed.py [RUNS]
 

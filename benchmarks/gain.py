@@ -1,4 +1,4 @@
-"""What each run of a sweep won on held-out users, beside the entropy it lost.
+"""Gain of each run of a sweep on held-out users, and the entropy it lost.
 
     harness sweep policy=tabular difficulty=easy,medium,hard seed=1,2,3
     harness sweep policy=tabular difficulty=easy,medium,hard algorithm.null_control=true
@@ -57,8 +57,8 @@ def _row(run: RunFolder) -> str:
 
 
 def _evaluated(rows: Sequence[Row]) -> tuple[Row, Row]:
-    found = [row for row in rows if row["eval/reward"] is not None]
-    return found[0], found[-1]
+    evaluated = [row for row in rows if row["eval/reward"] is not None]
+    return evaluated[0], evaluated[-1]
 
 
 def _mean(rows: Sequence[Row], key: str) -> float:

@@ -63,11 +63,12 @@ class Clock(TrainerCallback):  # type: ignore[misc]
 
 
 class Recorded(LanguageRun):
-    """Ours, remembering what was said."""
+    """Our trainer, keeping the policy's turns of every step."""
 
     def rollout(self, step: int) -> trl_adapter.RolloutBatch:
         batch = super().rollout(step)
-        self.said = [*getattr(self, "said", []), [_turns(row.ids, row.turn) for row in batch.rows]]
+        spoken = [_turns(row.ids, row.turn) for row in batch.rows]
+        self.spoken: list[Turns] = [*getattr(self, "spoken", []), spoken]
         return batch
 
 
@@ -79,7 +80,7 @@ def _turns(ids: Sequence[int], turn: Sequence[int]) -> list[list[int]]:
 
 
 def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], float]:
-    """CPU seconds of each step, what was said in it, and the peak memory in GiB."""
+    """Return CPU seconds and the policy's turns of each step, and the peak memory in GiB."""
     tokenizer, model = tiny.load_tokenizer(started), tiny.load_model(started)
     clock = Clock()
     with tempfile.TemporaryDirectory() as scratch:
@@ -92,7 +93,7 @@ def ours(config: RunConfig, started: Path) -> tuple[list[float], list[Turns], fl
             trainer.add_callback(clock)
             trainer.train()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return clock.seconds, learner.said, peak
+    return clock.seconds, learner.spoken, peak
 
 
 @dataclass
@@ -101,20 +102,20 @@ class Stock:
 
     config: RunConfig
     chat: Chat
-    said: list[Turns]
+    spoken: list[Turns]
     step: int = 0
 
     def __call__(self, prompts: Sequence[Any], trainer: Any) -> dict[str, Any]:
         self.step += 1
-        speaker = StockSpeaker(trainer, self.chat, self.said[self.step - 1])
+        speaker = StockSpeaker(trainer, self.chat, self.spoken[self.step - 1])
         users = make(self.config.simulator, self.config.difficulty)
-        held = rollout(users, speaker, keys_of(self.config, self.step))
+        conversations = rollout(users, speaker, keys_of(self.config, self.step))
         return {
             "prompt_ids": speaker.prompts,
             "completion_ids": speaker.ids,
             "logprobs": None,
             "env_mask": speaker.mask,
-            "conversation_reward": [c.reward for c in held],
+            "conversation_reward": [c.reward for c in conversations],
         }
 
 
@@ -224,11 +225,13 @@ def main(rounds: int, steps: int) -> None:
     ratios, peak = [], 0.0
     for number in range(rounds):
         seeded = replace(config, seed=1000 + number)
-        own, said, peak = alone(ours, seeded, started)
-        plain = alone(stock, seeded, started, said, False)
-        saving = alone(stock, seeded, started, said, True)
-        mine, *theirs = (statistics.median(seconds[1:-1]) for seconds in (own, plain, saving))
-        tokens = statistics.mean(sum(len(t) for c in step for t in c) for step in said[1:-1])
+        our_seconds, turns, peak = alone(ours, seeded, started)
+        plain = alone(stock, seeded, started, turns, False)
+        saving = alone(stock, seeded, started, turns, True)
+        mine, *theirs = (
+            statistics.median(seconds[1:-1]) for seconds in (our_seconds, plain, saving)
+        )
+        tokens = statistics.mean(sum(len(t) for c in step for t in c) for step in turns[1:-1])
         ratios.append(mine / min(theirs))
         print(
             f"| {number + 1} | {tokens:.0f} | {mine:.2f} | {theirs[0]:.2f} | {theirs[1]:.2f} | "

@@ -23,7 +23,7 @@ from harness.records.run_folder import RunFolder
 
 @dataclass(frozen=True)
 class Loss:
-    """What became of one run."""
+    """The outcome of one run."""
 
     exit_code: int | None
     level: str
@@ -65,8 +65,8 @@ def _loss(run: RunFolder) -> Loss:
 
 def _row(rate: float, losses: list[Loss]) -> str:
     def mean(level: str, null: bool) -> float | None:
-        found = [r.nats for r in losses if r.level == level and r.null_control == null]
-        return sum(found) / len(found) if found else None
+        chosen = [r.nats for r in losses if r.level == level and r.null_control == null]
+        return sum(chosen) / len(chosen) if chosen else None
 
     real, null = mean("easy", False), mean("easy", True)
     share = None if real is None or null is None else null / real

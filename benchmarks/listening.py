@@ -57,7 +57,7 @@ def _level(name: str) -> DifficultyConfig:
 
 
 def _contexts(difficulty: DifficultyConfig, count: int) -> list[Context]:
-    """Where talks of a listener and of a random supporter stand before each reply."""
+    """Return the contexts of a listener and of a random supporter before each of their replies."""
     asked: list[tuple[Sequence[str], Sequence[str]]] = []
     turns: list[UserTurn] = []
     for reference in (attentive, random_supporter):
@@ -78,10 +78,10 @@ def _accepted(difficulty: DifficultyConfig, contexts: list[Context]) -> float:
     """Share of replies that help, over every strategy in every context."""
     simulator = ScriptedSimulator(difficulty)
     helped = []
-    for number, (turn, heard, said) in enumerate(contexts):
+    for number, (turn, heard, replies) in enumerate(contexts):
         for strategy in STRATEGIES:
             u = uniforms("accepted", number, strategy)
-            reply = SupporterReply(phrase(strategy, listen(heard), said, u, newest=True))
+            reply = SupporterReply(phrase(strategy, listen(heard), replies, u, newest=True))
             helped.append((simulator.answer([turn], [reply])[0].change or 0) > 0)
     return float(np.mean(helped))
 
@@ -97,12 +97,12 @@ def _game(difficulty: DifficultyConfig, count: int) -> None:
     game = Game(difficulty)
     chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
     print(f"  strategy game: optimum {100 * ceiling:.1f}, chance {100 * chance:.1f}")
-    found = {f"cycle of {n}": schedules.best_cycle(game, n) for n in (1, 2, 3)}
-    found["best blind schedule"] = schedules.best_schedule(game)
-    for name, schedule in found.items():
+    schedules_by_name = {f"cycle of {n}": schedules.best_cycle(game, n) for n in (1, 2, 3)}
+    schedules_by_name["best blind schedule"] = schedules.best_schedule(game)
+    for name, schedule in schedules_by_name.items():
         share = (schedule.value - chance) / (ceiling - chance)
-        said = ", ".join(schedule.strategies)
-        print(f"  {name}: {100 * schedule.value:.1f} ({share:.0%} of the gain): {said}")
+        strategies = ", ".join(schedule.strategies)
+        print(f"  {name}: {100 * schedule.value:.1f} ({share:.0%} of the gain): {strategies}")
         _row(difficulty, f"spoken: {name}", spoken_schedule(schedule.strategies), count)
 
 

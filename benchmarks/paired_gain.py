@@ -1,4 +1,4 @@
-"""What a language model won on held-out users, pairing each user with itself.
+"""Gain of a language model on held-out users, pairing each user with itself.
 
     harness sweep difficulty=easy,medium,hard seed=1,2,3
     python -m benchmarks.paired_gain runs/SWEEP...

@@ -1,4 +1,4 @@
-"""What is promised of damage, wrong words, hostile text, plans, large fits and long runs, counted.
+"""Counts for the promises on damage, wrong words, hostile text, plans, large fits and long runs.
 
     python -m benchmarks.reliability [damage|words|texts|plans|fit|writers|growth ...] [--share 1.0]
 
@@ -26,7 +26,7 @@ from harness.compose.overrides import known_keys
 from harness.law import analysis, law_json
 from harness.testing import synthetic
 from harness.testing.commands import here
-from tests.report.made import PAYLOADS
+from harness.testing.payloads import PAYLOADS
 
 GARBAGE = (
     b"", b"{", b"null", b"7", b'"text"', b"[" * 100_000, b"\0" * 50, b"\xff\xfe", b'{"step": ',
@@ -36,7 +36,7 @@ GARBAGE = (
     b'{"step": 9, "entropy": 1, "reward": Infinity}', b"!!python/object/apply:os.mkdir [B]",
 )  # fmt: skip
 LEAVE_OUT = ("run", "dropped", "dropped_at")
-"""What must differ between a damaged file and the same one without the damaged rows."""
+"""Fields that must differ between a damaged file and the same one without the damaged rows."""
 VALUES = (
     "", "x", "null", "-1", "nan", "1e999", "[]", "{a:1}", "true", "1,1", "range(3,1)", "${x:y}",
 )  # fmt: skip
@@ -44,10 +44,10 @@ VALUES = (
 
 def main() -> None:
     """Print a line a promise."""
-    given = _arguments()
-    for name in given.names or PARTS:
+    arguments = _arguments()
+    for name in arguments.names or PARTS:
         with tempfile.TemporaryDirectory() as scratch:
-            print(f"{name}: {PARTS[name](Path(scratch), given.share)}", flush=True)
+            print(f"{name}: {PARTS[name](Path(scratch), arguments.share)}", flush=True)
 
 
 def damage(scratch: Path, share: float) -> str:
@@ -75,9 +75,9 @@ def words(scratch: Path, share: float) -> str:
     chance = random.Random(1)
     typos = [f"{key[:-1]}={1}" for key in known_keys() if len(key) > 5]
     wrong = [f"{key}={value}" for key in known_keys() if "." in key for value in VALUES]
-    given = [*chance.sample(typos, 50), *chance.sample(wrong, len(wrong))]
+    mistakes = [*chance.sample(typos, 50), *chance.sample(wrong, len(wrong))]
     met, slowest, unnamed, others = 0, 0.0, 0, 0
-    for word in given:
+    for word in mistakes:
         command = ("sweep", "policy=tabular", word, "--dry-run")
         done = here(*command, cwd=scratch)
         if done.returncode == 0:  # right, as luck has it
@@ -126,8 +126,10 @@ def plans(scratch: Path, share: float) -> str:
             "sweep", "policy=tabular", seeds, "--dry-run", cwd=scratch
         )
         assert code == 0, err
-    told = [f"{n} runs planned in {s:.1f} s, {s / n * 1e3:.0f} ms each" for n, s in took.items()]
-    return ", ".join(told)
+    sentences = [
+        f"{n} runs planned in {s:.1f} s, {s / n * 1e3:.0f} ms each" for n, s in took.items()
+    ]
+    return ", ".join(sentences)
 
 
 def fit(scratch: Path, share: float) -> str:
@@ -151,8 +153,8 @@ def writers(scratch: Path, share: float) -> str:
     """Four starts of a long run in one folder at once, 50 times: exit codes of those that end."""
     rounds, codes, slowest_s = round(50 * share), Counter[int | str](), 0.0
     for number in range(rounds):
-        given = ["policy=tabular", "trainer.steps=1000000", "--dir", str(scratch / str(number))]
-        command = [sys.executable, "-P", "-m", "harness", "train", *given]
+        options = ["policy=tabular", "trainer.steps=1000000", "--dir", str(scratch / str(number))]
+        command = [sys.executable, "-P", "-m", "harness", "train", *options]
         began = time.monotonic()
         four = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(4)]
         while sum(child.poll() is None for child in four) > 1:
@@ -174,16 +176,16 @@ def _codes(children: Sequence[subprocess.Popen[bytes]]) -> list[int | None]:
 def growth(scratch: Path, share: float) -> str:
     """A run of 100,000 tabular steps: resident memory and open files on its way."""
     steps = round(100_000 * share)
-    given = ["policy=tabular", "trainer.conversations=2", "algorithm.group_size=2",
-             "difficulty.turn_cap=1", f"trainer.steps={steps}", "trainer.eval_every=1000000",
-             "trainer.checkpoint_every=1000", "trainer.conversations_every=1000000"]  # fmt: skip
+    options = ["policy=tabular", "trainer.conversations=2", "algorithm.group_size=2",
+               "difficulty.turn_cap=1", f"trainer.steps={steps}", "trainer.eval_every=1000000",
+               "trainer.checkpoint_every=1000", "trainer.conversations_every=1000000"]  # fmt: skip
     command = [
         sys.executable,
         "-P",
         "-m",
         "harness",
         "train",
-        *given,
+        *options,
         "--dir",
         str(scratch / "run"),
     ]
@@ -195,12 +197,12 @@ def growth(scratch: Path, share: float) -> str:
         if child.poll() is None:
             seen.append((_steps(rows), _resident_mb(child.pid), _handles(child.pid)))
     assert child.wait() == 0
-    told = ", ".join(f"{step}: {mb:.1f} MB" for step, mb, _ in seen)
-    return f"{steps} steps; resident at step {told}; open files {sorted({n for *_, n in seen})}"
+    memory = ", ".join(f"{step}: {mb:.1f} MB" for step, mb, _ in seen)
+    return f"{steps} steps; resident at step {memory}; open files {sorted({n for *_, n in seen})}"
 
 
 def _steps(rows: Path) -> int:
-    """By the last row, since a file of all of them is large."""
+    """Return the step of the last row, read from the file's end since the file is large."""
     try:
         with rows.open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - 20_000))

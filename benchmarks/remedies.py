@@ -45,12 +45,12 @@ def planned(rung: str, remedy: str) -> RunConfig:
 
 
 def begun(config: RunConfig) -> remedy_stack.RemedyStack:
-    """With a bonus that is on, where there is one."""
+    """Begin the remedies; an entropy bonus, where there is one, is on."""
     return replace(remedy_stack.begin(config, None), coefficient=0.005)
 
 
 def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
-    """Talking, by whether entropies are noted, and learning, by remedy."""
+    """Return the rollout, by whether entropies are noted, and the update, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
     at = tabular.TrainState(policy, curriculum_state, begun(plain), None)
@@ -76,7 +76,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
 
 
 def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str, Work]]:
-    """The same for a language model."""
+    """Return the same two for a language model."""
     import torch
 
     from harness.train.engines.engine import Transformers
@@ -97,18 +97,18 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     rewards = compute_rewards(conversations, plain.reward)
     advantages = begun(plain).algorithm.advantages(rewards, None, plain.algorithm)
     turns = [t.row.turn for t in trajectories]
-    own = [[turn > 0 for turn in row] for row in turns]
+    by_policy = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]
     old = [torch.tensor(t.logp) for t in trajectories]
-    batch = language_loss.LossBatch([t.row.ids for t in trajectories], own, spread, old)
+    batch = language_loss.LossBatch([t.row.ids for t in trajectories], by_policy, spread, old)
 
     def learn(config: RunConfig) -> Work:
         mine, touched = begun(config), np.zeros(len(conversations), bool)
 
         def work() -> None:
             language_step.length_penalties(mine, trajectories, config)
-            known = np.ones(len(conversations), bool)
-            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, known)
+            has_reward = np.ones(len(conversations), bool)
+            tokens = language_step.TokenBatch(trajectories, advantages, touched, 2, has_reward)
             how = language_step.loss_settings(mine, tokens, config, 1, begins.learner)
             for _ in range(2):
                 language_loss.accumulate_gradient(begins.learner, batch, how)
@@ -122,13 +122,13 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
 
 def least(works: dict[Any, Work], repeats: int) -> dict[Any, float]:
     """CPU seconds of each, in turns."""
-    found: dict[Any, float] = dict.fromkeys(works, float("inf"))
+    seconds: dict[Any, float] = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
         for name, work in works.items():
             began = time.process_time()
             work()
-            found[name] = min(found[name], time.process_time() - began)
-    return found
+            seconds[name] = min(seconds[name], time.process_time() - began)
+    return seconds
 
 
 def main(repeats: int, rungs: list[str]) -> None:

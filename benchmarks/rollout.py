@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from benchmarks.words import merged
@@ -42,7 +43,7 @@ COPY_BYTES = 2**28
 
 @dataclass(frozen=True)
 class Rate:
-    """What one side said in one round."""
+    """The tokens of one side in one round, and the time they took."""
 
     tokens: int
     seconds: float
@@ -95,25 +96,28 @@ def conversations(
     users = make(config.simulator, config.difficulty)
     timed = _Timed(users, parts)
     speaker = LanguageSpeaker(engine, start.chat, config.policy, np.random.default_rng(step))
-    hear, reads = Sampler._hear, Sampler._draw
+    hear, draw = Sampler._hear, Sampler._draw
 
-    def heard(self: Sampler, *given: Any) -> Any:
+    def timed_hear(
+        self: Sampler, live: Sequence[int], heard: Sequence[Sequence[int]]
+    ) -> torch.Tensor:
         began = _now(start.learner)
-        states = hear(self, *given)
+        states = hear(self, live, heard)
         parts.prefill_s += _now(start.learner) - began
         return states
 
-    def drawn(self: Sampler, *given: Any) -> Any:
+    def counted_draw(
+        self: Sampler, logits: torch.Tensor, uniform: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, list[float]]:
         parts.forwards += 1
-        return reads(self, *given)
+        return draw(self, logits, uniform)
 
-    Sampler._hear, Sampler._draw = heard, drawn  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Sampler, "_hear", timed_hear)
+        patch.setattr(Sampler, "_draw", counted_draw)
         began = _now(start.learner)
         rollout(timed, speaker, keys_of(config, step + 1))
         seconds = _now(start.learner) - began
-    finally:
-        Sampler._hear, Sampler._draw = hear, reads  # type: ignore[method-assign]
     tokens = sum(len(t.logp) for t in speaker.trajectories)
     return Rate(tokens, seconds, parts.forwards)
 
@@ -130,10 +134,10 @@ class _Timed:
     def answer(self, turns: Any, replies: Any) -> Any:
         return self._counted(self._users.answer, turns, replies)
 
-    def _counted(self, work: Callable[..., Any], *given: Any) -> Any:
+    def _counted(self, work: Callable[..., Any], *arguments: Any) -> Any:
         began = time.perf_counter()
         try:
-            return work(*given)
+            return work(*arguments)
         finally:
             self._parts.users_s += time.perf_counter() - began
 
@@ -153,8 +157,8 @@ def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callab
             prompts, seeds, config.policy.max_turn_tokens, start.chat.end, config.policy.temperature
         )
         began = _now(start.learner)
-        said = engine.complete(ask)
-        return Rate(sum(len(turn.ids) for turn in said), _now(start.learner) - began)
+        turns = engine.complete(ask)
+        return Rate(sum(len(turn.ids) for turn in turns), _now(start.learner) - began)
 
     return engine, single
 
@@ -178,9 +182,9 @@ def _generate(config: RunConfig, start: starts.StartModels, number: int) -> Rate
         top_p=1.0, max_new_tokens=config.policy.max_turn_tokens, eos_token_id=end, pad_token_id=end,
     )  # fmt: skip
     seconds = _now(model) - began
-    said = out[:, longest:]
-    ended = (said == end).int().cumsum(dim=1)
-    return Rate(int(((ended == 0) | ((ended == 1) & (said == end))).sum()), seconds)
+    tokens = out[:, longest:]
+    ended = (tokens == end).int().cumsum(dim=1)
+    return Rate(int(((ended == 0) | ((ended == 1) & (tokens == end))).sum()), seconds)
 
 
 def _now(model: Any) -> float:

@@ -29,7 +29,7 @@ def step(number: int, reply: Callable[[list[str]], str]) -> tuple[int, float]:
     heard = [[turn.text] for turn in turns]
     count, taken_s = 0, 0.0
     while turns:
-        replies = [SupporterReply(reply(said)) for said in heard]
+        replies = [SupporterReply(reply(texts)) for texts in heard]
         began = time.process_time()
         answers = user.answer(turns, replies)
         taken_s += time.process_time() - began

@@ -1,4 +1,4 @@
-"""How often differences over seeds are wrong, and how often they are found.
+"""Error rates and power of differences over seeds.
 
     python -m benchmarks.seeds [draws per cell]
 
@@ -78,17 +78,17 @@ def at_a_bound(draws: int) -> Iterator[str]:
         rng, covered = np.random.default_rng(FIRST_SEED), [0, 0]
         truth = gained * (seeds - quiet) / seeds
         for _ in range(draws):
-            found = [regime.gain(_rising(rng, 0.0, 0.001)) for _ in range(quiet)]
-            found += [regime.gain(_rising(rng, gained, 0.03)) for _ in range(seeds - quiet)]
-            known = [gain for gain in found if gain is not None]
+            gains = [regime.gain(_rising(rng, 0.0, 0.001)) for _ in range(quiet)]
+            gains += [regime.gain(_rising(rng, gained, 0.03)) for _ in range(seeds - quiet)]
+            estimates = [gain for gain in gains if gain is not None]
             for place, quantity in enumerate(("ceiling", "gain")):
-                covered[place] += _holds(known, quantity, truth)
+                covered[place] += _holds(estimates, quantity, truth)
         yield f"| {quiet} of {seeds} | {gained} | {_shares(covered, draws)} |"
 
 
 def of_probe(draws: int) -> Iterator[str]:
     for seeds, truth in itertools.product(SEEDS, (0.1, 0.15, 0.3)):
-        rng, found, contexts = np.random.default_rng(FIRST_SEED + seeds), 0, 0
+        rng, hits, contexts = np.random.default_rng(FIRST_SEED + seeds), 0, 0
         for _ in range(draws):
             falls = rng.normal(np.array([[truth], [0.0]]), 0.05, (2, seeds))
             visited, probe = (
@@ -96,9 +96,9 @@ def of_probe(draws: int) -> Iterator[str]:
                 for rows in (falls + rng.normal(0, 0.03, (2, 2, seeds))).tolist()
             )
             if visited is not None and claims.p_differs(visited) < claims.LEVEL / 5:
-                found += 1
+                hits += 1
                 contexts += not ProbeDifference(probe).shows(visited)
-        yield f"| {seeds} | {truth} | {_shares([found], draws)} | {_shares([contexts], found)} |"
+        yield f"| {seeds} | {truth} | {_shares([hits], draws)} | {_shares([contexts], hits)} |"
 
 
 def _rising(rng: Generator, gained: float, noise: float) -> Points:
@@ -161,17 +161,17 @@ def ranges(studies: int) -> Iterator[str]:
     called = dict.fromkeys(("the a of the runs, Welch", "the same, weighed", "one range of H"), 0)
     for study in range(studies):
         levels = [[_bent(study, s, end) for s in range(5)] for end in (0.05, 0.5)]
-        own = [[_slope(points) for points in level] for level in levels]
+        slopes = [[_slope(points) for points in level] for level in levels]
         within = scales.shared_range([points for level in levels for points in level])
         assert within is not None
         shared = [[scales.slope_within(points, within) for points in level] for level in levels]
-        values = [[a.value for a in level if a] for level in own]
-        found = (
+        values = [[a.value for a in level if a] for level in slopes]
+        hits_by_way = (
             _differ(*map(random_effects.unweighted, values)),
-            _differ(*(random_effects.sample([a for a in level if a]) for level in own)),
+            _differ(*(random_effects.sample([a for a in level if a]) for level in slopes)),
             _differ(*(random_effects.sample([a for a in level if a]) for level in shared)),
         )
-        for name, hit in zip(called, found, strict=True):
+        for name, hit in zip(called, hits_by_way, strict=True):
             called[name] += hit
     for name, hits in called.items():
         yield f"| {name} | {100 * hits / studies:.0f} |"

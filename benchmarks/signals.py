@@ -28,7 +28,7 @@ from harness.testing.synthetic import Log, Noise
 
 FIRST_SEED = 3_000_000
 ENDS = {"run": 0.3, "null": 0.72}
-"""Where H ends, from 1: the null control explains 40% of the fall."""
+"""Last value of H, which starts at 1: the null control explains 40% of the fall."""
 STILL = Noise(0.5, 0.05, 0.0)
 NOISES = {"rho0": Noise(0.0, 0.05, 0.0), "rho.5": STILL, "rho.9": Noise(0.9, 0.15, 0.0)}
 Try = Callable[[int, int, Noise], tuple[Interval | None, float]]
@@ -58,14 +58,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     h = np.exp(np.array(-0.8 * (log.onset - 1) / n))
     truth = synthetic.TRUE_CEILING - float(synthetic.law(h))
     points, course = _points(log), onset.course(log.steps, log.entropy)
-    found = onset.find(course, points) if course is not None else None
-    law = (
-        identifiability.fit(points.where(points.steps < found.step)) if found is not None else None
-    )
+    knot = onset.find(course, points) if course is not None else None
+    law = identifiability.fit(points.where(points.steps < knot.step)) if knot is not None else None
     if law is None or law.spread is None:
         return None, truth
     ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
-    about = signals.at_onset(found, points, ceiling, {})
+    about = signals.at_onset(knot, points, ceiling, {})
     left = about.reward_left if about else None
     if left is None or left.low is None or left.high is None:
         return None, truth
@@ -73,7 +71,7 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
 
 
 def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> float | None:
-    """Where it is found in a reward that rises until the share `at` of the run, as such a share."""
+    """Return the share of the run where a plateau is found; the reward rises until `at`."""
     mean = 0.3 + 0.4 * np.minimum(np.arange(n) / n, at) / at
     rng = np.random.default_rng(seed)
     log = Log(np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho))
@@ -97,22 +95,22 @@ def _series(log: Log) -> RunSeries:
 def interval_row(once: Try, runs: int, n: int, noise: Noise) -> str:
     """Share of runs with an interval, of those that hold the truth, and their median half-width."""
     tried = [once(FIRST_SEED + seed, n, noise) for seed in range(runs)]
-    given = [(i, truth) for i, truth in tried if i is not None]
-    if not given:
+    intervals = [(i, truth) for i, truth in tried if i is not None]
+    if not intervals:
         return "0 | |"
-    held = np.mean([i.low <= truth <= i.high for i, truth in given])
-    width = np.median([half_width(i) for i, _ in given])
-    return f"{100 * len(given) / runs:.0f} | {100 * held:.1f} | {width:.3f}"
+    covered = np.mean([i.low <= truth <= i.high for i, truth in intervals])
+    width = np.median([half_width(i) for i, _ in intervals])
+    return f"{100 * len(intervals) / runs:.0f} | {100 * covered:.1f} | {width:.3f}"
 
 
 def plateau_row(runs: int, n: int, noise: Noise, at: float, rows: str = "all") -> str:
     """Share of runs where one is found, median and 90th percentile of its error."""
     tried = [plateau(FIRST_SEED + seed, n, noise, at, rows) for seed in range(runs)]
     errors = [100 * abs(share - at) for share in tried if share is not None]
-    found = f"{100 * len(errors) / runs:.0f}"
+    percent = f"{100 * len(errors) / runs:.0f}"
     if at == 1 or not errors:
-        return f"{found} | |"
-    return f"{found} | {np.median(errors):.1f} | {np.percentile(errors, 90):.1f}"
+        return f"{percent} | |"
+    return f"{percent} | {np.median(errors):.1f} | {np.percentile(errors, 90):.1f}"
 
 
 TRIES: dict[str, Try] = {
@@ -140,8 +138,8 @@ def main(runs: int) -> None:
     print("|---|---|---|---|---|---|")
     for rows, at, called in itertools.product(uneven.ROWS, (0.3, 0.6, 1.0), ("rho.5", "rho.9")):
         where = "none" if at == 1 else f"{100 * at:.0f}%"
-        said = plateau_row(runs, 300, NOISES[called], at, rows)
-        print(f"| {rows} | {where} | {called} | {said} |")
+        cells = plateau_row(runs, 300, NOISES[called], at, rows)
+        print(f"| {rows} | {where} | {called} | {cells} |")
 
 
 if __name__ == "__main__":

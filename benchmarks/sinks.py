@@ -1,4 +1,4 @@
-"""Where text from a model or a name comes out, and whether it does anything there."""
+"""The outputs that text from a model or a name reaches, and whether it has effects there."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def _in_a_figure(text: str) -> bool:
     figure.text(0.1, 0.5, canvas.label(text))
     stream = io.StringIO()
     figure.savefig(stream, format="svg")
-    found = xml.dom.minidom.parseString(stream.getvalue())
-    return any(found.getElementsByTagName(name) for name in ("script", "a", "image"))
+    document = xml.dom.minidom.parseString(stream.getvalue())
+    return any(document.getElementsByTagName(name) for name in ("script", "a", "image"))
 
 
 def _in_a_prompt(text: str) -> bool:

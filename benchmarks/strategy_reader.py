@@ -55,9 +55,9 @@ def learn(sentences: list[Sentence]) -> dict[str, Floats]:
         gradient = x.T @ (np.exp(logp) - target) + PENALTY * w
         return float(-logp[target > 0].sum() + PENALTY / 2 * (w**2).sum()), gradient.ravel()
 
-    found = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B",
-                     options={"maxiter": 300}).x.reshape(shape)  # fmt: skip
-    return dict(zip(names, found, strict=True))
+    weights = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B",
+                       options={"maxiter": 300}).x.reshape(shape)  # fmt: skip
+    return dict(zip(names, weights, strict=True))
 
 
 def _matrix(sentences: list[Sentence], names: list[str]) -> csr_matrix:

@@ -1,4 +1,4 @@
-"""How often the verdict of a study is wrong, and what the seeds that it asks for are worth.
+"""Error rates of a study's verdict, and what the seeds that it asks for are worth.
 
     python -m benchmarks.study_verdicts [studies a cell]
 
@@ -63,25 +63,25 @@ class Cell:
 
 @dataclass(frozen=True)
 class Again:
-    """What came of the undecided studies of a cell."""
+    """The outcome of the undecided studies of a cell."""
 
     asked: list[int]
     anew: Counter[str]
     kept: Counter[str]
-    """With the first pairs among those asked for."""
+    """Verdicts with the first pairs among those asked for."""
     at_last: Counter[str]
-    """Of all studies: the first verdict, or where it was undecided the one with the pairs kept."""
+    """Verdicts of all studies: the first, or where it was undecided the one with the pairs kept."""
 
 
 def judged(rows: Sequence[Sequence[float]]) -> tuple[str, int | None]:
-    """The verdict of a study whose links all decide, and the seeds it asks for."""
+    """Return the verdict of a study whose links all decide, and the seeds it asks for."""
     names = [f"link {number}" for number in range(len(rows))]
     seen = [
         Observed(Link(name, "gain", "arm", "other", "more", MARGIN), dict(enumerate(row)))
         for name, row in zip(names, rows, strict=True)
     ]
-    found = links.judge(seen, names)
-    return links.verdict(found, names), links.seeds_needed(found, names)
+    judgements = links.judge(seen, names)
+    return links.verdict(judgements, names), links.seeds_needed(judgements, names)
 
 
 def verdicts(cell: Cell, studies: int) -> Counter[str]:
@@ -108,7 +108,7 @@ def again(cell: Cell, studies: int) -> Again:
 
 
 def share(hits: int, of: int) -> str:
-    """In per cent, with its interval."""
+    """Return the share in per cent, with its interval."""
     within = stats.binomtest(hits, of).proportion_ci(method="wilson")
     return f"{100 * hits / of:.1f} ({100 * within.low:.1f}-{100 * within.high:.1f})"
 
@@ -117,8 +117,8 @@ def of_one_link(shapes: Sequence[str], truths: Sequence[float], studies: int) ->
     named = [f"{shape}: {word} %" for shape, word in product(shapes, VERDICTS)]
     yield _head("true", "pairs", "spread", *named)
     for truth, pairs, spread in product(truths, PAIRS, SPREADS):
-        found = [verdicts(Cell(pairs, spread, (truth,), shape), studies) for shape in shapes]
-        shares = [share(words[word], studies) for words, word in product(found, VERDICTS)]
+        counts = [verdicts(Cell(pairs, spread, (truth,), shape), studies) for shape in shapes]
+        shares = [share(words[word], studies) for words, word in product(counts, VERDICTS)]
         yield _row(f"{truth:g}", pairs, spread, *shares)
 
 
@@ -126,8 +126,8 @@ def of_four_links(studies: int) -> Iterator[str]:
     yield _head("true", "pairs", "spread", *(f"{word} %" for word in VERDICTS))
     kinds = (ALL_TRUE, ONE_FALSE, PLAINLY_BUT_ONE)
     for truths, pairs, spread in product(kinds, PAIRS[1:], SPREADS):
-        found = verdicts(Cell(pairs, spread, truths), studies)
-        yield _row(_named(truths), pairs, spread, *(share(found[w], studies) for w in VERDICTS))
+        counts = verdicts(Cell(pairs, spread, truths), studies)
+        yield _row(_named(truths), pairs, spread, *(share(counts[w], studies) for w in VERDICTS))
 
 
 def of_seeds_needed(studies: int) -> Iterator[str]:
@@ -137,27 +137,27 @@ def of_seeds_needed(studies: int) -> Iterator[str]:
     )
     kinds = ((0.0,), (0.5,), (1.0,), ALL_TRUE, ONE_FALSE)
     for truths, pairs, spread in product(kinds, PAIRS[:3], SPREADS):
-        found = again(Cell(pairs, spread, truths), studies)
-        count = len(found.asked)
-        asked = round(float(np.median(found.asked))) if count else "-"
-        decided = (count - words[UNDECIDED] for words in (found.anew, found.kept))
+        outcome = again(Cell(pairs, spread, truths), studies)
+        count = len(outcome.asked)
+        asked = round(float(np.median(outcome.asked))) if count else "-"
+        decided = (count - words[UNDECIDED] for words in (outcome.anew, outcome.kept))
         yield _row(
             *(_named(truths), pairs, spread, count, asked),
             *(share(number, count) if count else "-" for number in decided),
-            *(share(found.at_last[word], studies) for word in VERDICTS[:2]),
+            *(share(outcome.at_last[word], studies) for word in VERDICTS[:2]),
         )
 
 
 def of_best(studies: int) -> Iterator[str]:
     """Arms that are all alike; each has seeds of its own spread."""
     yield _head("best of", "against best of", "pairs", *(f"{word} %" for word in VERDICTS))
-    for (own, other), pairs in product(CHOICES, PAIRS[:3]):
-        rng = np.random.default_rng([FIRST_SEED, pairs, own])
-        found: Counter[str] = Counter()
+    for sides, pairs in product(CHOICES, PAIRS[:3]):
+        rng = np.random.default_rng([FIRST_SEED, pairs, sides[0]])
+        counts: Counter[str] = Counter()
         for _ in range(studies):
-            arms, rivals = (rng.normal(0, MARGIN, (count, pairs)) for count in (own, other))
-            found[judged([list(_highest(arms) - _highest(rivals))])[0]] += 1
-        yield _row(own, other, pairs, *(share(found[word], studies) for word in VERDICTS))
+            arms, rivals = (rng.normal(0, MARGIN, (count, pairs)) for count in sides)
+            counts[judged([list(_highest(arms) - _highest(rivals))])[0]] += 1
+        yield _row(*sides, pairs, *(share(counts[word], studies) for word in VERDICTS))
 
 
 def _highest(arms: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What k runs at once come to over one, beside what the machine gives k loops without harness.
+"""Throughput of k runs at once over one, against k plain loops on the same machine.
 
     python -m benchmarks.sweep_scaling [K [STEPS [ROUNDS]]]
 
@@ -41,8 +41,8 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 
 
 def main() -> None:
-    given = [int(word) for word in sys.argv[1:]]
-    k, steps, rounds = [*given, *(2, 400, 3)[len(given) :]]
+    counts = [int(word) for word in sys.argv[1:]]
+    k, steps, rounds = [*counts, *(2, 400, 3)[len(counts) :]]
     ratios = []
     for number in range(1, rounds + 1):
         print(f"round {number}, load {os.getloadavg()[0]:.2f}", flush=True)

@@ -20,7 +20,7 @@ WIDTH = 150
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """What the marker says travels with the report, also from another process."""
+    """Attach the marker's texts to the report, so that they come from another process too."""
     marker = item.get_closest_marker("attack")
     if marker is not None:
         what, expected = (*marker.args, *marker.kwargs.values())
@@ -35,12 +35,12 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     skipped = 0
     for reports in terminalreporter.stats.values():
         for report in reports:
-            told = dict(getattr(report, "user_properties", ()))
-            if "attack" in told and report.outcome == "skipped":
+            properties = dict(getattr(report, "user_properties", ()))
+            if "attack" in properties and report.outcome == "skipped":
                 skipped += 1
-            elif "attack" in told and report.when == "call":
-                case = (report.outcome == "passed", str(told.get("seen", "")))
-                attacks.setdefault((told["attack"], told["expected"]), []).append(case)
+            elif "attack" in properties and report.when == "call":
+                case = (report.outcome == "passed", str(properties.get("seen", "")))
+                attacks.setdefault((properties["attack"], properties["expected"]), []).append(case)
     table = Table("attack", "expected", "seen", "held", show_lines=True)
     for (attack, expected), cases in sorted(attacks.items(), key=_got_through_first):
         held = sum(passed for passed, _ in cases)

@@ -1,10 +1,11 @@
-"""What holds in every test process."""
+"""Settings of every test process."""
 
 import gc
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from hypothesis import settings
@@ -25,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on look for garbage, but only in what the tests make."""
+    """Collect garbage from here on, but only among objects that the tests make."""
     gc.freeze()
     gc.enable()
 
@@ -38,8 +39,14 @@ def _signals_as_they_were() -> Iterator[None]:
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+class Install(Protocol):
+    """Makes a package that has these entry points, as if it had been installed."""
+
+    def __call__(self, points: str, package: str = "other") -> None: ...
+
+
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
     """Make a package `other` with these entry points, as if it had been installed; its modules are
     found in tmp_path.
     """

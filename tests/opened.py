@@ -1,4 +1,4 @@
-"""What in a source file opens something for writing without records/atomic.py, by its syntax."""
+"""Find calls that open a path for writing without records/atomic.py, by their syntax."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def for_writing(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """What a name stands for that `from MODULE import NAME as NAME` or `import M as N` brought."""
-    found = {}
+    """Return the full name of each imported name."""
+    origins = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                found[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                origins[alias.asname or alias.name] = f"{node.module}.{alias.name}"
         elif isinstance(node, ast.Import):
             for alias in node.names:
-                found[alias.asname or alias.name.split(".")[0]] = (
+                origins[alias.asname or alias.name.split(".")[0]] = (
                     alias.name if alias.asname else alias.name.split(".")[0]
                 )
-    return found
+    return origins
 
 
 def _writes(call: ast.Call, names: dict[str, str]) -> bool:
@@ -74,10 +74,10 @@ def _of_module(module: str, name: str, call: ast.Call) -> bool:
 
 def _writing_mode(call: ast.Call, at: int) -> bool:
     """A mode that is no literal may be any; `.open(X)` of something else than a path has none."""
-    given = [word.value for word in call.keywords if word.arg == "mode"] + call.args[at : at + 1]
-    if not given:
+    modes = [word.value for word in call.keywords if word.arg == "mode"] + call.args[at : at + 1]
+    if not modes:
         return False
-    mode = given[0]
+    mode = modes[0]
     if isinstance(mode, ast.Constant):
         return isinstance(mode.value, str) and not set(mode.value) <= set("rbtU")
     return at == 1 or any(word.arg == "mode" for word in call.keywords)

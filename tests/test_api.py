@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import matplotlib.figure
 import pandas as pd
@@ -17,6 +18,13 @@ from harness.testing.commands import harness as command
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "read_a_sweep.ipynb"
 SWEEP = ("policy=tabular", "difficulty=easy,hard", "seed=1,2", "algorithm.null_control=false")
 SMALL = ("trainer.steps=20", "trainer.conversations=16", "trainer.conversations_every=10")
+
+
+@runtime_checkable
+class ShownInNotebooks(Protocol):
+    """An object that a notebook shows as an image."""
+
+    def _repr_png_(self) -> bytes: ...
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,7 @@ def rows_on_disk(root: Path) -> list[dict[str, object]]:
     return [json.loads(line) for log in logs for line in log.read_text().splitlines()]
 
 
-def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root, runs):
+def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root: Path, runs: harness.Runs) -> None:
     frame = runs.metrics()
     assert list(frame.columns[:4]) == ["run", "difficulty", "seed", "step"]
     rows = rows_on_disk(root)
@@ -59,7 +67,7 @@ def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root, runs):
     assert "crc32" not in frame
 
 
-def test_the_table_has_a_row_for_a_run_without_metrics(root, tmp_path):
+def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     log = root / "other.jsonl"
     loaded = harness.load([log, tmp_path / "empty.jsonl"])
@@ -72,7 +80,7 @@ def test_the_table_has_a_row_for_a_run_without_metrics(root, tmp_path):
     assert loaded.metrics()["step"].tolist() == list(range(1, 31))
 
 
-def test_conversations_are_those_of_the_step(runs):
+def test_conversations_are_those_of_the_step(runs: harness.Runs) -> None:
     turns = runs.conversations(step=20)
     assert set(turns["step"]) == {20}
     assert turns.groupby(["run", "group", "sample"]).ngroups == 4 * 16
@@ -81,7 +89,7 @@ def test_conversations_are_those_of_the_step(runs):
     assert runs.conversations(step=19).empty
 
 
-def test_a_damaged_file_of_conversations_is_named(root, tmp_path):
+def test_a_damaged_file_of_conversations_is_named(root: Path, tmp_path: Path) -> None:
     shutil.copytree(next((root / "runs").glob("*/0-*")), tmp_path / "run")
     (tmp_path / "run" / "conversations" / "step-mine.parquet").write_text("not of a run")
     assert set(harness.load(tmp_path / "run").conversations()["step"]) == {1, 10, 20}
@@ -91,7 +99,7 @@ def test_a_damaged_file_of_conversations_is_named(root, tmp_path):
         harness.load(tmp_path / "run").conversations()
 
 
-def test_the_law_is_that_of_the_command(root, law):
+def test_the_law_is_that_of_the_command(root: Path, law: harness.Law) -> None:
     assert command("fit-entropy-law", "runs", "--figures", "none", cwd=root).returncode == 0
     written = json.loads((root / "runs" / "law" / "law.json").read_text())
     assert [run["verdict"] for run in written["runs"]] == law.runs["verdict"].tolist()
@@ -104,34 +112,35 @@ def test_the_law_is_that_of_the_command(root, law):
     assert repr(law).startswith("Law(4 runs; ")
 
 
-def test_every_figure_can_be_drawn_and_another_name_lists_them(law):
+def test_every_figure_can_be_drawn_and_another_name_lists_them(law: harness.Law) -> None:
     for name in ("entropy_law", "entropy_curves", "residuals", "forest"):
         figure = law.plot(name)
         assert isinstance(figure, matplotlib.figure.Figure)
-        assert figure._repr_png_().startswith(b"\x89PNG"), "what a notebook shows"
+        assert isinstance(figure, ShownInNotebooks)
+        assert figure._repr_png_().startswith(b"\x89PNG")
     with pytest.raises(ConfigError, match=r"plot: must be one of entropy_law, .*got 'pie'"):
         law.plot("pie")
 
 
-def test_results_are_saved_where_they_were_asked_for(law, tmp_path):
+def test_results_are_saved_where_they_were_asked_for(law: harness.Law, tmp_path: Path) -> None:
     written = {path.name for path in law.save(tmp_path / "law")}
     assert {"law.json", "law.csv", "contrasts.csv", "entropy_law.png"} <= written
 
 
-def test_a_path_without_runs_is_an_error_that_names_it(tmp_path):
+def test_a_path_without_runs_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"{tmp_path}/nowhere: "):
         harness.load(tmp_path / "nowhere")
     with pytest.raises(DataError, match=r"a run holds run\.json or metrics\.jsonl"):
         harness.load(tmp_path)
 
 
-def test_importing_the_package_imports_nothing_else():
+def test_importing_the_package_imports_nothing_else() -> None:
     code = "import sys; before = set(sys.modules); import harness; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "{'harness'}"
 
 
-def test_what_is_public_is_documented_and_there():
+def test_what_is_public_is_documented_and_there() -> None:
     for name in harness.__all__:
         assert getattr(harness, name) is not None
         assert name == "__version__" or getattr(harness, name).__doc__
@@ -140,7 +149,7 @@ def test_what_is_public_is_documented_and_there():
     assert (Path(harness.__file__).parent / "py.typed").is_file()
 
 
-def test_the_notebook_runs(root, monkeypatch):
+def test_the_notebook_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Cell after cell, on a smaller sweep than the one whose outputs it shows."""
     monkeypatch.chdir(root)
     names: dict[str, object] = {}

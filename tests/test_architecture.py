@@ -1,4 +1,4 @@
-"""What holds of the code as a whole: what an import costs, how long things are."""
+"""Rules for the code as a whole: imports, lengths, names, and how files are written."""
 
 import ast
 import subprocess
@@ -20,22 +20,79 @@ def imported_by(statement: str) -> set[str]:
     return {name.split(".")[0] for name in done.stdout.split()}
 
 
-def test_the_command_line_imports_nothing_heavy():
+def test_the_command_line_imports_nothing_heavy() -> None:
     assert not imported_by("import harness.cli.app") & set(HEAVY)
 
 
-def test_planning_does_not_pay_for_readers_or_trainers():
-    found = imported_by("from harness.compose import planner")
-    assert not found & {"torch", "pandas", "numpy", "matplotlib", "scipy", "trl", "rich"}
+def test_planning_does_not_pay_for_readers_or_trainers() -> None:
+    modules = imported_by("from harness.compose import planner")
+    assert not modules & {"torch", "pandas", "numpy", "matplotlib", "scipy", "trl", "rich"}
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.name)
-def test_files_and_functions_stay_short(path):
+def test_files_and_functions_stay_short(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= LONGEST_FILE
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+
+
+PRIVATE_MODULES = {
+    *("said", "visible", "room", "needs", "trying", "teaching", "own_files", "places", "idle"),
+    *("endings", "stops", "rewording", "listing", "profiling", "probing", "beside", "gates"),
+    *("sketches", "left_out", "judged"),
+}
+PRIVATE_CLASSES = {
+    *("Talk", "Said", "Transcript", "Spoken", "Earned", "Standing", "StepAtHand", "Treatment"),
+    *("Marks", "Treated", "Course", "Lesson"),
+}
+PRIVATE_IN_TRAINING = {"talk", "hold", "converse", "look", "draws", "hot", "cold"}
+"""Words in names of functions, in harness/train alone: elsewhere one holds a lock, users converse,
+and the numbers of a generator are draws.
+"""
+
+
+def private_names(module: str, tree: ast.Module) -> list[str]:
+    """Return the names in one module that only this project would understand."""
+    training = module.startswith("train/")
+    classes = [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    functions = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    parts = module.removesuffix(".py").split("/")
+    return [
+        *(part for part in parts if part in PRIVATE_MODULES),
+        *(name for name in classes if name.lstrip("_") in PRIVATE_CLASSES),
+        *(name for name in functions if training and PRIVATE_IN_TRAINING & {*name.split("_")}),
+    ]
+
+
+def test_modules_classes_and_functions_have_names_of_the_field() -> None:
+    private = {
+        where: names
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for where in [path.relative_to(PACKAGE).as_posix()]
+        if (names := private_names(where, ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert not private, "use the field's words; docs/glossary.md lists those of this project"
+
+
+@pytest.mark.parametrize(
+    ("module", "code", "names"),
+    [
+        ("train/talk.py", "class Talk: ...", ["Talk"]),
+        ("compose/places.py", "", ["places"]),
+        (
+            "places/grammar.py",
+            "class _Spoken:\n    class Lesson: ...",
+            ["places", "_Spoken", "Lesson"],
+        ),
+        ("train/loop/language.py", "class A:\n    def _hold_all(self): ...", ["_hold_all"]),
+        ("records/run_folder.py", "def hold(): ...", []),
+        ("train/objective/losses.py", "def holds(): ...\ndef threshold(): ...", []),
+    ],
+)
+def test_a_private_name_is_noticed(module: str, code: str, names: list[str]) -> None:
+    assert private_names(module, ast.parse(code)) == names
 
 
 BESIDE_ATOMIC = {
@@ -59,16 +116,16 @@ BESIDE_ATOMIC = {
 """Calls that open for writing without records/atomic.py: file, call -> why that is harmless."""
 
 
-def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way():
-    found = {}
+def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way() -> None:
+    calls = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         where = path.relative_to(PACKAGE).as_posix()
         if where != "records/atomic.py" and not where.startswith("testing/"):  # writes as users do
             for line, call in opened.for_writing(ast.parse(path.read_text(encoding="utf-8"))):
-                found[where, call] = f"harness/{where}:{line}: {call}"
-    beside = [said for key, said in found.items() if key not in BESIDE_ATOMIC]
+                calls[where, call] = f"harness/{where}:{line}: {call}"
+    beside = [source for key, source in calls.items() if key not in BESIDE_ATOMIC]
     assert not beside, "must go through harness/records/atomic.py:\n" + "\n".join(beside)
-    assert not BESIDE_ATOMIC.keys() - found.keys(), "exceptions that nothing needs any more"
+    assert not BESIDE_ATOMIC.keys() - calls.keys(), "exceptions that nothing needs any more"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +161,7 @@ def test_nothing_is_opened_for_writing_but_by_the_one_hardened_way():
         "torch.save(x, p)",
     ],
 )
-def test_every_kind_of_write_is_noticed(code):
+def test_every_kind_of_write_is_noticed(code: str) -> None:
     assert list(opened.for_writing(ast.parse(code)))
 
 
@@ -124,5 +181,5 @@ def test_every_kind_of_write_is_noticed(code):
         "shutil.rmtree(p)",
     ],
 )
-def test_what_reads_and_the_hardened_way_pass(code):
+def test_what_reads_and_the_hardened_way_pass(code: str) -> None:
     assert not list(opened.for_writing(ast.parse(code)))

@@ -46,7 +46,7 @@ def run(command: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_code_and_its_conf_come_from_the_wheel(installed, tmp_path):
+def test_the_code_and_its_conf_come_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     code = "from harness.compose import search_path as p; print(p.__file__)"
     code += "; print(*p.conf_folders(), *p.sweep_folders())"
     python = installed.parent / "python"
@@ -55,7 +55,7 @@ def test_the_code_and_its_conf_come_from_the_wheel(installed, tmp_path):
     assert all(path.startswith(str(installed.parents[1])) for path in done.stdout.split())
 
 
-def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed, tmp_path):
+def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed: Path, tmp_path: Path) -> None:
     ladder = ("sweep", "+sweeps=difficulty_ladder", "--dry-run", "--json")
     planned = run(installed, *ladder, cwd=tmp_path)
     assert planned.returncode == 0, planned.stderr
@@ -69,19 +69,19 @@ def test_a_sweep_is_planned_and_one_is_run_and_fitted(installed, tmp_path):
     assert {"law.json", "law.csv"} <= {path.name for path in (tmp_path / "runs/law").iterdir()}
 
 
-def test_a_study_is_planned_from_the_wheel(installed, tmp_path):
+def test_a_study_is_planned_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     done = run(installed, "study", "start_emotion", "seed=1", "--dry-run", cwd=tmp_path)
     assert "12 runs of 300 steps" in done.stdout, done.stderr
 
 
-def test_an_own_difficulty_in_the_current_folder_is_found(installed, tmp_path):
+def test_an_own_difficulty_in_the_current_folder_is_found(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "conf" / "difficulty").mkdir(parents=True)
     (tmp_path / "conf" / "difficulty" / "stoic.yaml").write_text("name: stoic\nthreshold: 2\n")
     done = run(installed, "sweep", "difficulty=easy,stoic", "--dry-run", cwd=tmp_path)
     assert "1-stoic-seed1" in done.stdout
 
 
-def test_doctor_is_content(installed, tmp_path):
+def test_doctor_is_content(installed: Path, tmp_path: Path) -> None:
     done = run(installed, "doctor", "--json", cwd=tmp_path)
     findings = {f["name"]: f for f in json.loads(done.stdout)["findings"]}
     assert findings["conf and sweeps"]["status"] == "ok"

@@ -42,8 +42,8 @@ ALWAYS = (
 
 
 @dataclass(frozen=True)
-class Found:
-    """Of one run."""
+class Measured:
+    """Times, tokens, entropy and memory of one run."""
 
     rollout_s: float
     update_s: float
@@ -55,7 +55,7 @@ class Found:
     estimated_bytes: int
 
 
-def measure(words: Sequence[str]) -> Found:
+def measure(words: Sequence[str]) -> Measured:
     """Train as `harness train` would, in this process."""
     config = planner.point(merged(ALWAYS, words)).config
     with tempfile.TemporaryDirectory() as scratch:
@@ -67,7 +67,7 @@ def measure(words: Sequence[str]) -> Found:
         events = [json.loads(line) for line in run.events.read_text().splitlines()]
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
     conversations = config.trainer.conversations
-    return Found(
+    return Measured(
         rollout_s=statistics.median(s["rollout"] for s in seconds),
         update_s=statistics.median(s["update"] for s in seconds),
         tokens=statistics.mean(row["completions/mean_length"] for row in rows[1:-1])
@@ -86,15 +86,15 @@ def main(words: Sequence[str]) -> None:
     print("|---|---|---|---|---|---|---|")
     for shape in SHAPES:
         for rank in LORA_RANKS:
-            own = [f"policy={shape}", f"policy.lora_rank={rank}", *words]
+            overrides = [f"policy={shape}", f"policy.lora_rank={rank}", *words]
             spawn = multiprocessing.get_context("spawn")
             with ProcessPoolExecutor(1, mp_context=spawn) as alone:
-                found = alone.submit(measure, own).result()
-            peak = "-" if found.peak_bytes is None else f"{found.peak_bytes / 1e9:.1f} GB"
+                measured = alone.submit(measure, overrides).result()
+            peak = "-" if measured.peak_bytes is None else f"{measured.peak_bytes / 1e9:.1f} GB"
             print(
-                f"| {shape} | {rank or 'no'} | {found.tokens / found.rollout_s:,.0f} | "
-                f"{found.tokens / found.update_s:,.0f} | {found.entropy_nats:.3f} of "
-                f"{found.even_nats:.3f} | {peak} | {found.estimated_bytes / 1e9:.1f} GB |",
+                f"| {shape} | {rank or 'no'} | {measured.tokens / measured.rollout_s:,.0f} | "
+                f"{measured.tokens / measured.update_s:,.0f} | {measured.entropy_nats:.3f} of "
+                f"{measured.even_nats:.3f} | {peak} | {measured.estimated_bytes / 1e9:.1f} GB |",
                 flush=True,
             )
 

@@ -14,7 +14,7 @@ from harness.law.compare.replicates import Replicate
 from harness.law.estimate import breaks, forecast, identifiability, onset, regime, rivals, signals
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
-from harness.law.estimate.onset import Course
+from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean, columns, integrity, reading
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
 from harness.law.io.columns import EVALUATION, Choice
@@ -50,7 +50,7 @@ class _Log:
     entropy: str
     reward: str
     training: str
-    course: Course | None
+    course: BinnedEntropy | None
 
 
 def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.law.estimate import breaks, forecast, identifiability, interval
 from harness.law.estimate.identifiability import Fitted
-from harness.law.estimate.onset import Course
+from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.results import Onset
 
@@ -93,7 +93,7 @@ class _Parts:
 def judge(
     fitted: Fitted,
     onset: Onset | None,
-    run: Course | None,
+    run: BinnedEntropy | None,
     intervened: bool,
     shape: breaks.Binned | None = None,
 ) -> Verdict:
@@ -174,7 +174,7 @@ def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts) -> Verdict:
     return verdict.because("fails", "law_break")
 
 
-def _by_rise(verdict: Verdict, run: Course) -> Verdict:
+def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
     """An H that was spent and comes back leaves the law, whatever R does; one that rises without
     having been spent says nothing of whether R follows it.
     """

@@ -35,11 +35,11 @@ def harness(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedP
 
 
 def here(
-    *words: str, cwd: Path, said: bytes | str = b"", **environment: str
+    *words: str, cwd: Path, stdin: bytes | str = b"", **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """`harness WORDS` to its end in this process, `said` piped in; not for what becomes a run."""
-    given = said if isinstance(said, bytes) else said.encode()
-    streams = [io.TextIOWrapper(io.BytesIO(held), encoding="utf-8") for held in (given, b"", b"")]
+    """`harness WORDS` to its end in this process, `stdin` piped in; not for what becomes a run."""
+    piped = stdin if isinstance(stdin, bytes) else stdin.encode()
+    streams = [io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (piped, b"", b"")]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setattr(sys, "argv", ["harness", *words])

@@ -1,6 +1,7 @@
 """The reply sets are what they are said to be, and say what their writers meant."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -10,38 +11,40 @@ from harness.errors import ConfigError
 from tests.calibration.levels import LEVELS
 
 
-def test_the_fixed_set_has_twelve_replies_for_each_strategy_and_half_of_them_held_out():
+def test_the_fixed_set_has_twelve_replies_for_each_strategy_and_half_of_them_held_out() -> None:
     counts = Counter((r.strategy, r.held_out) for r in contexts.fixed_replies())
     assert counts == {(s, held): 6 for s in STRATEGIES for held in (True, False)}
     assert len({r.text for r in contexts.fixed_replies()}) == 96
 
 
-def test_the_free_set_has_a_reply_of_each_strategy_to_36_personas_and_half_are_held_out():
+def test_the_free_set_has_a_reply_of_each_strategy_to_36_personas_and_half_are_held_out() -> None:
     per_person = Counter(r.persona_index for r in contexts.free_replies())
     assert set(per_person.values()) == {8}
     assert Counter(r.held_out for r in contexts.free_replies()) == {True: 144, False: 144}
     assert Counter(r.strategy for r in contexts.free_replies()) == dict.fromkeys(STRATEGIES, 36)
 
 
-def test_a_fixed_reply_speaks_of_what_this_user_told_last():
+def test_a_fixed_reply_speaks_of_what_this_user_told_last() -> None:
     (turn, *_) = contexts.collect_contexts(LEVELS["medium"]).turns
     fact = turn.state.user.persona.facts[turn.state.disclosed.facts - 1]
     about = [r for r in contexts.fixed_replies() if "{fact}" in r.text]
     assert len(about) == 64
-    said = about[0].to(turn.state)
-    assert "{" not in said
-    assert fact.split()[-1].rstrip(".") in said
+    reply = about[0].to(turn.state)
+    assert "{" not in reply
+    assert fact.split()[-1].rstrip(".") in reply
 
 
-def test_a_free_reply_is_tried_on_users_of_every_kind():
+def test_a_free_reply_is_tried_on_users_of_every_kind() -> None:
     users = contexts.users_of(contexts.free_replies()[0])
     kinds = {(state.user.intention, state.user.temperament) for state in users}
     assert kinds == {(i, t) for i in INTENTIONS for t in TEMPERAMENTS}
 
 
 @pytest.mark.parametrize("held_out", [True, False])
-def test_the_strategy_of_free_wording_is_recognised(held_out):
-    assert reply_measures.strategy_agreement(held_out).low > 0.75
+def test_the_strategy_of_free_wording_is_recognised(held_out: bool) -> None:
+    agreement = reply_measures.strategy_agreement(held_out)
+    assert agreement is not None
+    assert agreement.low > 0.75
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,9 @@ def test_the_strategy_of_free_wording_is_recognised(held_out):
         ("tuning: {praise: [Well done.]}\nheld_out: {}\n", ":1: key must be one of question, "),
     ],
 )
-def test_fixed_replies_that_break_a_rule_are_refused(tmp_path, text, message):
+def test_fixed_replies_that_break_a_rule_are_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
     (tmp_path / "replies.yaml").write_text(text)
     with pytest.raises(ConfigError, match=message):
         contexts.read_fixed_replies(tmp_path / "replies.yaml")
@@ -66,7 +71,9 @@ def test_fixed_replies_that_break_a_rule_are_refused(tmp_path, text, message):
         ("inform", "praise", ":2: strategy must be one of question, .* got 'praise'"),
     ],
 )
-def test_free_wording_that_breaks_a_rule_is_refused(tmp_path, old, new, message):
+def test_free_wording_that_breaks_a_rule_is_refused(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     row = '{"persona": "exam", "told": 1, "feelings": ["sad"], "strategy": "inform", "text": "Hm."}'
     (tmp_path / "replies.jsonl").write_text(f"{row}\n{row.replace(old, new)}\n")
     with pytest.raises(ConfigError, match=message):

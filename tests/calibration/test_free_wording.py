@@ -26,9 +26,9 @@ def twins(reply: FreeReply) -> list[str]:
     """The grammar's sentences of the same strategy, to the same user at the same point."""
     persona = EVERYONE[reply.persona_index]
     felt = (f"I feel {feeling}." for feeling in sorted(reply.disclosed.feelings))
-    told = [f"It is about {persona.topic}.", *persona.facts[: reply.disclosed.facts], *felt]
+    opening = [f"It is about {persona.topic}.", *persona.facts[: reply.disclosed.facts], *felt]
     draws = np.random.default_rng(3)
-    return [speak(reply.strategy, [" ".join(told)], draws.random) for _ in range(TWINS)]
+    return [speak(reply.strategy, [" ".join(opening)], draws.random) for _ in range(TWINS)]
 
 
 def raised(held_out: bool) -> tuple[float, float]:
@@ -39,11 +39,11 @@ def raised(held_out: bool) -> tuple[float, float]:
     simulator = ScriptedSimulator(DifficultyConfig(**yaml.safe_load(MEDIUM.read_text())))
     both = twin = 0.0
     for reply in (r for r in contexts.free_replies() if r.held_out == held_out):
-        said, grammars = SupporterReply(reply.text), list(map(SupporterReply, twins(reply)))
+        heard, grammars = SupporterReply(reply.text), list(map(SupporterReply, twins(reply)))
         place = STRATEGIES.index(reply.strategy)
         for state in users_of(reply):
             if strategy_fits(state.user.intention, state.trust)[place] >= GOAL_LINE:
-                free = simulator.rise_probability(state, said)
+                free = simulator.rise_probability(state, heard)
                 chances = [simulator.rise_probability(state, g) for g in grammars]
                 both += sum(min(free, chance) for chance in chances)
                 twin += sum(chances)
@@ -51,6 +51,6 @@ def raised(held_out: bool) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("held_out", [True, False])
-def test_four_in_five_raise_where_their_twin_in_the_grammars_words_does(held_out):
+def test_four_in_five_raise_where_their_twin_in_the_grammars_words_does(held_out: bool) -> None:
     both, twin = raised(held_out)
     assert both / twin >= LEAST_SHARE

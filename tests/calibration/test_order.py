@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from harness.calibration.interval import Floats
 from harness.calibration.levels import MEASURES, order_tests
 
 
-def levels(gaps, seed=0, n=200):
+def levels(gaps: list[float], seed: int = 0, n: int = 200) -> dict[str, dict[str, Floats]]:
     rng = np.random.default_rng(seed)
     users = rng.normal(0, 1, n)
     base = np.cumsum([0, *gaps])
@@ -15,7 +16,7 @@ def levels(gaps, seed=0, n=200):
     }
 
 
-def test_levels_apart_are_in_order_by_every_measure():
+def test_levels_apart_are_in_order_by_every_measure() -> None:
     steps = order_tests(levels([0.3, 0.3]))
     assert [(s.measure, s.easier, s.harder) for s in steps[:3]] == [
         (m, "easy", "medium") for m in MEASURES
@@ -24,24 +25,24 @@ def test_levels_apart_are_in_order_by_every_measure():
     assert all(s.holds and s.difference > 0.2 for s in steps)
 
 
-def test_the_wrong_order_never_holds():
+def test_the_wrong_order_never_holds() -> None:
     assert not any(s.holds for s in order_tests(levels([-0.3, -0.3])))
 
 
-def test_levels_alike_are_seldom_called_ordered():
+def test_levels_alike_are_seldom_called_ordered() -> None:
     called = [any(s.holds for s in order_tests(levels([0, 0], seed))) for seed in range(300)]
     assert np.mean(called) < 0.09
 
 
-def test_a_missing_value_leaves_its_pair_out():
-    found = levels([0.3, 0.3])
-    found["easy"]["acceptance"][:150] = np.nan
-    step = order_tests(found)[0]
+def test_a_missing_value_leaves_its_pair_out() -> None:
+    values = levels([0.3, 0.3])
+    values["easy"]["acceptance"][:150] = np.nan
+    step = order_tests(values)[0]
     assert np.isfinite(step.difference)
     assert step.holds
 
 
-def test_differences_without_spread_are_decided_by_their_sign():
+def test_differences_without_spread_are_decided_by_their_sign() -> None:
     same = {m: np.full(5, 1.0) for m in MEASURES}
     lower = {m: np.full(5, 0.5) for m in MEASURES}
     assert all(s.holds for s in order_tests({"easy": same, "hard": lower}))

@@ -21,7 +21,7 @@ PREDICTION_ERROR = 0.03
 """Largest error allowed for the game's prediction of a spoken schedule, beyond sampling error."""
 
 
-def test_values_are_shares() -> None:
+def test_values_of_the_game_are_probabilities() -> None:
     game = Game(level("hard"))
     assert np.all((game.rise > 0) & (game.rise < 1))
     assert all(np.all((p >= 0) & (p <= 1)) for p in game.large)
@@ -40,10 +40,10 @@ def test_spread_is_the_adjoint_of_expect() -> None:
 
 def test_the_best_schedule_is_the_best_of_all() -> None:
     game = Game(SHORT)
-    found = schedules.best_schedule(game)
+    best = schedules.best_schedule(game)
     values = [schedules.value(game, s) for s in itertools.product(STRATEGIES, repeat=3)]
-    assert found.value == pytest.approx(max(values), abs=1e-5)
-    assert schedules.value(game, found.strategies) == pytest.approx(found.value, abs=1e-5)
+    assert best.value == pytest.approx(max(values), abs=1e-5)
+    assert schedules.value(game, best.strategies) == pytest.approx(best.value, abs=1e-5)
 
 
 def test_chance_is_the_mean_over_all_schedules() -> None:

@@ -11,7 +11,7 @@ from harness.calibration.contexts import collect_contexts
 from tests.calibration.levels import LEVELS
 
 MEASURED = {(1, 1): "a61da337d2cb04f0"}
-"""By version of calibration and simulator: digest of what a second can measure of a card."""
+"""Digest of what a second can measure of a card, by version of calibration and simulator."""
 
 
 def measured() -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 from harness.testing.commands import here
 
 
-def chat(*words: str, said: bytes | str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """`harness chat WORDS` with `said` piped in."""
-    return here("chat", *words, said=said, cwd=cwd)
+def chat(*words: str, stdin: bytes | str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run `harness chat WORDS` with `stdin` piped in."""
+    return here("chat", *words, stdin=stdin, cwd=cwd)
 
 
 def lines(out: str, label: str) -> list[str]:

@@ -57,13 +57,13 @@ def test_a_calibration_of_other_levels_is_not_overwritten(kept: str, tmp_path: P
 def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path: Path) -> None:
     done = harness("calibrate", "--json", cwd=tmp_path)
     assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert found == json.loads((tmp_path / "calibration" / "calibration.json").read_text())
-    assert list(found["levels"]) == list(LEVELS)
-    assert found["order_holds"] is True
-    assert [m["figure"] for m in found["published"] if not m["matched"]] == []
+    calibration = json.loads(done.stdout)
+    assert calibration == json.loads((tmp_path / "calibration" / "calibration.json").read_text())
+    assert list(calibration["levels"]) == list(LEVELS)
+    assert calibration["order_holds"] is True
+    assert [m["figure"] for m in calibration["published"] if not m["matched"]] == []
     for level in ("medium", "hard"):
-        best = found["levels"][level]["best"]
+        best = calibration["levels"][level]["best"]
         gain = best["optimum"] - best["start"]
         assert best["blind_schedule"] - best["start"] <= 0.6 * gain
         assert best["constant"] - best["start"] <= 0.1 * gain

@@ -27,8 +27,8 @@ KIND = (
 HOSTILE = "\x1b[31m[bold red]hi[/] \x9b2J :smile: \u202eabc"
 
 
-def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> None:
-    done = chat("difficulty=easy", "seed=3", said="\n".join(KIND), cwd=tmp_path)
+def test_a_chat_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> None:
+    done = chat("difficulty=easy", "seed=3", stdin="\n".join(KIND), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("A scripted user, difficulty easy, seed 3.\n")
     assert lines(done.stdout, "you") == list(KIND)
@@ -49,11 +49,11 @@ def test_a_talk_shows_both_sides_the_emotion_and_its_change(tmp_path: Path) -> N
 
 def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path: Path) -> None:
     words = ("seed=3", "difficulty.intentions=[advice]", "difficulty.temperaments=[passive]")
-    said = "You sound so lonely.\nYou are stupid.\n"
-    plain = chat(*words, said=said, cwd=tmp_path).stdout
+    replies = "You sound so lonely.\nYou are stupid.\n"
+    plain = chat(*words, stdin=replies, cwd=tmp_path).stdout
     assert not [x for x in ("hidden", "heard", "why", "trust") if lines(plain, x)]
     assert "passive" not in plain
-    shown = chat(*words, "--reveal", said=said, cwd=tmp_path).stdout
+    shown = chat(*words, "--reveal", stdin=replies, cwd=tmp_path).stdout
     came_for = "came for advice that truly solves their difficulty; temperament: passive"
     assert lines(shown, "hidden") == [came_for]
     assert lines(shown, "heard")[0] == "a reflection of feelings"
@@ -72,11 +72,11 @@ def test_what_is_hidden_is_shown_only_if_asked_for(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_words_choose_the_user_and_the_level(tmp_path: Path) -> None:
     def opening(*words: str) -> str:
-        return lines(chat(*words, said="", cwd=tmp_path).stdout, "user")[0]
+        return lines(chat(*words, stdin="", cwd=tmp_path).stdout, "user")[0]
 
     assert opening("seed=2", "difficulty=hard") == opening("seed=2", "difficulty=hard")
     assert len({opening(f"seed={seed}") for seed in (1, 2)}) == 2
-    done = chat("difficulty.start_emotion=60", said="", cwd=tmp_path)
+    done = chat("difficulty.start_emotion=60", stdin="", cwd=tmp_path)
     assert lines(done.stdout, "emotion") == ["[############........]  60"]
     assert done.stdout.splitlines()[-1].endswith("; emotion 60 to 60 in 0 replies, 0 up, 0 down")
 
@@ -93,16 +93,16 @@ ENDS = {
 def test_each_end_has_last_words_and_its_sentence_and_asks_for_no_more(
     how: str, tmp_path: Path
 ) -> None:
-    words, said, sentence = ENDS[how]
-    done = chat(*words, said="\n".join(said), cwd=tmp_path)
+    words, replies, sentence = ENDS[how]
+    done = chat(*words, stdin="\n".join(replies), cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].startswith(sentence)
     assert len(lines(done.stdout, "you")) <= 2
     assert len(lines(done.stdout, "user")) == 1 + len(lines(done.stdout, "you"))
 
 
-def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -> None:
-    done = chat("seed=3", "difficulty=hard", "--json", said="\n".join(KIND[:2]), cwd=tmp_path)
+def test_with_json_the_chat_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -> None:
+    done = chat("seed=3", "difficulty=hard", "--json", stdin="\n".join(KIND[:2]), cwd=tmp_path)
     value = json.loads(done.stdout)
     assert (value["schema"], value["difficulty"], value["seed"]) == (1, "hard", 3)
     assert value["ended"] is None
@@ -115,7 +115,7 @@ def test_as_json_the_talk_is_on_stderr_and_stdout_is_one_value(tmp_path: Path) -
 
 
 def test_nothing_a_reply_holds_reaches_the_terminal_but_as_text(tmp_path: Path) -> None:
-    done = chat("--reveal", said=HOSTILE.encode() + b"\n\xff\xfe\0\r\n\n", cwd=tmp_path)
+    done = chat("--reveal", stdin=HOSTILE.encode() + b"\n\xff\xfe\0\r\n\n", cwd=tmp_path)
     assert done.returncode == 0
     assert lines(done.stdout, "you") == [
         r"\x1b[31m[bold red]hi[/] \x9b2J :smile: \u202eabc",
@@ -212,7 +212,7 @@ class AtTerminal:
     ("key", "code"),
     [pytest.param("\x04", 0, id="Ctrl-D"), pytest.param("\x03", 130, id="Ctrl-C")],
 )
-def test_at_a_terminal_a_key_ends_the_talk_with_its_summary(
+def test_at_a_terminal_a_key_ends_the_chat_with_its_summary(
     key: str, code: int, tmp_path: Path
 ) -> None:
     with AtTerminal("seed=3", cwd=tmp_path) as at:

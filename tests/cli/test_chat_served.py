@@ -14,15 +14,15 @@ HOSTILE = "\x1b[31mI keep \u202ethinking\nyou     I give up."
 PATIENCE = ("simulator.retries=0", "simulator.backoff_s=0", "simulator.model=m")
 
 
-def served(url: str, *words: str, said: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    given = ("simulator=served", f"simulator.base_url={url}", *PATIENCE)
-    return chat(*given, *words, said=said, cwd=cwd)
+def served(url: str, *words: str, stdin: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    address = ("simulator=served", f"simulator.base_url={url}", *PATIENCE)
+    return chat(*address, *words, stdin=stdin, cwd=cwd)
 
 
 @pytest.mark.slow
 def test_a_served_user_says_how_they_feel_and_why(tmp_path: Path) -> None:
     with serving() as endpoint:
-        done = served(endpoint.url, "--reveal", said="You are stupid.\n", cwd=tmp_path)
+        done = served(endpoint.url, "--reveal", stdin="You are stupid.\n", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("A served user, difficulty medium, seed 1.\n")
     assert lines(done.stdout, "hidden")[0].startswith("came for ")
@@ -41,7 +41,7 @@ def test_what_a_model_says_cannot_pass_for_the_other_side_or_reach_the_terminal(
         return None if purpose(body) == "appraise" else completion(json.dumps({"say": HOSTILE}))
 
     with serving(hostile) as endpoint:
-        done = served(endpoint.url, said="What happened then?\n", cwd=tmp_path)
+        done = served(endpoint.url, stdin="What happened then?\n", cwd=tmp_path)
     assert done.returncode == 0
     assert done.stdout.replace("\n", "").isprintable()
     assert lines(done.stdout, "you") == ["What happened then?"]
@@ -49,10 +49,10 @@ def test_what_a_model_says_cannot_pass_for_the_other_side_or_reach_the_terminal(
 
 
 @pytest.mark.slow
-def test_an_endpoint_that_is_gone_ends_the_talk_with_69_and_its_fault(tmp_path: Path) -> None:
+def test_an_endpoint_that_is_gone_ends_the_chat_with_69_and_its_fault(tmp_path: Path) -> None:
     with serving() as endpoint:
         url = endpoint.url
-    done = served(url, "--json", said="What happened then?\n", cwd=tmp_path)
+    done = served(url, "--json", stdin="What happened then?\n", cwd=tmp_path)
     assert done.returncode == 69
     assert done.stderr.splitlines()[-1].startswith(
         "failed: the user could not be asked (connection)"
@@ -69,13 +69,13 @@ def test_an_endpoint_that_fails_in_the_middle_keeps_what_was_said(tmp_path: Path
         return response("{}", "500 Oh") if purpose(body) == "appraise" else None
 
     with serving(failing) as endpoint:
-        done = served(endpoint.url, said="What happened then?\nGo on.\n", cwd=tmp_path)
+        done = served(endpoint.url, stdin="What happened then?\nGo on.\n", cwd=tmp_path)
     assert done.returncode == 69
     assert lines(done.stdout, "you") == ["What happened then?"]
     assert done.stdout.splitlines()[-1].startswith("failed: the user could not be asked (server)")
 
 
 def test_a_key_that_is_not_there_is_one_line(tmp_path: Path) -> None:
-    done = chat("simulator=served", "simulator.api_key_env=NOT_SET_KEY", said="", cwd=tmp_path)
+    done = chat("simulator=served", "simulator.api_key_env=NOT_SET_KEY", stdin="", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert "the variable NOT_SET_KEY must hold the key" in done.stderr

@@ -23,12 +23,14 @@ def turn(
     return UserTurn(text, emotion, change, float(emotion), ended, (), False, why or {}, None)
 
 
-def shown(given: UserTurn, hidden: Hidden | None = None, width: int = NEVER_WRAPPED) -> list[str]:
+def shown(
+    user_turn: UserTurn, hidden: Hidden | None = None, width: int = NEVER_WRAPPED
+) -> list[str]:
     stream = io.StringIO()
     console = Console(
         file=stream, width=width, force_terminal=width != NEVER_WRAPPED, color_system=None
     )
-    chat_view.show_turn(given, hidden, console)
+    chat_view.show_turn(user_turn, hidden, console)
     return stream.getvalue().splitlines()
 
 
@@ -39,15 +41,15 @@ def test_nothing_a_user_says_is_obeyed_by_the_terminal(payload: str) -> None:
 
 
 def test_a_second_line_of_the_user_cannot_pass_for_the_supporter() -> None:
-    said = shown(turn("I am fine.\nyou     I lied to you."))
-    assert [line for line in said if line.startswith("you")] == []
-    assert "user    you     I lied to you." in said
+    lines = shown(turn("I am fine.\nyou     I lied to you."))
+    assert [line for line in lines if line.startswith("you")] == []
+    assert "user    you     I lied to you." in lines
 
 
 def test_a_long_sentence_is_wrapped_below_itself() -> None:
-    said = shown(turn("word " * 30), width=60)
-    assert all(len(line) <= 60 for line in said)
-    assert said[2].startswith(" " * 8 + "word")
+    lines = shown(turn("word " * 30), width=60)
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[2].startswith(" " * 8 + "word")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +81,8 @@ def test_the_parts_of_an_appraisal_sum_to_its_log_odds() -> None:
 
 def test_a_simulator_that_tells_nothing_leaves_nothing_to_reveal() -> None:
     assert list(chat_view.came_for(NOTHING_HIDDEN)) == []
-    said = shown(turn("Hm.", 45, 5), NOTHING_HIDDEN)
-    assert said[-1] == "heard   no strategy"
+    lines = shown(turn("Hm.", 45, 5), NOTHING_HIDDEN)
+    assert lines[-1] == "heard   no strategy"
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,10 @@ WRONG = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_command_is_one_line_code_2_and_nothing_is_created(name: str, run: Run) -> None:
-    words, said = WRONG[name]
+    words, message = WRONG[name]
     code, out, err = run(*words)
     assert (code, out) == (2, "")
-    assert said in err
+    assert message in err
     assert err.startswith("harness: ")
     assert err.count("\n") == 1
     assert err.strip().isprintable()
@@ -204,7 +204,7 @@ def test_a_folder_with_somebodys_files_is_refused(run: Run) -> None:
     assert [path.name for path in Path("mine").iterdir()] == ["notes.txt"]
 
 
-def test_status_and_resume_of_nothing_are_65(run: Run) -> None:
+def test_status_and_resume_of_nothing_exit_65(run: Run) -> None:
     Path("empty").mkdir()
     for words in (["status", "empty"], ["resume", "empty"], ["resume", "nowhere"]):
         code, out, err = run(*words)
@@ -241,7 +241,7 @@ def test_output_that_nobody_reads_any_more_is_no_error(tmp_path: Path) -> None:
 
 
 LEFT = ("config.yaml", "train.log", ".lock", ".run.json.123.tmp", ".config.yaml.9.tmp")
-"""What a start that died leaves behind."""
+"""Files that a start that died leaves behind."""
 
 
 @pytest.mark.slow

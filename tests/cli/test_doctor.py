@@ -28,25 +28,25 @@ def test_this_machine_is_looked_at_from_python_to_conf(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = named(doctor.examine())
-    assert {"python", "numpy", "cores", "memory", "gpus", "runs folder"} <= set(found)
-    assert found["python"].status == "ok"
-    assert "levels easy, hard, medium" in found["conf and sweeps"].found
+    findings = named(doctor.examine())
+    assert {"python", "numpy", "cores", "memory", "gpus", "runs folder"} <= set(findings)
+    assert findings["python"].status == "ok"
+    assert "levels easy, hard, medium" in findings["conf and sweeps"].found
     assert not list(tmp_path.iterdir())
 
 
 def test_packages_against_what_the_distribution_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "requires", lambda _: REQUIRES)
-    found = named(doctor.examine())
-    assert found["numpy"].status == "ok"
-    assert found["hydra-core"].status == "problem"
-    assert found["hydra-core"].found.endswith("is outside >=99")
-    assert found["hydra-core"].advice == "pip install 'hydra-core>=99'"
-    assert found["not-there"].advice == "pip install 'not-there>=2'"
-    assert found["extra train"].status == "note"
-    assert found["extra train"].advice == f"for it, {installation.install_command('train')}"
-    assert "ruff" not in found
-    assert doctor.exit_code(list(found.values())) == 3
+    findings = named(doctor.examine())
+    assert findings["numpy"].status == "ok"
+    assert findings["hydra-core"].status == "problem"
+    assert findings["hydra-core"].found.endswith("is outside >=99")
+    assert findings["hydra-core"].advice == "pip install 'hydra-core>=99'"
+    assert findings["not-there"].advice == "pip install 'not-there>=2'"
+    assert findings["extra train"].status == "note"
+    assert findings["extra train"].advice == f"for it, {installation.install_command('train')}"
+    assert "ruff" not in findings
+    assert doctor.exit_code(list(findings.values())) == 3
 
 
 def test_a_folder_that_cannot_be_written_is_a_problem(

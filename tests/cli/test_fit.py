@@ -1,4 +1,4 @@
-"""What fit-entropy-law refuses before it analyses anything."""
+"""Requests that fit-entropy-law refuses before it analyses anything."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def wanted(
 @pytest.mark.parametrize(
     ("option", "reward", "entropy"), [("reward", "", None), ("entropy", None, "")]
 )
-def test_a_column_without_a_name_is_not_taken_for_no_wish(
+def test_an_empty_column_name_is_refused(
     tmp_path: Path, option: str, reward: str | None, entropy: str | None
 ) -> None:
     run = synthetic.write_rows(tmp_path / "run", ROWS)
@@ -31,7 +31,7 @@ def test_a_column_without_a_name_is_not_taken_for_no_wish(
 
 
 @pytest.mark.parametrize("out", ["file", "file/below", "dangling", "dangling/below"])
-def test_a_place_for_no_results_is_refused_before_the_analysis(
+def test_a_path_that_cannot_hold_results_is_refused_before_the_analysis(
     tmp_path: Path, out: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = synthetic.write_rows(tmp_path / "run", ROWS)

@@ -14,11 +14,11 @@ from tests.simulator.endpoint import Endpoint, completion, purpose, serving
 
 
 def probe(endpoint: Endpoint, cwd: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    told = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
-    return here("probe-simulator", *told, *words, cwd=cwd)
+    address = (f"simulator.base_url={endpoint.url}", "simulator.model=m", "simulator.backoff_s=0")
+    return here("probe-simulator", *address, *words, cwd=cwd)
 
 
-def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path: Path) -> None:
+def test_the_probe_prints_one_conversation_with_emotions_and_latencies(tmp_path: Path) -> None:
     with serving() as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=2")
     assert done.returncode == 0, done.stderr
@@ -32,7 +32,7 @@ def test_it_prints_one_conversation_with_emotions_and_latencies(tmp_path: Path) 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_it_tells_a_schema_that_binds(tmp_path: Path) -> None:
+def test_the_probe_tells_that_the_schema_is_enforced(tmp_path: Path) -> None:
     def binds(number: int, body: dict[str, Any]) -> bytes | None:
         return completion('{"fruit": "pear"}') if purpose(body) == "schema" else None
 

@@ -26,20 +26,20 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return run
 
 
-def found(*words: str, cwd: Path) -> tuple[int, list[dict[str, Any]]]:
+def verified(*words: str, cwd: Path) -> tuple[int, list[dict[str, Any]]]:
     ended = here("verify", *words, "--json", cwd=cwd)
     values = json.loads(ended.stdout)
     assert values["schema"] == 1
     return ended.returncode, values["runs"]
 
 
-def test_a_whole_run_is_told_part_by_part(done: RunFolder) -> None:
-    code, (run,) = found("run", cwd=done.path.parent)
+def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
+    code, (run,) = verified("run", cwd=done.path.parent)
     assert code == 0
     assert (run["run"], run["status"], run["ok"]) == ("run", "done", True)
-    told = {finding["part"]: finding["message"] for finding in run["findings"]}
+    messages = {finding["part"]: finding["message"] for finding in run["findings"]}
     assert {finding["level"] for finding in run["findings"]} == {"ok"}
-    assert told == {
+    assert messages == {
         "status": "done, 3 steps",
         "rows": "3 rows",
         "checkpoints": "of step 3",
@@ -55,7 +55,7 @@ def test_the_table_names_runs_and_counts_them(done: RunFolder) -> None:
     assert ended.stdout.splitlines()[-1] == "1 of 1 runs undamaged; nothing was changed"
 
 
-def test_nothing_there_is_65_and_a_line(tmp_path: Path) -> None:
+def test_a_path_without_runs_exits_65_with_one_line(tmp_path: Path) -> None:
     ended = here("verify", "nowhere", "--json", cwd=tmp_path)
     assert ended.returncode == 65
     assert json.loads(ended.stdout) == {"schema": 1, "runs": []}
@@ -78,7 +78,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
     ]  # fmt: skip
     sweep = {"schema": 1, "dir": str(root), "axes": {}, "runs": rows, "command": []}
     (root / "sweep.json").write_text(json.dumps(sweep))
-    code, runs = found("runs", cwd=tmp_path)
+    code, runs = verified("runs", cwd=tmp_path)
     assert code == 3
     named = {Path(run["run"]).name: run["ok"] for run in runs}
     assert named == dict(zip(names, [True, True, False], strict=True))
@@ -89,7 +89,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
         "runs/sweep/sweep.json: each run must have its folder, 11-hard-seed10 has none"
     )
     (root / "sweep.json").write_text("{")
-    assert found("runs", cwd=tmp_path)[0] == 3
+    assert verified("runs", cwd=tmp_path)[0] == 3
 
 
 def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
@@ -98,14 +98,14 @@ def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
     lines = run.metrics.read_bytes().splitlines(keepends=True)
     run.metrics.write_bytes(b"".join(lines) + lines[0][:40])
-    code, (told,) = found("run", cwd=tmp_path)
+    code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
-    (note,) = (f["message"] for f in told["findings"] if f["level"] == "note")
+    (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
     assert note.startswith("run/metrics.jsonl:4: has no end, as a killed run leaves it")
     run.metrics.write_bytes(b"".join(lines[:2]))
-    code, (told,) = found("run", cwd=tmp_path)
+    code, (report,) = verified("run", cwd=tmp_path)
     assert code == 65
-    damaged = {f["part"]: f["message"] for f in told["findings"] if f["level"] == "damaged"}
+    damaged = {f["part"]: f["message"] for f in report["findings"] if f["level"] == "damaged"}
     assert damaged == {
         "rows": "run/metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2",
         "checkpoints": "run/checkpoints/step-00003: must have a row for each step up to it, got 2",
@@ -117,9 +117,9 @@ def test_other_versions_are_a_note(done: RunFolder, tmp_path: Path) -> None:
     values = json.loads(run.status.read_text())
     values["versions"]["numpy"] = "1.26.4"
     run.status.write_text(json.dumps(values))
-    code, (told,) = found("run", cwd=tmp_path)
+    code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
-    notes = [f["message"] for f in told["findings"] if f["part"] == "versions"]
+    notes = [f["message"] for f in report["findings"] if f["part"] == "versions"]
     assert len(notes) == 2
     assert notes[0].startswith("run/events.jsonl: an attempt ran with other versions: numpy 1.26.4")
     assert notes[1].startswith("run/run.json: planned with other versions than these: numpy 1.26.4")
@@ -131,24 +131,24 @@ def test_journals_are_read_and_not_changed(done: RunFolder, tmp_path: Path) -> N
     journal = run.simulator / "step-00001.jsonl"
     entry = '{"id": "a", "of": [], "purpose": "open", "content": "Hm."}\n'
     journal.write_text(entry + entry[:9])
-    assert found("run", cwd=tmp_path)[0] == 0
+    assert verified("run", cwd=tmp_path)[0] == 0
     assert journal.read_text() == entry + entry[:9]
     journal.write_text("{}\n" + entry)
-    code, (told,) = found("run", cwd=tmp_path)
+    code, (report,) = verified("run", cwd=tmp_path)
     assert code == 65
-    (damaged,) = (f for f in told["findings"] if f["level"] == "damaged")
+    (damaged,) = (f for f in report["findings"] if f["level"] == "damaged")
     assert damaged["part"] == "simulator"
     assert damaged["message"].startswith(
         "run/simulator/step-00001.jsonl:1: each line must be an entry of the journal"
     )
 
 
-def test_a_run_that_somebody_holds_is_a_note(done: RunFolder, tmp_path: Path) -> None:
+def test_a_run_in_use_is_a_note(done: RunFolder, tmp_path: Path) -> None:
     run = RunFolder(shutil.copytree(done.path, tmp_path / "run"))
     with run_folder.hold(run):
-        code, (told,) = found("run", cwd=tmp_path)
+        code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
-    (note,) = (f["message"] for f in told["findings"] if f["level"] == "note")
+    (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
     assert note.startswith("run: in use by process ")
 
 
@@ -165,17 +165,17 @@ def test_links_are_followed_once_and_a_file_is_no_run(done: RunFolder, tmp_path:
     shutil.copytree(done.path, tmp_path / "runs" / "checkpoints" / "run")
     (tmp_path / "runs" / "again").symlink_to(tmp_path / "runs")
     (tmp_path / "runs" / "linked").symlink_to(tmp_path / "runs" / "checkpoints" / "run")
-    code, runs = found("runs", cwd=tmp_path)
+    code, runs = verified("runs", cwd=tmp_path)
     assert (code, [run["run"] for run in runs]) == (0, ["runs/checkpoints/run"])
     (tmp_path / "file").touch()
-    assert found("file", cwd=tmp_path) == (65, [])
+    assert verified("file", cwd=tmp_path) == (65, [])
 
 
 def test_a_config_of_another_program_makes_no_run(done: RunFolder, tmp_path: Path) -> None:
     shutil.copytree(done.path, tmp_path / "runs" / "one")
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "config.yaml").write_text("defaults: [run_schema]\n")
-    assert [run["run"] for run in found(".", cwd=tmp_path)[1]] == ["runs/one"]
+    assert [run["run"] for run in verified(".", cwd=tmp_path)[1]] == ["runs/one"]
 
 
 @pytest.mark.attack("a link to / lies among runs to verify", "it is not entered, in seconds")
@@ -186,6 +186,6 @@ def test_no_link_leads_out_of_the_named_path(
     shutil.copytree(done.path, tmp_path / "elsewhere" / "other")
     (tmp_path / "runs" / "everything").symlink_to("/")
     (tmp_path / "runs" / "other").symlink_to(tmp_path / "elsewhere" / "other")
-    code, runs = found("runs", cwd=tmp_path)
+    code, runs = verified("runs", cwd=tmp_path)
     record_property("seen", f"exit {code}: {[run['run'] for run in runs]}")
     assert (code, [run["run"] for run in runs]) == (0, ["runs/one"])

@@ -59,9 +59,9 @@ SWEEPS = {
 @pytest.mark.parametrize("way", SWEEPS)
 def test_a_sweep_file_cannot_set_a_label(way: str) -> None:
     write("sweeps/mine.yaml", HEADER + SWEEPS[way])
-    said = refusal("+sweeps=mine")
-    assert "is set by the option alone" in said
-    assert "sweeps/mine.yaml" in said
+    message = refusal("+sweeps=mine")
+    assert "is set by the option alone" in message
+    assert "sweeps/mine.yaml" in message
 
 
 def test_a_study_file_cannot_set_a_label(tmp_path: Path) -> None:
@@ -78,9 +78,9 @@ def test_a_study_file_cannot_set_a_label(tmp_path: Path) -> None:
 def test_an_own_config_cannot_set_a_label() -> None:
     shipped = (installation.shipped() / "conf" / "config.yaml").read_text(encoding="utf-8")
     write("conf/config.yaml", shipped + "difficulty: {name: easy}\n")
-    said = refusal()
-    assert said.startswith("conf/config.yaml: difficulty.name is set by the option alone")
-    assert said.endswith("; got 'easy'")
+    message = refusal()
+    assert message.startswith("conf/config.yaml: difficulty.name is set by the option alone")
+    assert message.endswith("; got 'easy'")
 
 
 def test_an_option_cannot_take_its_name_from_another_key() -> None:

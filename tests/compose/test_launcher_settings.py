@@ -48,32 +48,32 @@ def most_at_once(spans: list[tuple[float, float]]) -> int:
     return max(sum(a <= began < b for a, b in spans) for began, _ in spans)
 
 
-def test_twenty_runs_keep_eight_gpus_busy_and_never_share_one(tmp_path):
+def test_twenty_runs_keep_eight_gpus_busy_and_never_share_one(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=200", "trainer.gpus=1", "seed=range(1,21)")
     cards = [str(n) for n in range(8)]
     done = harness("sweep", *words, cwd=tmp_path, CUDA_VISIBLE_DEVICES=",".join(cards))
     assert done.returncode == 0, done.stderr
     spans: dict[str, list[tuple[float, float]]] = {card: [] for card in cards}
     for run in runs(only_sweep(tmp_path)):
-        told = events(run)
-        (start,) = [event for event in told if event["event"] == "start"]
-        spans[start["gpus"]].append((start["time_unix_s"], told[-1]["time_unix_s"]))
+        record = events(run)
+        (start,) = [event for event in record if event["event"] == "start"]
+        spans[start["gpus"]].append((start["time_unix_s"], record[-1]["time_unix_s"]))
     assert sum(map(len, spans.values())) == 20
-    assert all(most_at_once(held) == 1 for held in spans.values())
-    assert most_at_once([span for held in spans.values() for span in held]) == 8
+    assert all(most_at_once(on_card) == 1 for on_card in spans.values())
+    assert most_at_once([span for on_card in spans.values() for span in on_card]) == 8
 
 
 @SUBMITIT
-def test_a_job_that_submitit_stops_is_queued_again_and_its_run_goes_on(tmp_path):
-    """What Slurm does before it preempts: SIGUSR2 to the job, here submitit's local executor."""
+def test_a_job_that_submitit_stops_is_queued_again_and_its_run_goes_on(tmp_path: Path) -> None:
+    """Slurm sends SIGUSR2 before it preempts a job; here it goes to submitit's local executor."""
     words = (*TABULAR, "trainer.steps=300", "trainer.checkpoint_every=1000", "seed=1,2,3")
     with started("sweep", *words, "hydra/launcher=submitit_local", cwd=tmp_path) as sweep:
         root = until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
         first = root / "0-medium-seed1"
         until(lambda: rows(first) > 5, "steps of the first run")
         os.kill(parent(int((first / ".holder").read_text().split()[0])), signal.SIGUSR2)
-        _, said = sweep.communicate(timeout=200)
-    assert sweep.returncode == 0, said
+        _, errors = sweep.communicate(timeout=200)
+    assert sweep.returncode == 0, errors
     assert [row["status"] for row in ledger(root)] == ["done"] * 3
     assert [attempts(run) for run in runs(root)] == [2, 1, 1]
     (again,) = [event for event in events(first) if event["event"] == "resume"]
@@ -91,7 +91,7 @@ def attempts(run: Path) -> int:
 
 
 @pytest.fixture
-def ray_cluster(tmp_path, monkeypatch) -> Iterator[None]:
+def ray_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cluster with room for two runs, as `ray start` makes it."""
     ray = [sys.executable, "-m", "ray.scripts.scripts"]
     words = ["start", "--head", "--block", "--num-cpus=2", "--port=0", "--disable-usage-stats"]
@@ -101,11 +101,11 @@ def ray_cluster(tmp_path, monkeypatch) -> Iterator[None]:
         subprocess.Popen([*ray, *words], stdout=log, stderr=log, start_new_session=True) as head,
     ):
         try:
-            found = until(
+            address = until(
                 lambda: re.search(r"--address='([^']+)'", (tmp_path / "ray.log").read_text()),
                 "the address of the cluster",
             )
-            monkeypatch.setenv("RAY_ADDRESS", found[1])
+            monkeypatch.setenv("RAY_ADDRESS", address[1])
             yield
         finally:
             head.terminate()
@@ -116,29 +116,30 @@ def ray_cluster(tmp_path, monkeypatch) -> Iterator[None]:
 
 @RAY
 @pytest.mark.usefixtures("ray_cluster")
-def test_a_ray_cluster_of_two_workers_runs_a_sweep(tmp_path):
+def test_a_ray_cluster_of_two_workers_runs_a_sweep(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=40", "seed=1,2,3", "hydra/launcher=ray_cluster")
     done = harness("sweep", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     root = only_sweep(tmp_path)
     assert [row["status"] for row in ledger(root)] == ["done"] * 3
-    spans = [(told[0]["time_unix_s"], told[-1]["time_unix_s"]) for told in map(events, runs(root))]
+    records = [events(run) for run in runs(root)]
+    spans = [(record[0]["time_unix_s"], record[-1]["time_unix_s"]) for record in records]
     assert most_at_once(spans) == 2
     assert [attempts(run) for run in runs(root)] == [1, 1, 1]
 
 
 @RAY
 @pytest.mark.usefixtures("ray_cluster")
-def test_a_sweep_on_ray_that_is_stopped_stops_its_runs_and_goes_on(tmp_path):
+def test_a_sweep_on_ray_that_is_stopped_stops_its_runs_and_goes_on(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=400", "seed=1,2,3", "hydra/launcher=ray_cluster")
     with started("sweep", *words, cwd=tmp_path) as sweep:
         root = until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
         until(lambda: rows(root / "0-medium-seed1") > 5, "steps of the first run")
         time.sleep(1.5)  # Ray has taken SIGTERM for itself, and the sweep has taken it back
         sweep.send_signal(signal.SIGTERM)
-        _, said = sweep.communicate(timeout=100)
-    assert sweep.returncode == 75, said
-    assert "stopped; continue with `harness resume" in said
+        _, errors = sweep.communicate(timeout=100)
+    assert sweep.returncode == 75, errors
+    assert "stopped; continue with `harness resume" in errors
     assert {row["status"] for row in ledger(root)} <= {"stopped", "planned", "done"}
     assert harness("resume", str(root), cwd=tmp_path).returncode == 0
     assert [rows(run) for run in runs(root)] == [400] * 3

@@ -22,12 +22,12 @@ def refusal(*words: str) -> str:
     return str(caught.value)
 
 
-def test_a_sweep_of_keys_that_tiny_does_not_have_ends_2(tmp_path: Path) -> None:
+def test_a_sweep_of_keys_that_tiny_does_not_have_exits_2(tmp_path: Path) -> None:
     words = ("policy=tiny", "policy.architecture=qwen3,llama", "policy.feed_forward_size=64,512")
-    for given in (words, (words[0], words[2])):
-        done = here("sweep", *given, cwd=tmp_path)
-        key = "architecture" if given is words else "feed_forward_size"
-        value = "qwen3" if given is words else "64"
+    for chosen in (words, (words[0], words[2])):
+        done = here("sweep", *chosen, cwd=tmp_path)
+        key = "architecture" if chosen is words else "feed_forward_size"
+        value = "qwen3" if chosen is words else "64"
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr == (
             f"harness: policy.{key}: has no effect with policy.kind=tiny; it belongs to "

@@ -11,11 +11,11 @@ from harness.errors import ConfigError
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-GRAMMAR = {
+GRAMMAR: dict[str, tuple[list[str], list[tuple[str, int]], dict[str, tuple[str | int, ...]]]] = {
     "nothing": ([], [("medium", 1)], {}),
     "list": (
         ["difficulty=easy,hard"],
@@ -60,14 +60,14 @@ GRAMMAR = {
 
 
 @pytest.mark.parametrize("name", GRAMMAR)
-def test_override_grammar(name):
+def test_each_form_of_an_override_gives_its_points_and_axes(name: str) -> None:
     words, points, axes = GRAMMAR[name]
     plan = planner.plan(words)
     assert [(p.config.difficulty.name, p.config.seed) for p in plan.points] == points
     assert plan.axes == axes
 
 
-def test_axes_keep_their_own_types_and_order():
+def test_axes_keep_their_own_types_and_order() -> None:
     words = ["algorithm.std_floor=0.1,null", "algorithm.null_control=true,false"]
     plan = planner.plan(words)
     assert repr(dict(plan.axes)) == repr(
@@ -79,42 +79,42 @@ def test_axes_keep_their_own_types_and_order():
     )
 
 
-def test_lists_sweep_as_lists():
+def test_lists_sweep_as_lists() -> None:
     plan = planner.plan(["difficulty.intentions=['praise'],[advice,'venting']"])
     assert plan.axes == {"difficulty.intentions": (["praise"], ["advice", "venting"])}
     assert plan.names[1] == "1-medium-seed1-intentions_advice_venting_"
 
 
 @pytest.mark.slow
-def test_a_points_own_words_make_the_same_point():
+def test_a_points_own_words_make_the_same_point() -> None:
     plan = planner.plan(["+sweeps=difficulty_ladder", "seed=3", "trainer.eval_every=5"])
     point = plan.points[-1]
     (again,) = planner.plan(point.overrides).points
     assert again.config == point.config
 
 
-def test_names_say_number_level_seed_and_what_else_is_swept():
+def test_names_say_number_level_seed_and_what_else_is_swept() -> None:
     plan = planner.plan(["difficulty=easy", "algorithm.learning_rate=0.5,1e-3"])
     assert plan.names == ("0-easy-seed1-learning_rate0.5", "1-easy-seed1-learning_rate0.001")
 
 
 @pytest.mark.slow
-def test_a_swept_group_is_named_by_its_option():
+def test_a_swept_group_is_named_by_its_option() -> None:
     names = planner.plan(["policy=tabular,tiny"]).names
     assert names == ("0-medium-seed1-tabular", "1-medium-seed1-tiny")
 
 
-def test_a_value_may_refer_to_another_key():
+def test_a_value_may_refer_to_another_key() -> None:
     (point,) = planner.plan(["trainer.checkpoint_every=${trainer.steps}"]).points
     assert point.config.trainer.checkpoint_every == point.config.trainer.steps
 
 
-def test_two_ways_to_write_one_run_are_refused():
+def test_two_ways_to_write_one_run_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"runs 0 and 1 of the sweep are the same: .*=5\.0"):
         planner.plan(["trainer.grace_s=5,5.0"])
 
 
-def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were():
+def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were() -> None:
     before, where = list(logging.getLogger().handlers), Path.cwd()
     planner.plan(["seed=1,2"])
     assert logging.getLogger().handlers == before

@@ -15,7 +15,7 @@ from harness.testing.commands import here
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -30,10 +30,12 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("word", OPTIONS)
-def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(word, tmp_path):
-    found = here("sweep", word, cwd=tmp_path)
-    assert (found.returncode, found.stdout) == (2, "")
-    assert found.stderr == f"harness: {OPTIONS[word]} `harness sweep --help`.\n"
+def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(
+    word: str, tmp_path: Path
+) -> None:
+    done = here("sweep", word, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"harness: {OPTIONS[word]} `harness sweep --help`.\n"
 
 
 MISTAKES = {
@@ -140,7 +142,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("word", MISTAKES, ids=lambda word: word or "empty")
-def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
+def test_a_wrong_word_gets_one_line_that_says_what_to_write(word: str) -> None:
     with pytest.raises(ConfigError) as caught:
         planner.plan([word])
     assert MISTAKES[word] in str(caught.value)
@@ -150,7 +152,7 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             ["policy=tabular", "algorithm.max_grad_norm=0.1,1"],
@@ -191,17 +193,17 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word):
         (["seed=range(0,100)", "trainer.steps=range(1,100)"], "at most 1000 runs, got 9900"),
     ],
 )
-def test_words_that_are_wrong_together(words, said):
+def test_words_that_contradict_each_other_are_refused(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
         planner.plan(words)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.skipif(
     importlib.util.find_spec("hydra_plugins.hydra_submitit_launcher") is not None,
     reason="the extra slurm is installed",
 )
-def test_a_launcher_whose_plugin_is_missing_says_what_to_install():
+def test_a_launcher_whose_plugin_is_missing_says_what_to_install() -> None:
     with pytest.raises(ConfigError, match=r"needs a plugin: pip install .*slurm"):
         planner.plan(["hydra/launcher=slurm"])
 
@@ -212,7 +214,7 @@ VALUES = st.text("abc012,.[]{}()'\"$:=\\ \x1bé\n", max_size=12)
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.builds("{}={}".format, KEYS, VALUES) | VALUES, min_size=1, max_size=3))
-def test_no_words_end_in_anything_but_a_plan_or_one_line(words):
+def test_any_words_end_in_a_plan_or_in_one_line(words: list[str]) -> None:
     try:
         names = planner.plan(words).names
     except ConfigError as error:

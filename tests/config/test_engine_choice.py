@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,8 @@ from harness.testing.commands import here
 HF = PolicyConfig(name="hf", kind="hf", init="random")
 
 
-def run(policy: PolicyConfig = HF, **trainer: object) -> RunConfig:
-    return RunConfig(policy=policy, trainer=TrainerConfig(**trainer))  # type: ignore[arg-type]
+def run(policy: PolicyConfig = HF, **trainer: Any) -> RunConfig:
+    return RunConfig(policy=policy, trainer=TrainerConfig(**trainer))
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_a_vllm_that_trl_does_not_take_is_refused(
         engine_choice.check(run(engine="vllm_colocate", gpus=1))
 
 
-def test_what_is_installed_is_what_is_asked_for() -> None:
+def test_the_extra_and_the_check_name_one_version_range() -> None:
     """The extra and the check name one range."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["optional-dependencies"]["vllm"] == ["vllm>=0.22,<0.32"]
@@ -103,8 +104,10 @@ def test_vllm_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> None:
     words = ["policy=hf", "policy.init=random", "trainer.gpus=0", "trainer.engine=vllm_colocate"]
     done = here("train", *words, "--dir", "run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    told = "harness: trainer.engine: vllm_colocate needs vllm<0.32,>=0.22, got none: pip install "
-    assert done.stderr.startswith(told)
+    message = (
+        "harness: trainer.engine: vllm_colocate needs vllm<0.32,>=0.22, got none: pip install "
+    )
+    assert done.stderr.startswith(message)
     assert done.stderr.endswith("[vllm]', or choose trainer.engine=transformers\n")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "run").exists()

@@ -118,7 +118,7 @@ USED = {
     "reward=x": "solution_bias options",
     "simulator=x": "options",
 }
-"""By kind, the keys that its code reads."""
+"""The keys that a kind's code reads, by kind."""
 with extensions.registered("reward", "x", 0), extensions.registered("simulator", "x", 0):
     OF_PLUG_INS = RunConfig(reward=RewardConfig("x", "x"), simulator=SimulatorConfig("x", "x"))
 KINDS = {

@@ -19,9 +19,10 @@ from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.commands import here
 from harness.testing.options_contract import OptionsContract
 from harness.testing.reward_contract import conversations
+from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import rewards
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.rewards import Reward, Rewards, Terminal
+from harness.train.rollout.rewards import Reward, Terminal
 from harness.utils import extensions
 
 

@@ -14,7 +14,7 @@ from harness.config import keys, reference
 from harness.config.run import LevelsConfig, RunConfig
 from harness.errors import ConfigError
 from harness.testing.commands import here
-from harness.train.objective import remedy_stack
+from harness.train.objective import registry
 from harness.utils import installation
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
@@ -27,7 +27,7 @@ def test_the_page_is_what_the_fields_say() -> None:
     )
 
 
-def test_it_has_every_key_once_each_with_a_sentence() -> None:
+def test_the_reference_has_every_key_once_with_a_sentence() -> None:
     assert [entry.key for entry in ENTRIES] == list(keys.keys())
     assert [entry.key for entry in ENTRIES if not re.search(r"^\S.*\.$", entry.meaning)] == []
     assert [entry.key for entry in ENTRIES if "  " in entry.meaning] == []
@@ -73,7 +73,7 @@ def test_the_group_of_remedies_lists_the_keys_of_each_method(tmp_path: Path) -> 
         done.stdout
     )
     listed = re.findall(r"^remedy\.methods\.(\w+): ", done.stdout, re.M)
-    assert listed == remedy_stack.names()
+    assert listed == registry.remedy_names()
     json_of = json.loads(here("config", "remedy", "--json", cwd=tmp_path).stdout)["groups"]
     assert [group["group"] for group in json_of] == [
         "remedy", *(f"remedy.methods.{name}" for name in listed)
@@ -105,7 +105,7 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
     assert "trainer." not in done.stdout
 
 
-def test_json_says_the_same(tmp_path: Path) -> None:
+def test_the_json_reference_holds_the_same_keys(tmp_path: Path) -> None:
     groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
     listed = [key["key"] for group in groups for key in group["keys"]]
     assert [key for key in listed if not key.startswith("remedy.methods.")] == list(keys.keys())

@@ -15,7 +15,7 @@ OPTIONS = {group: search_path.options(group) for group in keys.groups()}
 
 
 @pytest.fixture(autouse=True)
-def in_an_empty_folder(tmp_path, monkeypatch):
+def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
@@ -30,8 +30,8 @@ def write(path: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("number", range(max(map(len, OPTIONS.values()))))
-def test_every_option_composes_and_carries_its_own_name(number):
-    """Of each group the option of this number, the first where it has fewer."""
+def test_every_option_composes_and_carries_its_own_name(number: int) -> None:
+    """Choose the option of this number in each group, the first where it has fewer."""
     chosen = {g: names[number if number < len(names) else 0] for g, names in OPTIONS.items()}
     words = [f"{group}={name}" for group, name in chosen.items()]
     made = config(*words, "trainer.updates_per_batch=2")  # else some remedies would do nothing
@@ -45,57 +45,59 @@ def test_every_option_composes_and_carries_its_own_name(number):
         for n in search_path.sweep_names()
     ],
 )
-def test_every_sweep_file_composes_and_opens_with_its_question(name):
+def test_every_sweep_file_composes_and_opens_with_its_question(name: str) -> None:
     assert len(planner.plan([f"+sweeps={name}", "seed=1"]).points) > 1
-    question = search_path.sweep_file(name).read_text().splitlines()[1]
+    path = search_path.sweep_file(name)
+    assert path is not None
+    question = path.read_text().splitlines()[1]
     assert question.startswith("# ")
     assert "?" in question
 
 
-def test_every_group_has_an_option_and_every_option_file_is_short():
+def test_every_group_has_an_option_and_every_option_file_is_short() -> None:
     for group in keys.groups():
         assert search_path.options(group)
     for file in (installation.shipped() / "conf").rglob("*.yaml"):
         assert len(file.read_text().splitlines()) <= 24, file
 
 
-def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level():
+def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level() -> None:
     default = config()
     assert (default.policy.kind, default.difficulty.name, default.seed) == ("tiny", "medium", 1)
 
 
 @pytest.mark.slow
-def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins():
+def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins() -> None:
     assert config("policy=tabular").algorithm.learning_rate > 1 > config().algorithm.learning_rate
     assert config("policy=tabular", "algorithm.learning_rate=2").algorithm.learning_rate == 2.0
     assert config("algorithm.learning_rate=2", "policy=tabular").algorithm.learning_rate == 2.0
 
 
-def test_a_sweep_over_rungs_gives_each_its_own_settings():
+def test_a_sweep_over_rungs_gives_each_its_own_settings() -> None:
     tabular, tiny = (p.config for p in planner.plan(["policy=tabular,tiny"]).points)
     assert (tabular.trainer.steps, tiny.trainer.steps) == (300, 100)
     assert tabular.algorithm.learning_rate != tiny.algorithm.learning_rate
 
 
-def test_the_levels_for_evaluation_are_the_same_whatever_is_swept():
+def test_the_levels_for_evaluation_are_the_same_whatever_is_swept() -> None:
     plan = planner.plan(["difficulty=easy,hard", "difficulty.turn_cap=9"])
     levels = {repr(point.config.levels) for point in plan.points}
     assert len(levels) == 1
-    held: LevelsConfig = plan.points[0].config.levels
-    assert [held.easy.name, held.medium.name, held.hard.name] == ["easy", "medium", "hard"]
-    shared = {(d.start_emotion, d.stop_below, d.turn_cap) for d in (held.easy, held.hard)}
-    assert len(shared) == 1
+    shared: LevelsConfig = plan.points[0].config.levels
+    assert [shared.easy.name, shared.medium.name, shared.hard.name] == ["easy", "medium", "hard"]
+    ends = {(d.start_emotion, d.stop_below, d.turn_cap) for d in (shared.easy, shared.hard)}
+    assert len(ends) == 1
 
 
 @pytest.mark.slow
-def test_an_own_difficulty_is_one_file_in_the_current_folder():
+def test_an_own_difficulty_is_one_file_in_the_current_folder() -> None:
     write("conf/difficulty/stoic.yaml", "name: stoic\nthreshold: 2.5\n")
     assert config("difficulty=stoic").difficulty.threshold == 2.5
     names = [p.config.difficulty.name for p in planner.plan(["difficulty=glob(*)"]).points]
     assert names == ["easy", "hard", "medium", "stoic"]
 
 
-def test_an_own_option_goes_by_the_name_of_its_file():
+def test_an_own_option_goes_by_the_name_of_its_file() -> None:
     write("conf/difficulty/mine.yaml", "name: hard\nthreshold: -3\n")
     with pytest.raises(ConfigError, match=r"mine.yaml: name must be 'mine', as the file's is, got"):
         config("difficulty=mine")
@@ -104,14 +106,14 @@ def test_an_own_option_goes_by_the_name_of_its_file():
         config("difficulty=mine")
 
 
-def test_an_own_file_comes_before_the_shipped_one_of_the_same_name():
+def test_an_own_file_comes_before_the_shipped_one_of_the_same_name() -> None:
     write("conf/difficulty/easy.yaml", "name: easy\nthreshold: -1.5\n")
     assert config("difficulty=easy").difficulty.threshold == -1.5
     assert config().levels.easy.threshold == -1.5
 
 
 @pytest.mark.slow
-def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name():
+def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name() -> None:
     header = "# @package _global_\n# Mine?\nhydra: {sweeper: {params: {seed: '8,9'}}}\n"
     write("sweeps/seeds.yaml", header)
     write("sweeps/mine.yaml", header.replace("8,9", "5,6,7"))
@@ -120,7 +122,7 @@ def test_an_own_sweep_file_comes_before_the_shipped_one_of_the_same_name():
     assert len(planner.plan(["+sweeps=difficulty_ladder", "seed=1"]).points) == 3
 
 
-def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher():
+def test_an_own_sweep_file_may_fix_settings_and_choose_a_launcher() -> None:
     write(
         "sweeps/mine.yaml",
         "# @package _global_\n# Mine?\ndefaults:\n  - override /policy: tabular\n"
@@ -159,7 +161,7 @@ BROKEN = {
 }
 
 
-def test_an_own_option_sets_its_own_group_only():
+def test_an_own_option_sets_its_own_group_only() -> None:
     write("conf/difficulty/g.yaml", "# @package _global_\nhydra: {run: {dir: /tmp/x}}\n")
     with pytest.raises(ConfigError, match=r"g.yaml: an option of difficulty must not have a `# @p"):
         planner.plan(["difficulty=g"])
@@ -168,12 +170,12 @@ def test_an_own_option_sets_its_own_group_only():
         planner.plan(["difficulty=g"])
 
 
-def test_the_largest_seed_is_said_in_full():
+def test_the_largest_seed_is_said_in_full() -> None:
     with pytest.raises(ConfigError, match=r"between 0 and \d{10}, got -1$"):
         planner.plan(["seed=-1"])
 
 
-def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():
+def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for() -> None:
     Path("sweeps").mkdir()
     os.mkfifo("sweeps/pipe.yaml")
     Path("sweeps/lost.yaml").symlink_to("gone.yaml")
@@ -184,19 +186,19 @@ def test_a_pipe_or_a_dangling_link_is_refused_and_not_waited_for():
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
-    content, said = BROKEN[name]
+def test_a_broken_sweep_file_is_named_with_what_is_wrong(name: str) -> None:
+    content, message = BROKEN[name]
     Path("sweeps").mkdir()
     Path("sweeps", f"{name}.yaml").write_bytes(content)
     with pytest.raises(ConfigError) as caught:
         planner.plan([f"+sweeps={name}"])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert f"{name}.yaml" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("name: [mine\n", "mine.yaml:2: cannot be read as YAML: "),
         ("name: mine\nthreshhold: 1\n", "nearest: difficulty.threshold"),
@@ -206,21 +208,21 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name):
         ("name: ${oc.env:HOME}\n", "not to a resolver"),
     ],
 )
-def test_a_broken_own_option_is_named_with_what_is_wrong(text, said):
+def test_a_broken_own_option_is_named_with_what_is_wrong(text: str, message: str) -> None:
     write("conf/difficulty/mine.yaml", text)
     with pytest.raises(ConfigError) as caught:
         planner.plan(["difficulty=mine"])
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_another_programs_config_is_not_taken_for_ours():
+def test_another_programs_config_is_not_taken_for_ours() -> None:
     write("conf/config.yaml", "defaults: [_self_]\nlr: 3\n")
     with pytest.raises(ConfigError, match=r"conf/config.yaml: would replace harness's own"):
         planner.plan([])
 
 
-def test_an_own_config_that_begins_with_the_schema_is_taken():
+def test_an_own_config_that_begins_with_the_schema_is_taken() -> None:
     shipped = (installation.shipped() / "conf" / "config.yaml").read_text()
     write("conf/config.yaml", shipped.replace("seed: 1", "seed: 41"))
     assert config().seed == 41

@@ -15,7 +15,7 @@ from harness.law import advice, law_json
 from harness.law import verdict as verdict
 from harness.law.analysis import analyse
 from harness.law.estimate import identifiability, onset, regime
-from harness.law.estimate.onset import Course
+from harness.law.estimate.onset import BinnedEntropy
 from harness.law.results import Identified, Interval, Onset, RunResult
 from harness.testing import cells, synthetic
 from harness.testing.synthetic import HIGH, LOW, Log, Noise
@@ -130,7 +130,7 @@ def test_a_remedy_is_a_reason_of_its_own() -> None:
     assert judged.reasons[-1] == "intervened"
 
 
-def course_of(log: Log) -> Course:
+def course_of(log: Log) -> BinnedEntropy:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return course

@@ -1,6 +1,7 @@
 """Templates of other people's models: taken apart where that is exact, refused where it is not."""
 
 import pytest
+from transformers import PreTrainedTokenizerFast
 
 from harness.errors import ConfigError
 from harness.policy.chat import chat_of
@@ -18,22 +19,24 @@ THINKS = TURNS.replace(
 
 
 @pytest.fixture
-def tokenizer():
+def tokenizer() -> PreTrainedTokenizerFast:
     return made_up_tokenizer(1000)
 
 
-def test_a_conversation_in_pieces_is_what_the_template_makes_of_the_whole(tokenizer):
+def test_a_conversation_in_pieces_is_what_the_template_makes_of_the_whole(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     tokenizer.chat_template = TURNS
     chat = chat_of(tokenizer, SYSTEM)
     reply = chat.words("I am here.")
     ids = [*chat.opening("My dog died."), *reply, chat.end, *chat.following("I feel sad.")]
-    said = [("system", SYSTEM), ("user", "My dog died."), ("assistant", "I am here."),
+    turns = [("system", SYSTEM), ("user", "My dog died."), ("assistant", "I am here."),
             ("user", "I feel sad.")]  # fmt: skip
-    messages = [{"role": role, "content": text} for role, text in said]
+    messages = [{"role": role, "content": text} for role, text in turns]
     assert ids == tokenizer.apply_chat_template(messages, add_generation_prompt=True)["input_ids"]
 
 
-def test_what_is_only_thought_does_not_reach_the_user(tokenizer):
+def test_what_is_only_thought_does_not_reach_the_user(tokenizer: PreTrainedTokenizerFast) -> None:
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
     tokenizer.chat_template = THINKS
     chat = chat_of(tokenizer, thinking=True)
@@ -73,7 +76,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_template_that_could_not_be_met_again_is_refused(name, tokenizer):
+def test_a_template_that_could_not_be_met_again_is_refused(
+    name: str, tokenizer: PreTrainedTokenizerFast
+) -> None:
     tokenizer.chat_template, sentence = REFUSED[name]
     with pytest.raises(ConfigError) as refused:
         chat_of(tokenizer, SYSTEM)
@@ -81,7 +86,9 @@ def test_a_template_that_could_not_be_met_again_is_refused(name, tokenizer):
     assert sentence in str(refused.value)
 
 
-def test_a_thinker_needs_a_token_for_the_end_of_thinking(tokenizer):
+def test_a_thinker_needs_a_token_for_the_end_of_thinking(
+    tokenizer: PreTrainedTokenizerFast,
+) -> None:
     tokenizer.chat_template = THINKS
     with pytest.raises(ConfigError, match="must have one token for '</think>', got "):
         chat_of(tokenizer, thinking=True)

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -31,18 +32,18 @@ OPENING = "It is about my exam. I failed the exam twice. I feel so ashamed."
         ("It was hard, and I'm tired", "it was hard, and you are tired"),
     ],
 )  # fmt: skip
-def test_the_users_words_are_turned_round(said, said_back):
+def test_the_users_words_are_turned_round(said: str, said_back: str) -> None:
     assert turn_round(said) == said_back
 
 
-def test_listening_splits_words_into_topic_facts_and_feelings():
+def test_listening_splits_words_into_topic_facts_and_feelings() -> None:
     heard = listen([OPENING, "That helps. My parents paid for the course. Please listen to me."])
     assert heard.topics == ("your exam",)
     assert heard.facts == ("you failed the exam twice", "your parents paid for the course")
     assert heard.feelings == ("ashamed",)
 
 
-def test_thanks_needs_and_questions_are_not_facts():
+def test_thanks_needs_and_questions_are_not_facts() -> None:
     assert (
         listen(["Thank you, that helps. Please tell me what I can do. What do I do now?"]).facts
         == ()
@@ -50,14 +51,14 @@ def test_thanks_needs_and_questions_are_not_facts():
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_strategy_can_be_spoken_to_someone_who_said_nothing_to_take_up(strategy):
+def test_a_strategy_can_be_spoken_to_someone_who_said_nothing_to_take_up(strategy: str) -> None:
     assert covers(speak(strategy, ["Hello."], random.Random(1).random), heard=["Hello."])
 
 
-def test_a_reply_takes_up_the_newest_fact_most_often():
+def test_a_reply_takes_up_the_newest_fact_most_often() -> None:
     draws = random.Random(1)
-    said = [OPENING, "My parents paid for the course."]
-    replies = [speak("restate", said, draws.random) for _ in range(400)]
+    heard = [OPENING, "My parents paid for the course."]
+    replies = [speak("restate", heard, draws.random) for _ in range(400)]
     newest = sum("your parents paid" in r for r in replies)
     oldest = sum("you failed the exam" in r for r in replies)
     assert newest > 2 * oldest > 0
@@ -92,7 +93,7 @@ WORDS = st.one_of(
 
 
 @given(st.lists(WORDS, min_size=1, max_size=4), st.integers(0, 2**32))
-def test_any_words_get_a_reply_that_the_grammar_covers(heard, seed):
+def test_any_words_get_a_reply_that_the_grammar_covers(heard: list[str], seed: int) -> None:
     draw = random.Random(seed).random
     for strategy in STRATEGIES:
         assert covers(speak(strategy, heard, draw), heard)
@@ -111,28 +112,31 @@ def test_any_words_get_a_reply_that_the_grammar_covers(heard, seed):
         "Take all the time you need. You the need.",
     ],
 )
-def test_other_text_is_not_covered(text):
+def test_other_text_is_not_covered(text: str) -> None:
     assert not covers(text)
 
 
-def test_with_the_conversation_at_hand_only_what_was_said_may_fill_a_slot():
+def test_with_the_conversation_at_hand_only_what_was_said_may_fill_a_slot() -> None:
     assert covers("You said that your dog died on Friday.")
     assert not covers("You said that your dog died on Friday.", heard=[OPENING])
     assert covers("You said that you failed the exam twice.", heard=[OPENING])
 
 
-def test_simulated_users_recognise_what_the_grammar_means():
-    """At least 90% of what is said, in every strategy, to users of both splits at all levels."""
-    said, recognised, flagged = Counter(), Counter(), 0
-    for meant, text, was_flagged in _talks():
-        said[meant] += 1
+def test_simulated_users_recognise_what_the_grammar_means() -> None:
+    """At least 90% of the replies of every strategy, to users of both splits at all levels."""
+    spoken: Counter[str] = Counter()
+    recognised: Counter[str] = Counter()
+    flagged = 0
+    for meant, text, was_flagged in _replies():
+        spoken[meant] += 1
         recognised[meant] += recognise(text) == (meant,)
         flagged += was_flagged
-    assert {s: recognised[s] / said[s] for s in STRATEGIES if recognised[s] < 0.9 * said[s]} == {}
-    assert flagged < 0.01 * said.total()
+    shares = {strategy: recognised[strategy] / spoken[strategy] for strategy in STRATEGIES}
+    assert {strategy: share for strategy, share in shares.items() if share < 0.9} == {}
+    assert flagged < 0.01 * spoken.total()
 
 
-def _talks():
+def _replies() -> Iterator[tuple[str, str, bool]]:
     draw = random.Random(7)
     for disclosure in ("free", "hint", "never"):
         users = make(SimulatorConfig(), DifficultyConfig(disclosure=disclosure))
@@ -148,21 +152,21 @@ def _talks():
                 yield meant, text, turn.flagged
 
 
-def test_poor_replies_carry_no_strategy_and_hurt():
+def test_poor_replies_carry_no_strategy_and_hurt() -> None:
     for phrase in POOR:
         text = phrase.format(topic="your exam")
         assert recognise(text) == ()
         assert read(text).hurts
 
 
-def test_every_strategy_has_some_ten_phrases_and_none_twice():
-    everything = [p for own in PHRASES.values() for p in own] + list(POOR)
+def test_every_strategy_has_some_ten_phrases_and_none_twice() -> None:
+    everything = [p for phrases in PHRASES.values() for p in phrases] + list(POOR)
     assert set(PHRASES) == set(STRATEGIES)
-    assert all(10 <= len(own) <= 12 for own in PHRASES.values())
+    assert all(10 <= len(phrases) <= 12 for phrases in PHRASES.values())
     assert len(set(everything)) == len(everything)
 
 
-def test_slots_are_told_right_from_misremembered():
+def test_rightly_filled_slots_are_told_from_misremembered_ones() -> None:
     heard = ["It is about my exam. I failed the exam twice.", "No. I feel so ashamed."]
     assert slots("You said that you failed the exam twice.", heard) == [("clause", True)]
     assert slots("You said that you failed the exam once.", heard) == [("clause", False)]

@@ -51,7 +51,7 @@ def test_a_whole_model_passes(folder: Path) -> None:
     assert model.num_parameters() == huggingface.load_model(SMALL, None, "cpu").num_parameters()
 
 
-def test_weights_that_lack_are_not_made_up(folder: Path) -> None:
+def test_missing_weights_are_not_made_up(folder: Path) -> None:
     path, name = folder / "model.safetensors", "model.layers.0.mlp.gate_proj.weight"
     kept = {key: value for key, value in load_file(path).items() if key != name}
     save_file(kept, path, metadata={"format": "pt"})

@@ -51,7 +51,7 @@ def test_entropy_is_the_mean_surprise(seed: int, temperature: float) -> None:
 
 
 @given(st.integers(0, 50), TEMPERATURES)
-def test_gradient_against_finite_differences(seed: int, temperature: float) -> None:
+def test_the_gradient_equals_finite_differences(seed: int, temperature: float) -> None:
     policy, seen = random_policy(seed), random_seen(seed)
     draws = np.random.default_rng(seed)
     acts, weights = draws.integers(0, len(STRATEGIES), 12), draws.normal(size=12)
@@ -91,7 +91,9 @@ def test_rows_that_were_not_heard_are_not_moved() -> None:
         ("", "unspoken", "none", "neutral"),
     ],
 )
-def test_what_is_heard(text: str, mood: str, cue: str, change: str) -> None:
+def test_a_message_is_heard_as_mood_cue_and_change(
+    text: str, mood: str, cue: str, change: str
+) -> None:
     heard = hear(text)
     assert (MOODS[heard.mood], CUES[heard.cue], CHANGES[heard.change]) == (mood, cue, change)
 

@@ -2,8 +2,10 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -23,15 +25,15 @@ def fill(folder: Path) -> None:
 
 
 def newest_step(root: Path) -> int | None:
-    found, _ = checkpoints.newest(root)
-    return found.step if found else None
+    newest, _ = checkpoints.newest(root)
+    return newest.step if newest else None
 
 
-def test_none_at_first(tmp_path: Path) -> None:
+def test_a_new_folder_has_no_checkpoint(tmp_path: Path) -> None:
     assert checkpoints.newest(tmp_path / "checkpoints") == (None, [])
 
 
-def test_the_newest_is_found_and_two_are_kept(tmp_path: Path) -> None:
+def test_the_newest_checkpoint_is_found_and_two_are_kept(tmp_path: Path) -> None:
     for step in (5, 10, 15):
         checkpoints.publish(tmp_path, step, fill)
     assert newest_step(tmp_path) == 15
@@ -53,9 +55,9 @@ def test_one_flipped_bit_falls_back_to_the_one_before(tmp_path: Path, place: int
     data = bytearray(file.read_bytes())
     data[place] ^= 1 << bit
     file.write_bytes(data)
-    found, problems = checkpoints.newest(tmp_path)
-    assert found is not None
-    assert found.step == 5
+    newest, problems = checkpoints.newest(tmp_path)
+    assert newest is not None
+    assert newest.step == 5
     assert problems == [f"{tmp_path / 'step-00010'}: table.npy differs from its manifest"]
 
 
@@ -68,15 +70,15 @@ def test_one_flipped_bit_falls_back_to_the_one_before(tmp_path: Path, place: int
         (lambda path: (path / "stray").write_text("x"), "stray differs"),
     ],
 )
-def test_damage_is_named(tmp_path: Path, damage: object, problem: str) -> None:
+def test_damage_is_named(tmp_path: Path, damage: Callable[[Path], object], problem: str) -> None:
     checkpoints.publish(tmp_path, 5, fill)
-    damage(tmp_path / "step-00005")  # type: ignore[operator]
-    found, problems = checkpoints.newest(tmp_path)
-    assert found is None
+    damage(tmp_path / "step-00005")
+    newest, problems = checkpoints.newest(tmp_path)
+    assert newest is None
     assert problem in problems[0]
 
 
-def test_a_half_written_one_is_ignored_and_cleared_by_the_next(tmp_path: Path) -> None:
+def test_a_half_written_checkpoint_is_ignored_and_removed_by_the_next(tmp_path: Path) -> None:
     def die(folder: Path) -> None:
         fill(folder)
         raise KeyboardInterrupt
@@ -92,7 +94,7 @@ def test_a_half_written_one_is_ignored_and_cleared_by_the_next(tmp_path: Path) -
     assert sorted(p.name for p in tmp_path.iterdir()) == ["step-00005", "step-00010"]
 
 
-def test_damaged_later_ones_do_not_crowd_out_a_new_earlier_one(tmp_path: Path) -> None:
+def test_damaged_later_checkpoints_do_not_crowd_out_a_new_earlier_one(tmp_path: Path) -> None:
     for step in (10, 15):
         checkpoints.publish(tmp_path, step, fill)
         (tmp_path / f"step-{step:05d}" / "table.npy").write_bytes(b"")
@@ -104,10 +106,10 @@ def test_damaged_later_ones_do_not_crowd_out_a_new_earlier_one(tmp_path: Path) -
 OWN = Identity("0123456789ab", 1, None, MadeBy({"numpy": "2.0.0"}, "abc"))
 
 
-def test_it_says_whose_it_is(tmp_path: Path) -> None:
+def test_a_checkpoint_names_the_run_it_belongs_to(tmp_path: Path) -> None:
     assert checkpoints.publish(tmp_path, 5, fill, OWN).identity == OWN
-    found, problems = checkpoints.newest(tmp_path, OWN)
-    assert found == checkpoints.Checkpoint(5, tmp_path / "step-00005", OWN)
+    newest, problems = checkpoints.newest(tmp_path, OWN)
+    assert newest == checkpoints.Checkpoint(5, tmp_path / "step-00005", OWN)
     assert problems == []
 
 
@@ -122,31 +124,31 @@ def test_it_says_whose_it_is(tmp_path: Path) -> None:
         ({"start_model": "f" * 64}, "start model ffffffffffff where the run has eeeeeeeeeeee"),
     ],
 )
-def test_one_of_another_run_is_refused_and_not_passed_over(
-    tmp_path: Path, other: dict[str, object], differs: str
+def test_a_checkpoint_of_another_run_is_refused_and_not_skipped(
+    tmp_path: Path, other: dict[str, Any], differs: str
 ) -> None:
-    own = replace(OWN, start_model="e" * 64)
-    checkpoints.publish(tmp_path, 5, fill, own)
-    checkpoints.publish(tmp_path, 10, fill, replace(own, **other))  # type: ignore[arg-type]
+    identity = replace(OWN, start_model="e" * 64)
+    checkpoints.publish(tmp_path, 5, fill, identity)
+    checkpoints.publish(tmp_path, 10, fill, replace(identity, **other))
     with pytest.raises(DataError) as caught:
-        checkpoints.newest(tmp_path, own)
+        checkpoints.newest(tmp_path, identity)
     assert str(caught.value) == (
         f"{tmp_path}/step-00010/manifest.json: a checkpoint must be of the run that it lies in, "
         f"got one of {differs}; move step-00010 away to go on from what is the run's own"
     )
 
 
-def test_other_versions_and_a_start_model_that_is_not_known_yet_are_no_other_run(
+def test_other_versions_or_an_unknown_start_model_make_no_other_run(
     tmp_path: Path,
 ) -> None:
     saved = replace(OWN, start_model="e" * 64, made_by=MadeBy({"numpy": "1.26.4"}, ""))
     checkpoints.publish(tmp_path, 5, fill, saved)
-    found, _ = checkpoints.newest(tmp_path, OWN)
-    assert found is not None
-    assert found.identity == saved
+    newest, _ = checkpoints.newest(tmp_path, OWN)
+    assert newest is not None
+    assert newest.identity == saved
 
 
-def test_one_under_the_name_of_another_step_is_refused(tmp_path: Path) -> None:
+def test_a_checkpoint_under_the_name_of_another_step_is_refused(tmp_path: Path) -> None:
     checkpoints.publish(tmp_path, 5, fill, OWN).path.rename(tmp_path / "step-00006")
     with pytest.raises(
         DataError, match="must be of the step that its name says, got one of step 5"
@@ -163,11 +165,11 @@ def test_an_identity_that_is_none_is_refused(tmp_path: Path, given: object) -> N
         checkpoints.newest(tmp_path, OWN)
 
 
-def test_one_without_an_identity_is_of_an_older_version_and_taken(tmp_path: Path) -> None:
+def test_a_checkpoint_without_an_identity_is_taken_as_an_older_versions(tmp_path: Path) -> None:
     path = checkpoints.publish(tmp_path, 5, fill).path / "manifest.json"
     values = json.loads(path.read_text())
     del values["identity"]
     path.write_text(json.dumps(values))
-    found, _ = checkpoints.newest(tmp_path, OWN)
-    assert found is not None
-    assert found.identity is None
+    newest, _ = checkpoints.newest(tmp_path, OWN)
+    assert newest is not None
+    assert newest.identity is None

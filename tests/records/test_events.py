@@ -49,12 +49,12 @@ def test_an_attempt_of_an_older_version_ran_with_what_was_planned(events: Path) 
     assert event_log.every(events) == []
 
 
-def test_each_that_was_told_is_told_once(events: Path) -> None:
+def test_the_same_versions_are_listed_once(events: Path) -> None:
     EventLog(events).append("resume", step=3, **began(OLD))
     assert event_log.every(events) == [OLD, NEW]
 
 
-def test_without_events_nothing_is_known(tmp_path: Path) -> None:
+def test_without_events_the_planned_versions_count(tmp_path: Path) -> None:
     assert event_log.writer(tmp_path / "events.jsonl", 1, PLANNED) == PLANNED
 
 
@@ -69,7 +69,7 @@ def test_without_events_nothing_is_known(tmp_path: Path) -> None:
         (MadeBy({}, "a"), MadeBy({}, ""), ()),
     ],
 )  # fmt: skip
-def test_what_differs_is_named_and_what_is_unknown_is_not(
+def test_differing_versions_are_named_and_unknown_ones_are_not(
     was: MadeBy, now: MadeBy, differ: tuple[str, ...]
 ) -> None:
     assert provenance.differences(was, now) == differ

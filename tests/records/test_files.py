@@ -67,8 +67,8 @@ def test_a_sweep_survives_a_round_trip(tmp_path: Path) -> None:
     )
     written = Sweep(str(tmp_path), {"difficulty": ["easy", "hard"], "seed": [1]}, rows)
     sweep_file.write(tmp_path, written)
-    found = sweep_file.read(tmp_path)
-    assert (found.dir, found.axes, found.runs) == (written.dir, written.axes, written.runs)
+    read = sweep_file.read(tmp_path)
+    assert (read.dir, read.axes, read.runs) == (written.dir, written.axes, written.runs)
     saved = json.loads((tmp_path / "sweep.json").read_text())
     assert list(saved)[:4] == ["schema", "dir", "axes", "runs"]
 

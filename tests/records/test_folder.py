@@ -64,7 +64,7 @@ def test_what_a_dead_start_left_is_taken_over(tmp_path: Path) -> None:
     assert run_folder.read_config(RunFolder(tmp_path)).seed == 4
 
 
-def test_a_file_in_the_way_of_the_folder(tmp_path: Path) -> None:
+def test_a_file_in_the_way_of_the_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FolderError, match="file/run: Not a directory"):
         run_folder.create(RunFolder(tmp_path / "file" / "run"), RunConfig())
@@ -247,7 +247,7 @@ def test_one_holder_at_a_time_and_none_after_a_kill(tmp_path: Path) -> None:
         pass
 
 
-def test_who_asks_at_the_same_time_takes_nobody_for_a_holder(tmp_path: Path) -> None:
+def test_a_concurrent_question_is_not_taken_for_a_holder(tmp_path: Path) -> None:
     with run_folder.hold(RunFolder(tmp_path)):
         pass
     asking = os.open(tmp_path / ".lock", os.O_RDWR)

@@ -11,7 +11,7 @@ ROWS = st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=Fals
 
 
 @given(ROWS)
-def test_a_row_as_it_was_written_fits_and_is_plain_json(values):
+def test_a_row_as_it_was_written_fits_and_is_plain_json(values: dict[str, float | None]) -> None:
     assume(metric_rows.KEY not in values)
     line = metric_rows.encode({"step": 1, **values})
     assert metric_rows.holds(line) is True
@@ -24,12 +24,14 @@ def test_a_row_as_it_was_written_fits_and_is_plain_json(values):
 
 
 @given(ROWS, st.data())
-def test_a_row_with_one_byte_changed_does_not_fit(values, data):
+def test_a_row_with_one_byte_changed_does_not_fit(
+    values: dict[str, float | None], data: st.DataObject
+) -> None:
     line = bytearray(metric_rows.encode({"step": 1, **values}).rstrip())
     at = data.draw(st.integers(0, len(line) - 1))
     line[at] ^= data.draw(st.integers(1, 255))
     assert metric_rows.holds(bytes(line)) is not True
 
 
-def test_a_row_of_an_older_version_has_none():
+def test_a_row_of_an_older_version_has_none() -> None:
     assert metric_rows.holds(b'{"step": 1, "entropy": 0.5}\n') is None

@@ -41,8 +41,8 @@ def test_an_unknown_key_is_refused() -> None:
 
 @given(st.floats())
 def test_a_value_comes_back_exactly_or_is_null(value: float) -> None:
-    found = json.loads(encode_row(1, {"reward": value}))["reward"]
-    assert found == value or found is None
+    read = json.loads(encode_row(1, {"reward": value}))["reward"]
+    assert read == value or read is None
 
 
 def test_rows_are_appended_and_found_again(tmp_path: Path) -> None:
@@ -157,8 +157,8 @@ def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_p
         assert log.append(3, {"reward": 0.3}) is True
         with pytest.raises(DivergedError, match=r"reward was 0\.1, is now 0\.5"):
             log.append(1, {"reward": 0.5})
-    found = [metric_rows.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
-    assert found == [None, None, True]
+    checks = [metric_rows.holds(line) for line in path.read_bytes().splitlines(keepends=True)]
+    assert checks == [None, None, True]
     with log_with(path) as log:
         assert log.last_step == 3
 

@@ -28,9 +28,9 @@ FIRST_FACT = re.compile(r"^- (.+)$", re.MULTILINE)
 def response(body: bytes | str, status: str = "200 OK", **headers: str) -> bytes:
     """A whole HTTP response; `retry_after="1"` is the header Retry-After."""
     data = body.encode() if isinstance(body, str) else body
-    given = {"Content-Type": "application/json", "Content-Length": str(len(data))}
-    given |= {name.replace("_", "-"): value for name, value in headers.items()}
-    head = "".join(f"{name}: {value}\r\n" for name, value in given.items())
+    fields = {"Content-Type": "application/json", "Content-Length": str(len(data))}
+    fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + data
 
 
@@ -39,8 +39,8 @@ def completion(content: str | None, finish: str = "stop", **origin: str) -> byte
     choice = {"index": 0, "finish_reason": finish,
               "message": {"role": "assistant", "content": content}}  # fmt: skip
     usage = {"prompt_tokens": 80, "completion_tokens": 20, "total_tokens": 100}
-    found = {"object": "chat.completion", "choices": [choice], "usage": usage, **origin}
-    return response(json.dumps(found))
+    body = {"object": "chat.completion", "choices": [choice], "usage": usage, **origin}
+    return response(json.dumps(body))
 
 
 def purpose(body: Body) -> str:
@@ -48,13 +48,13 @@ def purpose(body: Body) -> str:
 
 
 def data(body: Body) -> dict[str, Any]:
-    """What the request says of the talk."""
-    found: dict[str, Any] = json.loads(body["messages"][1]["content"])
-    return found
+    """Return what the request says of the conversation."""
+    content: dict[str, Any] = json.loads(body["messages"][1]["content"])
+    return content
 
 
 def play(body: Body) -> str:
-    """What a well-behaved model says: sentences of REPLIES mostly help, anything else does not."""
+    """Return a well-behaved model's answer: only sentences of REPLIES help, and mostly."""
     seed = body["seed"]
     if purpose(body) == "appraise":
         changes = body["response_format"]["json_schema"]["schema"]["properties"]["change"]["enum"]
@@ -70,9 +70,9 @@ def play(body: Body) -> str:
 
 
 def _first_fact(body: Body) -> str:
-    """Of one of our own people, or of a profile."""
-    found = FIRST_FACT.search(body["messages"][0]["content"])
-    return found[1] if found else str(data(body)["person"]["facts"][0])
+    """Return the first fact of one of our own people, or of a profile."""
+    match = FIRST_FACT.search(body["messages"][0]["content"])
+    return match[1] if match else str(data(body)["person"]["facts"][0])
 
 
 @dataclass
@@ -97,11 +97,11 @@ class Endpoint:
     async def _one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         """One request; whether the connection can go on after it."""
         head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-        given = dict(line.lower().split(": ", 1) for line in head[1:] if line)
-        body = json.loads(await reader.readexactly(int(given.get("content-length", 0))))
+        headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
+        body = json.loads(await reader.readexactly(int(headers.get("content-length", 0))))
         number = len(self.bodies)
         self.bodies.append(body)
-        self.headers.append(given)
+        self.headers.append(headers)
         await asyncio.sleep(self.delay_s)
         wire = self.script(number, body)
         await self._write(writer, completion(play(body)) if wire is None else wire)

@@ -19,18 +19,18 @@ BRIEF = DifficultyConfig(turn_cap=3)
 
 
 def config(url: str, **values: Any) -> SimulatorConfig:
-    """An impatient one: tests wait for no one."""
+    """Return the config of an impatient user: tests do not wait."""
     waits = {"backoff_s": 0.0, "deadline_s": 10.0, "outage_s": 0.0}
-    given = {"model": "m", "retries": 2, **waits, **values}
-    return SimulatorConfig("served", "served", url, **given)
+    keys = {"model": "m", "retries": 2, **waits, **values}
+    return SimulatorConfig("served", "served", url, **keys)
 
 
 @contextlib.contextmanager
 def connected(url: str, **values: Any) -> Iterator[EndpointClient]:
-    """A line that is closed at the end, and may send its key."""
-    given = config(url, **values)
-    line = client_for(given)
-    with permission.given([given.sends] if given.sends else []):
+    """Yield a client that may send its key, and close it at the end."""
+    simulator = config(url, **values)
+    line = client_for(simulator)
+    with permission.given([simulator.sends] if simulator.sends else []):
         try:
             yield line
         finally:
@@ -38,13 +38,13 @@ def connected(url: str, **values: Any) -> Iterator[EndpointClient]:
 
 
 def users(line: EndpointClient, level: DifficultyConfig = BRIEF) -> ServedSimulator:
-    made = make(line.config, level)
-    assert isinstance(made, ServedSimulator)
-    return made
+    simulator = make(line.config, level)
+    assert isinstance(simulator, ServedSimulator)
+    return simulator
 
 
 def talk_with(script: Script, level: DifficultyConfig = BRIEF, **values: Any) -> Any:
-    """The turns of one conversation with an endpoint of that script, and what it cost."""
+    """Return the turns of one conversation with an endpoint of that script, and what it cost."""
     with serving(script) as endpoint, connected(endpoint.url, **values) as line:
         turns: list[UserTurn] = converse(users(line, level), ConversationKey(1, 1, 0, 0))
         return turns, line.take_usage(), endpoint

@@ -32,8 +32,8 @@ def test_fluent_replies_pass() -> None:
 @pytest.mark.parametrize("name", ATTACKS)
 def test_salad_is_found_at_least_this_often(name: str) -> None:
     r = random.Random(1)
-    said = [ATTACKS[name](reply, r) for reply in FLUENT for _ in range(20)]
-    assert np.mean([language_guard.fault(text) is not None for text in said]) >= HIT_RATE[name]
+    salads = [ATTACKS[name](reply, r) for reply in FLUENT for _ in range(20)]
+    assert np.mean([language_guard.fault(text) is not None for text in salads]) >= HIT_RATE[name]
 
 
 SLOW = pytest.mark.slow
@@ -56,7 +56,7 @@ def _mean_final(name: str, policy: Reference) -> float:
 
 def _spoilt(attack: Attack) -> Reference:
     def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        r = random.Random(int(uniforms(len(said), u[0])[0] * 2**32))
+        r = random.Random(int(uniforms(len(said), str(u[0]))[0] * 2**32))
         return attack(attentive(heard, said, u), r)
 
     return reply
@@ -82,7 +82,7 @@ def _spoilt(attack: Attack) -> Reference:
         ("Ja, это не язык.", "another script"),
     ],
 )
-def test_what_is_wrong_is_said(text: str, why: str) -> None:
+def test_each_fault_of_a_reply_is_named(text: str, why: str) -> None:
     assert language_guard.fault(text) == why
 
 

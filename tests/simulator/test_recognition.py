@@ -34,7 +34,7 @@ HEARD = ["It is about my dog. My dog died on Friday. I feel so sad.", "Yes. I ha
 
 
 @pytest.mark.parametrize(("sentence", "strategy"), ORDINARY)
-def test_ordinary_sentences(sentence: str, strategy: str) -> None:
+def test_ordinary_sentences_carry_their_strategy(sentence: str, strategy: str) -> None:
     assert recognise(sentence) == (strategy,)
 
 
@@ -50,9 +50,9 @@ def test_fragments_and_plain_statements_carry_none(text: str) -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_policys_grammar_is_understood(strategy: str) -> None:
     draw = random.Random(3).random
-    said = [grammar.speak(strategy, HEARD, draw) for _ in range(200)]
-    understood = [recognise(s) == (strategy,) and language_guard.fault(s) is None for s in said]
-    assert sum(understood) >= 0.9 * len(said)
+    replies = [grammar.speak(strategy, HEARD, draw) for _ in range(200)]
+    understood = [recognise(s) == (strategy,) and language_guard.fault(s) is None for s in replies]
+    assert sum(understood) >= 0.9 * len(replies)
 
 
 @pytest.mark.parametrize(

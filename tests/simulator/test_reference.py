@@ -25,8 +25,8 @@ def test_a_fact_is_turned_to_the_one_who_told_it() -> None:
 @pytest.mark.parametrize("strategy", PHRASES)
 def test_each_phrase_carries_its_strategy(strategy: str) -> None:
     for phrase in PHRASES[strategy]:
-        said = phrase.format(f="you failed the exam twice", e="ashamed")
-        assert recognise(said) == (strategy,), said
+        sentence = phrase.format(f="you failed the exam twice", e="ashamed")
+        assert recognise(sentence) == (strategy,), sentence
 
 
 def test_hurtful_replies_are_heard_as_such() -> None:

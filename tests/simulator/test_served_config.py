@@ -1,6 +1,8 @@
-"""What may be said of an endpoint; a key is never repeated."""
+"""The allowed keys of an endpoint's config; a secret is never repeated."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -14,16 +16,16 @@ NO_URLS = (
 
 
 @pytest.mark.parametrize("url", NO_URLS, ids=repr)
-def test_a_base_url_is_a_url(url):
+def test_a_base_url_is_a_url(url: str) -> None:
     with pytest.raises(ConfigError, match=r"base_url must be http\(s\)://HOST"):
         SimulatorConfig(base_url=url)
 
 
 @pytest.mark.parametrize("key", ["sk-abc123", "gsk_abc123", "A KEY", "A" * 65])
-def test_a_key_where_a_name_belongs_is_refused_and_not_repeated(key):
-    with pytest.raises(ConfigError, match="name of an environment variable") as told:
+def test_a_key_where_a_name_belongs_is_refused_and_not_repeated(key: str) -> None:
+    with pytest.raises(ConfigError, match="name of an environment variable") as refused:
         SimulatorConfig(api_key_env=key)
-    assert key not in str(told.value)
+    assert key not in str(refused.value)
 
 
 @pytest.mark.parametrize(
@@ -37,8 +39,10 @@ def test_a_key_where_a_name_belongs_is_refused_and_not_repeated(key):
         *("HF_TOKEN", "API_KEY", "MY_KEY", "SIM_KEY"),
     ],
 )
-def test_a_variable_that_holds_a_services_key_is_taken(name):
-    assert SimulatorConfig(kind="served", api_key_env=name).sends.variable == name
+def test_a_variable_that_holds_a_services_key_is_taken(name: str) -> None:
+    grant = SimulatorConfig(kind="served", api_key_env=name).sends
+    assert grant is not None
+    assert grant.variable == name
 
 
 @pytest.mark.parametrize(
@@ -49,21 +53,21 @@ def test_a_variable_that_holds_a_services_key_is_taken(name):
         *("WANDB_API_KEY", "SSH_KEY", "DJANGO_SECRET_KEY", "TLS_PRIVATE_KEY", "AZURE_STORAGE_KEY"),
     ],
 )
-def test_a_variable_that_may_hold_something_else_is_refused(name):
-    with pytest.raises(ConfigError, match=r"simulator\.api_key_env must (not )?be") as told:
+def test_a_variable_that_may_hold_something_else_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"simulator\.api_key_env must (not )?be") as refused:
         SimulatorConfig(kind="served", api_key_env=name)
-    assert "AKIA" not in str(told.value)  # it may be the key itself
+    assert "AKIA" not in str(refused.value)  # it may be the key itself
 
 
-def test_a_password_in_the_url_is_refused_and_not_repeated():
-    with pytest.raises(ConfigError, match="must not hold a user or a password") as told:
+def test_a_password_in_the_url_is_refused_and_not_repeated() -> None:
+    with pytest.raises(ConfigError, match="must not hold a user or a password") as refused:
         SimulatorConfig(base_url="https://me:geheim@host/v1")
-    assert "geheim" not in str(told.value)
+    assert "geheim" not in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    "given", [{"model": " "}, {"retries": -1}, {"deadline_s": 0.0}, {"requests_per_minute": 0.0}]
+    "values", [{"model": " "}, {"retries": -1}, {"deadline_s": 0.0}, {"requests_per_minute": 0.0}]
 )
-def test_each_key_has_its_range(given):
-    with pytest.raises(ConfigError, match=rf"simulator\.{next(iter(given))}"):
-        SimulatorConfig(**given)
+def test_each_key_has_its_range(values: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match=rf"simulator\.{next(iter(values))}"):
+        SimulatorConfig(**values)

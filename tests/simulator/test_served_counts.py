@@ -8,20 +8,20 @@ import time
 import pytest
 
 from harness.simulator.served.completions import retry_after_s
-from tests.simulator.endpoint import completion, play, response
+from tests.simulator.endpoint import Body, completion, play, response
 from tests.simulator.served import talk_with
 
 
-def counted(body, tokens) -> bytes:
+def counted(body: Body, tokens: object) -> bytes:
     """A good answer that cost so much, by its own word."""
-    found = json.loads(completion(play(body)).split(b"\r\n\r\n", 1)[1])
-    return response(json.dumps(found | {"usage": {"total_tokens": tokens}}))
+    content = json.loads(completion(play(body)).split(b"\r\n\r\n", 1)[1])
+    return response(json.dumps(content | {"usage": {"total_tokens": tokens}}))
 
 
 @pytest.mark.parametrize(
     "tokens", [10**400, 10**7 + 1, -5, 1e9, True, "7", None], ids=lambda t: repr(t)[:9]
 )
-def test_a_count_of_tokens_that_cannot_be_is_none(tokens):
+def test_an_impossible_token_count_is_not_counted(tokens: object) -> None:
     turns, tally, _ = talk_with(lambda n, b: counted(b, tokens), tokens_per_minute=10**9)
     assert turns[-1].ended == "cap"
     assert tally.tokens == 0
@@ -35,12 +35,12 @@ def test_a_count_of_tokens_that_cannot_be_is_none(tokens):
         *("Mon, 01 Jan 0001 00:00:00 +2359", "nan", "inf", "9" * 5000),
     ],
 )
-def test_a_date_that_cannot_be_asks_for_no_wait_that_cannot_be(text):
+def test_an_impossible_retry_date_asks_for_no_impossible_wait(text: str) -> None:
     wait_s = retry_after_s({"retry-after": text})
     assert wait_s is None or 0 <= wait_s < 10**12
 
 
-def test_a_false_count_of_tokens_holds_no_call_back_for_longer_than_a_true_one_could():
+def test_a_false_token_count_delays_no_call_longer_than_a_true_one_could() -> None:
     """10 million tokens at 200 million a minute would be 3 s of waiting after each call."""
     began = time.monotonic()
     turns, tally, _ = talk_with(lambda n, b: counted(b, 10**7), tokens_per_minute=2 * 10**8)

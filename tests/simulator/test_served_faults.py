@@ -18,11 +18,11 @@ from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.completions import LARGEST_BYTES, Request, retry_after_s
 from harness.simulator.served.simulator import check_endpoint
 from harness.testing.simulator_contract import REPLIES, converse, key
-from tests.simulator.endpoint import DRIP, HANG, completion, purpose, response, serving
+from tests.simulator.endpoint import DRIP, HANG, Body, completion, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
 
-def appraised(**values) -> bytes:
+def appraised(**values: object) -> bytes:
     good = {"reason": "So it felt.", "target_fit": "partly", "change": 5}
     return completion(json.dumps(good | values))
 
@@ -68,7 +68,7 @@ TRIES = {"request": 1, "redirect": 1, "oversized": 2}
 
 
 @pytest.mark.parametrize("name", APPRAISAL_FAULTS)
-def test_a_fault_that_stays_ends_the_conversation_typed_and_without_reward(name):
+def test_a_fault_that_stays_ends_the_conversation_typed_and_without_reward(name: str) -> None:
     wire, kind = APPRAISAL_FAULTS[name]
     turns, tally, endpoint = talk_with(lambda n, b: wire if purpose(b) == "appraise" else None)
     last = turns[-1]
@@ -82,11 +82,11 @@ def test_a_fault_that_stays_ends_the_conversation_typed_and_without_reward(name)
 
 
 @pytest.mark.parametrize("name", [n for n, f in APPRAISAL_FAULTS.items() if TRIES.get(f[1], 3) > 1])
-def test_a_fault_that_passes_leaves_no_trace_but_in_the_count(name):
+def test_a_fault_that_passes_leaves_no_trace_but_in_the_count(name: str) -> None:
     wire, kind = APPRAISAL_FAULTS[name]
-    met = []
+    met: list[int] = []
 
-    def once(number, body):
+    def once(number: int, body: Body) -> bytes | None:
         if purpose(body) == "appraise" and not met:
             met.append(number)
             return wire
@@ -99,14 +99,14 @@ def test_a_fault_that_passes_leaves_no_trace_but_in_the_count(name):
 
 
 @pytest.mark.parametrize("say", ["", "   ", "...", "\u200b\u202e"])
-def test_a_reply_without_words_is_empty(say):
-    said = completion(json.dumps({"say": say}))
-    turns, _, _ = talk_with(lambda n, b: said if purpose(b) == "reply" else None)
+def test_a_reply_without_words_is_empty(say: str) -> None:
+    silent = completion(json.dumps({"say": say}))
+    turns, _, _ = talk_with(lambda n, b: silent if purpose(b) == "reply" else None)
     assert turns[-1].why == {"fault": "empty"}
 
 
 @pytest.mark.parametrize("wire", [HANG, DRIP])
-def test_the_deadline_is_for_the_whole_call(wire):
+def test_the_deadline_is_for_the_whole_call(wire: str) -> None:
     began = time.monotonic()
     turns, tally, _ = talk_with(
         lambda n, b: wire if purpose(b) == "appraise" else None, retries=1, deadline_s=0.3
@@ -116,7 +116,7 @@ def test_the_deadline_is_for_the_whole_call(wire):
     assert time.monotonic() - began < 10
 
 
-def test_an_opening_that_fails_is_a_failed_conversation_too():
+def test_an_opening_that_fails_is_a_failed_conversation_too() -> None:
     down = response("", "503 Service Unavailable")
     turns, tally, _ = talk_with(lambda n, b: down if purpose(b) == "open" else None)
     assert [turn.ended for turn in turns] == [None, "failed"]
@@ -125,7 +125,7 @@ def test_an_opening_that_fails_is_a_failed_conversation_too():
     assert tally.given_up == {"server": 1}
 
 
-def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end():
+def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end() -> None:
     with serving() as endpoint:
         url = endpoint.url
     with connected(url) as line:
@@ -134,10 +134,12 @@ def test_an_endpoint_that_is_gone_is_a_fault_and_at_the_start_the_end():
             check_endpoint(line)
 
 
-def test_retry_after_is_waited_for_up_to_a_minute():
+def test_retry_after_is_waited_for_up_to_a_minute() -> None:
     assert retry_after_s({"retry-after": "2"}) == 2
     assert retry_after_s({"retry-after": "-5"}) == 0
-    assert 50 < retry_after_s({"retry-after": formatdate(time.time() + 60)}) < 61
+    in_a_minute = retry_after_s({"retry-after": formatdate(time.time() + 60)})
+    assert in_a_minute is not None
+    assert 50 < in_a_minute < 61
     assert retry_after_s({"retry-after": "soon"}) is None
     wait = response("", "429 Too Many Requests", Retry_After="0.4")
     began = time.monotonic()
@@ -150,7 +152,7 @@ def test_retry_after_is_waited_for_up_to_a_minute():
         assert 0.5 <= min(waits) < max(waits) <= 1.5
 
 
-def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
+def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", "sk-geheim")
     with serving() as other:
         away = response("", "307 Temporary Redirect", Location=other.url)
@@ -164,16 +166,16 @@ def test_a_key_goes_nowhere_but_to_the_endpoint(monkeypatch):
         pytest.raises(ConfigError, match="got request: 401 who is KEY"),
     ):
         check_endpoint(line)
-    for held, told in (("", "the key, not set"), ("sk-ü", "one line of ASCII, got 4 characters")):
-        monkeypatch.setenv("A_KEY", held)
+    for value, rule in (("", "the key, not set"), ("sk-ü", "one line of ASCII, got 4 characters")):
+        monkeypatch.setenv("A_KEY", value)
         with (
             connected("http://127.0.0.1:9/v1", api_key_env="A_KEY") as line,
-            pytest.raises(ConfigError, match=f"the variable A_KEY must hold {told}"),
+            pytest.raises(ConfigError, match=f"the variable A_KEY must hold {rule}"),
         ):
             check_endpoint(line)
 
 
-def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault():
+def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault() -> None:
     request = Request("open", ("nobody",), "Hello.", {}, {"enum": {"a set": {"is no JSON"}}})
     with (
         serving() as endpoint,
@@ -185,7 +187,9 @@ def test_a_bug_of_ours_below_the_client_is_a_traceback_and_no_fault():
 
 
 @pytest.mark.parametrize("proxy", ["http://\x01:80", "gopher://127.0.0.1:9"])
-def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(monkeypatch, proxy):
+def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(
+    monkeypatch: pytest.MonkeyPatch, proxy: str
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", proxy)
     with (
         connected("http://example.invalid/v1") as line,
@@ -195,11 +199,11 @@ def test_a_proxy_that_cannot_be_used_is_the_users_to_mend(monkeypatch, proxy):
 
 
 @pytest.mark.slow
-def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
+def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten() -> None:
     wires = [wire for wire, kind in APPRAISAL_FAULTS.values() if TRIES.get(kind, 3) == 3]
     chance = random.Random(3)
 
-    def mixed(number, body):
+    def mixed(number: int, body: Body) -> bytes | None:
         return chance.choice(wires) if chance.random() < 0.3 else None
 
     keys = [ConversationKey(1, 1, n, 0) for n in range(40)]
@@ -208,8 +212,8 @@ def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
         turns = simulator.open(keys)
         while any(turn.ended is None for turn in turns):
             live = [turn for turn in turns if turn.ended is None]
-            said = [SupporterReply(REPLIES[turn.state.turn]) for turn in live]
-            answers = iter(simulator.answer(live, said))
+            replies = [SupporterReply(REPLIES[turn.state.turn]) for turn in live]
+            answers = iter(simulator.answer(live, replies))
             turns = [turn if turn.ended else next(answers) for turn in turns]
         tally = line.take_usage()
     assert sum(turn.ended == "failed" for turn in turns) <= 2
@@ -220,17 +224,17 @@ def test_most_conversations_outlast_an_endpoint_that_fails_three_calls_in_ten():
 @pytest.mark.parametrize(
     "limit", ["requests_per_minute", pytest.param("tokens_per_minute", marks=pytest.mark.slow)]
 )
-def test_limits_hold_calls_back(limit):
+def test_rate_limits_delay_calls(limit: str) -> None:
     """Six calls: five waits of 0.1 s at 600 a minute; 100 tokens each at 60,000 a minute."""
     began = time.monotonic()
     rate = {"requests_per_minute": 600, "tokens_per_minute": 60_000}[limit]
-    turns, tally, _ = talk_with(lambda n, b: None, **{limit: rate})
+    turns, tally, _ = talk_with(lambda n, b: None, BRIEF, **{limit: rate})
     assert turns[-1].ended == "cap"
     assert tally.calls == 6
     assert time.monotonic() - began >= 0.45
 
 
-def test_so_many_calls_are_under_way_and_no_more():
+def test_no_more_calls_than_the_concurrency_run_at_once() -> None:
     keys = [key(group=n) for n in range(12)]
     with serving(delay_s=0.1) as endpoint, connected(endpoint.url, concurrency=4) as line:
         began = time.monotonic()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,7 @@ from harness.simulator.served.completions import redactor
 from harness.simulator.served.endpoint import is_local
 from harness.simulator.served.simulator import check_endpoint
 from harness.testing.simulator_contract import converse, key
-from tests.simulator.endpoint import completion, purpose, response, serving
+from tests.simulator.endpoint import Body, completion, purpose, response, serving
 from tests.simulator.served import connected, users
 
 KEY = "sk-GEHEIM/0123456789"
@@ -41,16 +42,16 @@ ECHOES = {
 
 
 @pytest.mark.parametrize("name", ECHOES)
-def test_an_echoed_key_is_in_no_message(name, monkeypatch):
+def test_an_echoed_key_is_in_no_message(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     with (
         serving(lambda n, b: ECHOES[name]) as endpoint,
         connected(endpoint.url, api_key_env="A_KEY", retries=0) as line,
-        pytest.raises((EndpointError, ConfigError), match=r", got \w+: ") as told,
+        pytest.raises((EndpointError, ConfigError), match=r", got \w+: ") as refused,
     ):
         check_endpoint(line)
-    assert not any(part in str(told.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
-    assert "KEY" in str(told.value) or name in ("a header", "an error of 200 kB")
+    assert not any(part in str(refused.value) for part in ("GEHEIM", "0123456789", SPELT[:12]))
+    assert "KEY" in str(refused.value) or name in ("a header", "an error of 200 kB")
 
 
 UNAUTHORIZED, FORBIDDEN = response("who?", "401 Unauthorized"), response("no", "403 Forbidden")
@@ -58,12 +59,14 @@ UNAUTHORIZED, FORBIDDEN = response("who?", "401 Unauthorized"), response("no", "
 
 @pytest.mark.parametrize("wire", [UNAUTHORIZED, FORBIDDEN], ids=["401", "403"])
 @pytest.mark.parametrize("variable", ["A_KEY", ""])
-def test_a_refused_key_is_the_users_to_mend(wire, variable, monkeypatch):
+def test_a_refused_key_is_the_users_to_mend(
+    wire: bytes, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     with (
         serving(lambda n, b: wire) as endpoint,
         connected(endpoint.url, api_key_env=variable, retries=5) as line,
-        pytest.raises(ConfigError) as told,
+        pytest.raises(ConfigError) as refused,
     ):
         check_endpoint(line)
     status = "401 who?" if wire == UNAUTHORIZED else "403 no"
@@ -72,11 +75,11 @@ def test_a_refused_key_is_the_users_to_mend(wire, variable, monkeypatch):
         if variable
         else f"must name the variable of a key, since {endpoint.url} asks for one"
     )
-    assert str(told.value) == f"simulator.api_key_env: {rule}, got request: {status}"
+    assert str(refused.value) == f"simulator.api_key_env: {rule}, got request: {status}"
     assert len(endpoint.bodies) == 1
 
 
-def test_a_key_that_is_refused_later_ends_the_conversation_with_the_same_sentence():
+def test_a_key_that_is_refused_later_ends_the_conversation_with_the_same_sentence() -> None:
     with (
         serving(lambda n, b: UNAUTHORIZED if n else None) as endpoint,
         connected(endpoint.url) as line,
@@ -85,7 +88,7 @@ def test_a_key_that_is_refused_later_ends_the_conversation_with_the_same_sentenc
         converse(users(line), key())
 
 
-def test_a_text_that_a_gateway_forbids_loses_its_conversation_alone():
+def test_a_text_that_a_gateway_forbids_loses_its_conversation_alone() -> None:
     with (
         serving(lambda n, b: FORBIDDEN if purpose(b) == "appraise" else None) as endpoint,
         connected(endpoint.url) as line,
@@ -94,12 +97,14 @@ def test_a_text_that_a_gateway_forbids_loses_its_conversation_alone():
     assert (turns[-1].ended, turns[-1].why) == ("failed", {"fault": "request"})
 
 
-def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys):
+def test_an_echoed_key_is_in_no_answer_and_no_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
 
-    def echo(number, body):
-        said = f'"I am {SPELT if number % 2 else KEY}."'
-        content = f'{{"say": {said}, "reason": {said}, "target_fit": "fully", "change": 5}}'
+    def echo(number: int, body: Body) -> bytes:
+        text = f'"I am {SPELT if number % 2 else KEY}."'
+        content = f'{{"say": {text}, "reason": {text}, "target_fit": "fully", "change": 5}}'
         return completion(content, model=KEY, system_fingerprint=f"{KEY}-{purpose(body)}")
 
     with serving(echo) as endpoint, connected(endpoint.url, api_key_env="A_KEY") as line:
@@ -114,7 +119,7 @@ def test_an_echoed_key_is_in_no_answer_and_no_file(monkeypatch, tmp_path, capsys
         assert not any(part in text for part in ("GEHEIM", SPELT[:12]))
 
 
-def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
+def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long() -> None:
     assert redactor("EMPTY")("an EMPTY room") == "an EMPTY room"
     redact = redactor("s" * 20)
     for text in ("s" * 19 + " ", "s\\", "\\u0073", "\\n", "s ", "\0"):
@@ -123,7 +128,9 @@ def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long():
         assert time.process_time() - began < 2
 
 
-def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch):
+def test_no_other_credentials_of_the_environment_go_to_the_endpoint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("A_KEY", KEY)
     for name in ("API_KEY", "ADMIN_KEY", "ORG_ID", "PROJECT_ID", "WEBHOOK_SECRET"):
         monkeypatch.setenv(f"OPENAI_{name}", "another-service")
@@ -133,22 +140,24 @@ def test_no_other_credentials_of_the_environment_go_to_the_endpoint(monkeypatch)
         check_endpoint(line)
     (sent,) = endpoint.headers
     host = endpoint.url.removeprefix("http://").removesuffix("/v1")
-    own = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
-    assert own.items() <= sent.items()
-    assert set(sent) - set(own) == {
+    expected = {"authorization": f"bearer {KEY}".lower(), "host": host, "user-agent": "harness"}
+    assert expected.items() <= sent.items()
+    assert set(sent) - set(expected) == {
         "accept", "accept-encoding", "content-type", "content-length"}  # fmt: skip
     assert "another-service" not in str(sent)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "localhost", "LOCALHOST"])
-def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(monkeypatch, host):
+def test_an_endpoint_on_this_machine_is_reached_by_no_proxy(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
     for name in ("HTTP_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with serving() as endpoint, connected(endpoint.url.replace("127.0.0.1", host)) as line:
         check_endpoint(line)
 
 
-def test_every_name_of_this_machine_is_known_and_no_other():
+def test_every_name_of_this_machine_is_known_and_no_other() -> None:
     here = (
         "127.0.0.2",
         "127.255.0.1",

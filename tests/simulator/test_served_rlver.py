@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -30,19 +32,21 @@ NPC给出具体办法时，小舟的emotion上升。
 LINE = "他想过搬店，但是钱不够。\n"
 
 
-def published(**values):
+def published(**values: object) -> dict[str, object]:
     task = "你想获得能真实帮助你解决当下困境的建议"
-    given = {"id": "a", "player": CARD, "scene": SCENE, "main_cha": "回避型",
+    profile = {"id": "a", "player": CARD, "scene": SCENE, "main_cha": "回避型",
              "cha_group": ["犹豫", "冷淡", "多疑"], "task": task, "first_talk": "唉。"}  # fmt: skip
-    return given | values
+    return profile | values
 
 
-def written(path, *rows):
+def written(path: Path, *rows: Mapping[str, object]) -> Path:
     path.write_text("".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows), "utf-8")
     return path
 
 
-def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tmp_path):
+def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(
+    tmp_path: Path,
+) -> None:
     (user,) = rlver.read(written(tmp_path / "p.jsonl", published()), "train")
     assert user.facts == (
         "上周，小舟的面包店收到了一封退租信。",
@@ -59,7 +63,7 @@ def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tm
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         ({"task": "你想睡觉"}, "task must be one of .*, got '你想睡觉'"),
         ({"main_cha": "开朗型"}, "main_cha must be one of 负面型, 被动型, 回避型, got"),
@@ -75,23 +79,25 @@ def test_a_published_profile_becomes_a_user_and_what_moves_them_is_kept_apart(tm
         ({"scene": "## 背景"}, "scene must tell what happened, got '## 背景'"),
     ],
 )
-def test_what_is_no_published_profile_is_named_by_line(tmp_path, values, told):
+def test_what_is_no_published_profile_is_named_by_line(
+    tmp_path: Path, values: dict[str, object], message: str
+) -> None:
     path = written(tmp_path / "p.jsonl", published(), published(**values))
-    with pytest.raises(ConfigError, match=rf"p\.jsonl:2: {told}"):
+    with pytest.raises(ConfigError, match=rf"p\.jsonl:2: {message}"):
         rlver.read(path, None)
 
 
 def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_none(
-    tmp_path, capsys
-):
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     others = [published(id=f"b{n}", player=CARD.replace("29", str(n))) for n in range(30, 70)]
     train = written(tmp_path / "train.jsonl", published(), *others)
     test = written(tmp_path / "test.jsonl", published(id="c"), published(id="d", player="姓名：李"))
     out = tmp_path / "as_published.jsonl"
     profile_commands.from_rlver([train], [test], out)
-    said = capsys.readouterr().out
-    assert f"{out}: 43 users, 42 personas" in said
-    assert "1 of 2 held-out users reuse a persona of train (personas: 1, such as 陈小舟-" in said
+    printed = capsys.readouterr().out
+    assert f"{out}: 43 users, 42 personas" in printed
+    assert "1 of 2 held-out users reuse a persona of train (personas: 1, such as 陈小舟-" in printed
     with pytest.raises(ConfigError, match="reuse a persona of train"):
         profile_commands.check(out)
     profile_commands.from_rlver([train, test], [], tmp_path / "dealt.jsonl")
@@ -103,14 +109,14 @@ def test_the_overlap_of_a_published_split_is_reported_and_dealt_personas_have_no
 
 
 def test_a_line_of_signs_alone_is_no_fact_and_what_is_written_is_taken_and_told_in_plain_signs(
-    tmp_path, capsys
-):
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     values = {"scene": "。" * 26 + "\n" + LINE, "cha_group": None}
-    made = [published(id=f"b{n}", player=f"姓名：李{n}", **values) for n in range(20)]
+    rows = [published(id=f"b{n}", player=f"姓名：李{n}", **values) for n in range(20)]
     out = tmp_path / "mine\x1b]0;.jsonl"
-    profile_commands.from_rlver([written(tmp_path / "p.jsonl", *made)], [], out)
+    profile_commands.from_rlver([written(tmp_path / "p.jsonl", *rows)], [], out)
     profile_commands.check(out)
     assert {user.facts for user in profiles.read(out)} == {(LINE.strip(),)}
-    said = capsys.readouterr().out
-    assert said.count("mine\\x1b]0;.jsonl: 20 users, 20 personas\n") == 2
-    assert "\x1b" not in said
+    printed = capsys.readouterr().out
+    assert printed.count("mine\\x1b]0;.jsonl: 20 users, 20 personas\n") == 2
+    assert "\x1b" not in printed

@@ -12,18 +12,18 @@ from harness.simulator.scripted import recognition
 
 
 @pytest.mark.slow
-def test_the_weights_are_those_that_are_learnt():
+def test_the_weights_are_those_that_are_learnt() -> None:
     command = [sys.executable, "-m", "benchmarks.strategy_reader", "--check"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_probabilities_are_a_distribution_over_the_kinds():
-    found = recognition.probabilities("No wonder you are worn out.")
-    assert set(found) == set(recognition.KINDS)
-    assert sum(found.values()) == pytest.approx(1)
+def test_probabilities_are_a_distribution_over_the_kinds() -> None:
+    by_kind = recognition.probabilities("No wonder you are worn out.")
+    assert set(by_kind) == set(recognition.KINDS)
+    assert sum(by_kind.values()) == pytest.approx(1)
 
 
-def test_words_nobody_used_carry_no_strategy():
+def test_words_nobody_used_carry_no_strategy() -> None:
     assert recognition.likeliest("Zyx qwv plugh.") is None

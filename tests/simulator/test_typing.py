@@ -54,9 +54,9 @@ def slips(count: int) -> Alter:
 
 
 def _slip(text: str, r: random.Random) -> str:
-    """A letter dropped, doubled or swapped with the next."""
+    """Drop or double a letter, or swap it with the next."""
     n = r.choice([n for n in range(1, len(text) - 2) if text[n : n + 2].isalpha()])
-    a, b = text[n : n + 2]
+    a, b = text[n], text[n + 1]
     return text[:n] + r.choice((b, a + a + b, b + a)) + text[n + 2 :]
 
 
@@ -73,7 +73,7 @@ def opened(reply: Reply, text: str, r: random.Random) -> str:
 
 
 def lengthened(most: int) -> Alter:
-    """With more sentences of its strategy that fit anyone, to at most so many words."""
+    """Add sentences of the reply's strategy that fit anyone, up to this number of words."""
 
     def alter(reply: Reply, text: str, r: random.Random) -> str:
         while len(words(more := f"{text} {r.choice(FOR_ANYONE[reply.strategy])}")) <= most:
@@ -101,9 +101,9 @@ def _states() -> tuple[State, ...]:
     return tuple(turn.state for turn in contexts.collect_contexts(level("medium")).turns[::40])
 
 
-def accepted(alter: Alter, said: Sequence[FixedReply]) -> float:
+def accepted(alter: Alter, replies: Sequence[FixedReply]) -> float:
     r = random.Random(1)
-    texts = [(s, SupporterReply(alter(x, x.to(s), r))) for s in _states() for x in said]
+    texts = [(s, SupporterReply(alter(x, x.to(s), r))) for s in _states() for x in replies]
     return float(np.mean([MEDIUM.rise_probability(s, reply) for s, reply in texts]))
 
 
@@ -114,8 +114,8 @@ def clean(reply: Reply, text: str, r: random.Random) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALTERED)
 def test_typing_and_length_do_not_decide(name: str) -> None:
-    said = contexts.fixed_replies()[::3]
-    assert abs(accepted(ALTERED[name], said) - accepted(clean, said)) < MOST
+    replies = contexts.fixed_replies()[::3]
+    assert abs(accepted(ALTERED[name], replies) - accepted(clean, replies)) < MOST
 
 
 @pytest.mark.parametrize("longest", [12, 16, 21])
@@ -150,19 +150,19 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
-            found = [language_guard._sentence.__wrapped__(p) for p in parts] + [
+            faults = [language_guard._sentence.__wrapped__(p) for p in parts] + [
                 language_guard._shape(text)
             ]
-            wrong += any(found) or any(map(dismisses, parts))
+            wrong += any(faults) or any(map(dismisses, parts))
             count += 1
     assert count > 800
     assert wrong < 0.015 * count
 
 
 def test_replies_in_free_wording_are_not_deemed_faulty() -> None:
-    said = [reply.text for reply in contexts.free_replies()]
-    wrong = [t for t in said if language_guard.fault(t) or any(map(dismisses, sentences(t)))]
-    assert len(wrong) < 0.03 * len(said)
+    texts = [reply.text for reply in contexts.free_replies()]
+    wrong = [t for t in texts if language_guard.fault(t) or any(map(dismisses, sentences(t)))]
+    assert len(wrong) < 0.03 * len(texts)
 
 
 def test_the_unkind_and_the_off_topic_hurt_or_carry_nothing() -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import pytest
 
@@ -27,19 +28,19 @@ def conversations() -> str:
         for name in sorted(REFERENCES):
             for turns in population.named(level, name, USERS).turns:
                 for turn in turns:
-                    known = (turn.text, turn.emotion, turn.change, turn.ended)
-                    digest.update(repr(known).encode())
+                    shown = (turn.text, turn.emotion, turn.change, turn.ended)
+                    digest.update(repr(shown).encode())
     return digest.hexdigest()[:16]
 
 
-def test_users_say_and_feel_what_those_of_their_version_did():
+def test_users_say_and_feel_what_those_of_their_version_did() -> None:
     due = "users have changed: raise simulator.VERSION, run `make cards`, and add the new digest"
     assert conversations() == CONVERSATIONS.get(simulator.VERSION), due
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_a_shipped_card_is_what_measuring_gives(name):
+def test_a_shipped_card_is_what_measuring_gives(name: str) -> None:
     config = planner.plan([f"difficulty={name}"]).points[0].config
     path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))
     shipped = json.loads(path.read_text())
@@ -61,11 +62,15 @@ class LaterState(State):
     later: int = 0
 
 
-def test_a_record_with_one_field_changed_keeps_the_others():
+def values_of(record: UserTurn | State) -> dict[str, Any]:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def test_a_record_with_one_field_changed_keeps_the_others() -> None:
     """Also a field that is added later, which a copy by position would lose."""
     (turns,) = population.converse_with(range(1), LEVELS["easy"], REFERENCES["attentive"]).turns
-    turn = LaterTurn(*(getattr(turns[1], f.name) for f in fields(UserTurn)), later=7)
+    turn = LaterTurn(**values_of(turns[1]), later=7)
     assert turn.with_state(None) == replace(turn, state=None)
-    state = LaterState(*(getattr(turn.state, f.name) for f in fields(State)), later=7)
+    state = LaterState(**values_of(turn.state), later=7)
     disclosed = Disclosed(facts=2)
     assert state.with_disclosed(disclosed) == replace(state, disclosed=disclosed)

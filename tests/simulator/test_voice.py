@@ -1,4 +1,4 @@
-"""What users say: that it can be heard for what it is, suits the moment, and differs by user."""
+"""The users' sentences: understood for what they mean, fit for the moment, different by user."""
 
 from __future__ import annotations
 
@@ -43,9 +43,11 @@ def talks(level: DifficultyConfig, count: int = 30) -> list[list[UserTurn]]:
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-@pytest.mark.parametrize(("said", "way"), [(GLAD, 1), (SORRY, -1)], ids=["glad", "sorry"])
-def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(said, way, manner):
-    for line in flat(*said):
+@pytest.mark.parametrize(("tables", "way"), [(GLAD, 1), (SORRY, -1)], ids=["glad", "sorry"])
+def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(
+    tables: tuple[Texts, ...], way: int, manner: str
+) -> None:
+    for line in flat(*tables):
         as_said = voice.manner(line, manner)
         assert direction(as_said) == way, as_said
         assert len(sentences(as_said)) == 1, as_said
@@ -53,11 +55,11 @@ def test_a_reaction_is_one_sentence_whose_direction_can_be_heard(said, way, mann
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_the_tabular_policy_hears_how_its_reply_was_taken(manner):
+def test_the_tabular_policy_hears_how_its_reply_was_taken(manner: str) -> None:
     ways = {"better": flat(*GLAD), "worse": flat(*SORRY), "neutral": NEUTRAL,
             "puzzled": PUZZLED}  # fmt: skip
-    for way, said in ways.items():
-        for line in said:
+    for way, lines in ways.items():
+        for line in lines:
             as_said = voice.manner(line, manner)
             assert CHANGES[hear(as_said).change] == way, as_said
     for person in EVERYONE:
@@ -66,33 +68,33 @@ def test_the_tabular_policy_hears_how_its_reply_was_taken(manner):
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner):
+def test_the_tabular_policy_hears_how_strongly_a_feeling_is_put(manner: str) -> None:
     moods = {
         "heavy": (*NEW_FEELING["low"], *TOLD_FEELING["low"]),
         "plain": (*NEW_FEELING["middle"], *TOLD_FEELING["middle"]),
         "lighter": TOLD_FEELING["lighter"],
     }
-    for mood, said in moods.items():
-        for line in said:
+    for mood, lines in moods.items():
+        for line in lines:
             text = voice.manner(line.format(e="sad"), manner)
             assert MOODS[hear(text).mood] == mood, text
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_the_tabular_policy_hears_each_need(manner):
+def test_the_tabular_policy_hears_each_need(manner: str) -> None:
     for tables in NEEDS.values():
-        for intention, said in tables.items():
-            for line in said:
+        for intention, lines in tables.items():
+            for line in lines:
                 assert CUES[hear(voice.manner(line, manner)).cue] == intention, line
 
 
-def test_a_neutral_line_gives_nothing_away():
+def test_a_neutral_line_gives_nothing_away() -> None:
     assert {direction(line) for line in NEUTRAL} == {0}
     assert not any(map(voice.shows_attitude, (*NEUTRAL, *PUZZLED)))
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_talk_of_the_talk_is_no_fact_to_the_policy(manner):
+def test_a_remark_on_the_conversation_is_no_fact_to_the_policy(manner: str) -> None:
     openers = [o.format(t="my exam") for o in flat(voice.LINES["opener"])]
     for line in (*flat(*GLAD, *SORRY), *NEUTRAL, *voice.LINES["silent"]["any"], *openers):
         heard = policy_listens([voice.manner(line, manner)])
@@ -102,15 +104,15 @@ def test_talk_of_the_talk_is_no_fact_to_the_policy(manner):
 
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("shown", NEEDS)
-def test_a_need_is_heard_as_what_it_is(shown, manner):
-    for intention, said in NEEDS[shown].items():
-        for line in said:
+def test_a_need_is_heard_as_what_it_is(shown: str, manner: str) -> None:
+    for intention, lines in NEEDS[shown].items():
+        for line in lines:
             text = f"Hm. {voice.manner(line, manner)}"
             assert listen([text]).need == intention, line
             assert voice.speaks_of_need(text), line
 
 
-def test_what_is_never_said_shows_its_kind_only():
+def test_what_is_never_said_shows_its_kind_only() -> None:
     for kind in voice.KINDS_OF_NEED:
         for line in (*voice.NEEDS["oblique.heavy"][kind], *voice.NEEDS["oblique.met"][kind]):
             heard = listen([f"Hm. {line}"])
@@ -118,14 +120,14 @@ def test_what_is_never_said_shows_its_kind_only():
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_a_feeling_is_heard_by_both_listeners(manner):
+def test_a_feeling_is_heard_by_both_listeners(manner: str) -> None:
     for line in flat(NEW_FEELING, TOLD_FEELING):
-        said = voice.manner(line.format(e="sad"), manner)
-        assert listen([f"Hm. {said}"]).feelings == ("sad",), said
-        assert policy_listens([said]).feelings == ("sad",), said
+        text = voice.manner(line.format(e="sad"), manner)
+        assert listen([f"Hm. {text}"]).feelings == ("sad",), text
+        assert policy_listens([text]).feelings == ("sad",), text
 
 
-def test_contractions_can_be_undone():
+def test_contractions_can_be_undone() -> None:
     facts = [fact for person in EVERYONE for fact in person.facts]
     for line in (*facts, *voice.NEED_LINES, *flat(*GLAD, *SORRY)):
         assert voice.expanded(voice.manner(line, "short")) == line
@@ -134,15 +136,15 @@ def test_contractions_can_be_undone():
     )
 
 
-def test_no_need_is_said_twice_while_there_are_other_lines():
+def test_no_need_is_said_twice_while_there_are_other_lines() -> None:
     for talk in talks(DifficultyConfig(disclosure="free", stop_below=0)):
-        said = [line for turn in talk for line in voice.NEED_LINES
+        needs = [line for turn in talk for line in voice.NEED_LINES
                 if line in sentences(voice.expanded(turn.text))]  # fmt: skip
-        heavy = [line for line in said if line in flat(NEEDS["free"])]
+        heavy = [line for line in needs if line in flat(NEEDS["free"])]
         assert max(Counter(heavy[:4]).values(), default=1) == 1
 
 
-def test_a_need_weighs_less_once_the_user_feels_better():
+def test_a_need_weighs_less_once_the_user_feels_better() -> None:
     for talk in talks(EAGER):
         for turn in talk[1:]:
             if turn.emotion >= voice.MET and voice.speaks_of_need(turn.text):
@@ -150,7 +152,7 @@ def test_a_need_weighs_less_once_the_user_feels_better():
                 assert not any(line in turn.text for line in flat(NEEDS["free"]))
 
 
-def test_a_question_is_answered_with_something_of_the_matter():
+def test_a_question_is_answered_with_something_of_the_matter() -> None:
     for disclosure in ("free", "hint", "never"):
         level = replace(EAGER, disclosure=disclosure)
         answers = [
@@ -160,7 +162,7 @@ def test_a_question_is_answered_with_something_of_the_matter():
         assert not any(answer.text.startswith(("Yes", "That helps")) for answer in answers)
 
 
-def test_relief_is_only_from_what_was_told():
+def test_relief_is_only_from_what_was_told() -> None:
     for talk in talks(EAGER):
         for before, turn in pairwise(talk):
             spoken = set(listen([turn.text]).feelings) & set(turn.state.user.persona.feelings)
@@ -168,28 +170,28 @@ def test_relief_is_only_from_what_was_told():
                 assert before.state.disclosed.feelings >= spoken, turn.text
 
 
-def reactions(**of) -> set[str]:
-    user = User(**({"persona_index": 0, "intention": "venting", "temperament": "passive"} | of))
+def reactions(persona_index: int = 0, temperament: str = "passive") -> set[str]:
+    user = User(persona_index, "venting", temperament)
     shown = [voice.reaction(-5, "suggest", False, True, user, n / 40) for n in range(40)]
     return {*shown, *(voice.reaction(5, "affirm", False, True, user, n / 40) for n in range(40))}
 
 
-def test_temperament_and_manner_of_speaking_can_be_heard():
+def test_temperament_and_manner_of_speaking_can_be_heard() -> None:
     tempers = [reactions(temperament=t) for t in TEMPERAMENTS]
     assert all(a - b for a in tempers for b in tempers if a is not b)
     by_voice = {person.voice: reactions(persona_index=n) for n, person in enumerate(EVERYONE)}
     assert all(a - b for a in by_voice.values() for b in by_voice.values() if a is not b)
 
 
-def last_words(level: DifficultyConfig, said: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+def last_words(level: DifficultyConfig, reply: str) -> dict[str, set[str]]:
+    by_end: dict[str, set[str]] = {}
     for n in range(60):
-        last = converse(ScriptedSimulator(level), key(group=n), (said,))[-1]
-        found.setdefault(str(last.ended), set()).add(last.text)
-    return found
+        last = converse(ScriptedSimulator(level), key(group=n), (reply,))[-1]
+        by_end.setdefault(str(last.ended), set()).add(last.text)
+    return by_end
 
 
-def test_who_goes_says_so():
+def test_a_user_who_leaves_says_so() -> None:
     left = last_words(replace(EAGER, threshold=5.0), "You are pathetic.")["left"]
     storms = voice.all_lines(["storms_off"])
     assert all(any(voice.expanded(text).endswith(s) for s in storms) for text in left)
@@ -197,7 +199,7 @@ def test_who_goes_says_so():
     assert {voice.expanded(text) for text in glad} == voice.all_lines(["farewell.success"])
 
 
-def test_the_same_sentence_again_within_one_reply_is_stale():
+def test_the_same_sentence_again_within_one_reply_is_stale() -> None:
     simulator = ScriptedSimulator(DifficultyConfig())
     once, thrice = "You should just talk to them.", "You should just talk to them. " * 3
     (opening,) = simulator.open([key()])

@@ -1,4 +1,4 @@
-"""Where a key may go: grants as values, the user's own file of them, and the one place of use."""
+"""Grants of keys to hosts: as values, in the user's own file, and where they are used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_host_is_what_the_address_reaches(url: str, host: str) -> None:
-    """What is confirmed for https is not sent in the clear because a file says http."""
+    """A key confirmed for https is not sent in the clear because a file says http."""
     assert grant.to(url, "MY_KEY") == Grant(host, "MY_KEY")
     assert permission.of_word(permission.to_word(Grant(host, "MY_KEY"))).host == host
 
@@ -45,7 +45,7 @@ def test_a_host_is_what_the_address_reaches(url: str, host: str) -> None:
     "host",
     ["", "https://h/v1", "h/v1", "H", "a..b", "h:0", "h:99999", "h\\x", "h%2e", "me@h", "h "],
 )
-def test_what_is_no_host_is_refused(host: str, tmp_path: Path) -> None:
+def test_a_text_that_is_not_a_host_is_refused(host: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="HOST must be a host or host:port in small letters"):
         Grant(host, "MY_KEY")
     done = here("trust", host, "MY_KEY", cwd=tmp_path) if host else None
@@ -140,6 +140,6 @@ def test_a_key_is_not_read_without_a_grant(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_nothing_but_the_endpoint_reads_a_variable_that_a_config_names() -> None:
     package = Path(__file__).parents[2] / "harness"
-    held = [p for p in package.rglob("*.py") if "api_key_env" in p.read_text(encoding="utf-8")]
-    reading = {p.name for p in held if "os.environ" in p.read_text(encoding="utf-8")}
+    naming = [p for p in package.rglob("*.py") if "api_key_env" in p.read_text(encoding="utf-8")]
+    reading = {p.name for p in naming if "os.environ" in p.read_text(encoding="utf-8")}
     assert reading == {"endpoint.py", "preflight.py"}  # preflight.py asks whether there is one

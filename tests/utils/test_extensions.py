@@ -1,15 +1,17 @@
 """Extensions of other packages, by entry point and in this process."""
 
 import sys
+from pathlib import Path
 
 import pytest
 
 from harness.errors import ConfigError
 from harness.records import provenance
 from harness.utils import extensions
+from tests.conftest import Install
 
 
-def test_the_groups_are_plurals():
+def test_the_groups_are_plurals() -> None:
     assert [extensions.group(kind) for kind in extensions.KINDS] == [
         "harness.algorithms",
         "harness.remedies",
@@ -21,8 +23,8 @@ def test_the_groups_are_plurals():
 
 
 def test_an_entry_point_is_listed_without_being_imported_and_loaded_when_asked_for(
-    installed, tmp_path
-):
+    installed: Install, tmp_path: Path
+) -> None:
     (tmp_path / "other_remedies.py").write_text("MINE = 'an item'\n")
     installed("[harness.remedies]\nmine = other_remedies:MINE\n")
     assert extensions.names("remedy") == ("mine",)
@@ -31,7 +33,7 @@ def test_an_entry_point_is_listed_without_being_imported_and_loaded_when_asked_f
     assert extensions.names("reward") == ()
 
 
-def test_a_package_that_cannot_be_imported_is_named(installed):
+def test_a_package_that_cannot_be_imported_is_named(installed: Install) -> None:
     installed("[harness.remedies]\nmine = nowhere_at_all:MINE\n")
     with pytest.raises(ConfigError) as caught:
         extensions.load("remedy", "mine")
@@ -41,7 +43,7 @@ def test_a_package_that_cannot_be_imported_is_named(installed):
     )
 
 
-def test_two_packages_cannot_give_one_name(installed):
+def test_two_packages_cannot_give_one_name(installed: Install) -> None:
     installed("[harness.remedies]\nmine = a:A\n")
     installed("[harness.remedies]\nmine = b:B\n", "third")
     with pytest.raises(ConfigError) as caught:
@@ -49,7 +51,7 @@ def test_two_packages_cannot_give_one_name(installed):
     assert str(caught.value).startswith("harness.remedies: mine must be given once, got ")
 
 
-def test_what_is_registered_in_a_process_is_there_and_only_once(installed):
+def test_what_is_registered_in_a_process_is_there_and_only_once(installed: Install) -> None:
     extensions.register("figure", "mine", 7)
     assert extensions.load("figure", "mine") == 7
     with pytest.raises(ConfigError) as caught:
@@ -59,14 +61,16 @@ def test_what_is_registered_in_a_process_is_there_and_only_once(installed):
         extensions.load("figure", "yours")
 
 
-def test_what_is_registered_meanwhile_is_gone_afterwards(installed):
+def test_what_is_registered_meanwhile_is_gone_afterwards(installed: Install) -> None:
     with extensions.registered("figure", "mine", 7):
         assert extensions.names("figure") == ("mine",)
         assert extensions.package_of("figure", "mine") == "this process"
     assert extensions.names("figure") == ()
 
 
-def test_a_conf_folder_is_located_without_importing_its_package(installed, tmp_path):
+def test_a_conf_folder_is_located_without_importing_its_package(
+    installed: Install, tmp_path: Path
+) -> None:
     (tmp_path / "other_with_conf" / "conf").mkdir(parents=True)
     (tmp_path / "other_with_conf" / "__init__.py").write_text("raise RuntimeError\n")
     installed("[harness.conf]\nother = other_with_conf\n")
@@ -85,7 +89,9 @@ def test_a_package_without_a_conf_folder_is_named(installed, value):
     )
 
 
-def test_the_packages_that_add_something_are_recorded_with_their_version(installed):
+def test_the_packages_that_add_something_are_recorded_with_their_version(
+    installed: Install,
+) -> None:
     assert "other" not in provenance.installed()
     installed("[harness.conf]\nmine = a\n[harness.rewards]\nmine = a:A\n")
     installed("[console_scripts]\nmine = a:A\n", "third")

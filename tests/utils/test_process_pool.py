@@ -69,6 +69,6 @@ def test_figures_drawn_elsewhere_have_the_same_bytes(pool: Executor | None, tmp_
     analysis = made.ladder(levels=1, seeds=1)
     here = write.write_results(analysis, tmp_path / "here", "auto")
     begun = write.begin_figures(analysis, "auto", pool)
-    write.write(analysis, tmp_path / "there", begun)
+    write.write_analysis(analysis, tmp_path / "there", begun)
     for path in here:
         assert path.read_bytes() == (tmp_path / "there" / path.name).read_bytes(), path.name

@@ -10,7 +10,7 @@ import numpy as np
 from harness.config.run import LEVELS
 from harness.law.estimate import identifiability, onset
 from harness.law.estimate.identifiability import Fitted
-from harness.law.estimate.onset import Course
+from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean
 from harness.law.io.clean import Cleaned, Points
 from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
@@ -34,7 +34,7 @@ class ProbeCourse:
     """H on frozen prefixes over a run was measured often enough to look for an onset."""
 
     onset: Onset | None
-    course: Course | None = None
+    course: BinnedEntropy | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from harness.law.estimate import (
     rival_forms,
 )
 from harness.law.estimate.identifiability import Fitted
-from harness.law.estimate.onset import Course
+from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned, Points
 from harness.law.results import Floats, Forecast, Interval
 
@@ -153,7 +153,7 @@ def _last(n: int) -> int:
     return max(1, round(END * n))
 
 
-def _predicted(fitted: Fitted, course: Course, end: Points) -> Interval | None:
+def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval | None:
     """The mean reward of the points `end` by the law.
 
     Its 95% interval reaches from the guess of H that gives the least reward to the one that

@@ -43,8 +43,8 @@ class Rise:
 
 
 @dataclass(frozen=True)
-class Course:
-    """The course of H in time bins. All arrays have shape (K,)."""
+class BinnedEntropy:
+    """H in time bins over the run. All arrays have shape (K,)."""
 
     steps: Floats
     """Mean step of each bin."""
@@ -69,7 +69,7 @@ class Course:
         )
 
 
-def course(steps: Floats, entropy: Floats) -> Course | None:
+def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     """None where there are too few points, or there was no entropy to begin with."""
     n = len(steps)
     if n < FEWEST_POINTS:
@@ -84,10 +84,10 @@ def course(steps: Floats, entropy: Floats) -> Course | None:
     log_h = np.log(np.maximum(h, LOWEST_SHARE * start))
     headroom = np.expm1(h) / np.expm1(start)
     width = float(np.ptp(steps)) / bins
-    return Course(binning.means(steps, label), log_h, float(np.log(start)), headroom, width)
+    return BinnedEntropy(binning.means(steps, label), log_h, float(np.log(start)), headroom, width)
 
 
-def find(run: Course, rewards: Points) -> Onset | None:
+def find(run: BinnedEntropy, rewards: Points) -> Onset | None:
     """The onset of collapse or explosion; `rewards` decide whether a fall of H was useful."""
     explosion = _explosion(run)
     if explosion is not None:
@@ -120,7 +120,7 @@ def _accelerates(before: float, after: float) -> bool:
     return after < 2 * min(before, 0.0) - 0.5
 
 
-def _located(kind: str, run: Course, knots: Knots) -> Onset:
+def _located(kind: str, run: BinnedEntropy, knots: Knots) -> Onset:
     """The first knot with its profile-likelihood interval, at least one bin to each side."""
     ssr = knots.first_knot
     drop = (len(ssr) - 6) / knots.tau * np.log(ssr / np.min(ssr))
@@ -131,7 +131,7 @@ def _located(kind: str, run: Course, knots: Knots) -> Onset:
     return _clipped(kind, run, step, low, high)
 
 
-def _clipped(kind: str, run: Course, step: float, low: float, high: float) -> Onset:
+def _clipped(kind: str, run: BinnedEntropy, step: float, low: float, high: float) -> Onset:
     first, last = run.steps[0] - run.width / 2, run.steps[-1] + run.width / 2
     return Onset(kind, step, max(low, float(first)), min(high, float(last)))
 
@@ -148,7 +148,7 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
     return rise.value > max(0.25 * gain, 0.02) and rise.value > 2.5 * rise.se
 
 
-def _budget_spent(run: Course) -> Onset | None:
+def _budget_spent(run: BinnedEntropy) -> Onset | None:
     step = settles(run.steps, run.headroom, SPENT)
     if step is None:
         return None
@@ -176,7 +176,7 @@ def _smooth(values: Floats) -> Floats:
     return numbers.running_median(padded, 5)
 
 
-def _explosion(run: Course) -> Onset | None:
+def _explosion(run: BinnedEntropy) -> Onset | None:
     """H ends at twice its trough or well above trough and start, by a share that counts."""
     end = run.rise
     doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
@@ -191,7 +191,7 @@ def _explosion(run: Course) -> Onset | None:
     return _from_the_start(run) if end.over_start > DOUBLED else None
 
 
-def _from_the_start(run: Course) -> Onset:
+def _from_the_start(run: BinnedEntropy) -> Onset:
     """H ends at twice its start, and nothing shows that it kept its start for a while.
 
     The interval ends where H comes to stay well above its start: by then it rises.

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.law.estimate import binning, breaks, interval, numbers
 from harness.law.estimate.breaks import Binned
-from harness.law.estimate.onset import Course, settles
+from harness.law.estimate.onset import BinnedEntropy, settles
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
@@ -21,7 +21,7 @@ PLATEAU_SLOPE = 0.25
 
 
 def landmarks(
-    run: Course | None, law_break: float | None, plateau: float | None
+    run: BinnedEntropy | None, law_break: float | None, plateau: float | None
 ) -> dict[str, float | None]:
     """headroom_P and entropy_P: the step from which no more than P% is left; None if none is.
 
@@ -55,7 +55,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     return float(shape.steps[knot.at[0]])
 
 
-def _entropy_below(run: Course, share: float) -> float | None:
+def _entropy_below(run: BinnedEntropy, share: float) -> float | None:
     return settles(run.steps, run.log_h, run.log_start + float(np.log(share)))
 
 
@@ -98,7 +98,7 @@ def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
 
 
 def regime(
-    run: Course | None, won: Interval | None, onset: Onset | None, silent: Interval | None
+    run: BinnedEntropy | None, won: Interval | None, onset: Onset | None, silent: Interval | None
 ) -> str | None:
     """The first that fits of exploded, starved, collapsed, spent, learning, drifting.
 
@@ -117,6 +117,6 @@ def regime(
     return "learning" if won.low > 0 else "drifting"
 
 
-def _kept(run: Course) -> bool:
+def _kept(run: BinnedEntropy) -> bool:
     end = float(np.median(run.log_h[-max(1, len(run.log_h) // 10) :]))
     return abs(float(np.expm1(end - run.log_start))) <= KEPT

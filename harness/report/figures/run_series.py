@@ -86,7 +86,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Course:
+class EntropySeries:
     """H at every step it was measured, also where R was not. Shape (bins,), as Points."""
 
     steps: Floats
@@ -122,7 +122,7 @@ class Trace:
     slot: int
     """Which colour and marker; equal legends share it across panels."""
     points: Points
-    course: Course
+    course: EntropySeries
     curve: Curve | None
     straight: Straight | None
     residual: Floats | None
@@ -185,9 +185,9 @@ def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
     return Points(*_bin_means(most, series.steps, series.entropy, series.reward))
 
 
-def course(series: RunSeries, most: int = MOST_POINTS) -> Course:
+def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
     """The course of H, binned as the points are."""
-    return Course(*_bin_means(most, series.course_steps, series.course_entropy))
+    return EntropySeries(*_bin_means(most, series.course_steps, series.course_entropy))
 
 
 def _bin_means(most: int, *arrays: Floats) -> list[Floats]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -31,19 +32,19 @@ def fail(runs: list[str], name: str) -> Drawing:
 
 def rows(data: bytes) -> Rows:
     values = [float(text) for text in data.split()]
-    found = [{"step": n, "entropy": 2 / n, "reward": v} for n, v in enumerate(values, 1)]
-    return Rows(found, [1] * len(found), {}, "must hold numbers", scattered=False)
+    parsed = [{"step": n, "entropy": 2 / n, "reward": v} for n, v in enumerate(values, 1)]
+    return Rows(parsed, [1] * len(parsed), {}, "must hold numbers", scattered=False)
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path: Path) -> Path:
     lines = [{"step": n, "entropy": 2 / n, "reward": 1 - 1 / n} for n in range(1, 31)]
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
 
 
-def test_a_figure_is_drawn_and_saved_after_ours(log, tmp_path):
+def test_a_figure_is_drawn_and_saved_after_ours(log: Path, tmp_path: Path) -> None:
     harness.register.figure("mine", FigureSpec("mine", "Runs.", select, draw))
     law = harness.fit(log)
     assert law.plot("mine").get_suptitle() == "Runs"
@@ -52,7 +53,7 @@ def test_a_figure_is_drawn_and_saved_after_ours(log, tmp_path):
     assert "entropy_law.png" in written
 
 
-def test_a_figure_that_raises_is_named_and_loses_no_other(log, tmp_path):
+def test_a_figure_that_raises_is_named_and_loses_no_other(log: Path, tmp_path: Path) -> None:
     harness.register.figure("mine", FigureSpec("mine", "Runs.", select, fail))
     law = harness.fit(log)
     with pytest.raises(PlugInError) as caught:
@@ -69,7 +70,7 @@ def test_a_figure_that_raises_is_named_and_loses_no_other(log, tmp_path):
         law.plot("mine")
 
 
-def test_an_importer_reads_logs(tmp_path):
+def test_an_importer_reads_logs(tmp_path: Path) -> None:
     takes = Importer(lambda name, data: name.endswith(".numbers"), rows)
     harness.register.importer("numbers", takes)
     (tmp_path / "a.numbers").write_text(" ".join(str(1 - 1 / n) for n in range(1, 31)))
@@ -77,7 +78,7 @@ def test_an_importer_reads_logs(tmp_path):
     assert frame["reward"].tolist() == [1 - 1 / n for n in range(1, 31)]
 
 
-def test_every_kind_can_be_registered_under_a_plain_name_once():
+def test_every_kind_can_be_registered_under_a_plain_name_once() -> None:
     for kind in extensions.KINDS:
         add = getattr(harness.register, kind)
         assert add.__doc__

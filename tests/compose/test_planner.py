@@ -123,7 +123,7 @@ def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were() -> None:
     assert not GlobalHydra.instance().is_initialized()
 
 
-def test_a_shuffled_value_stays_with_the_word_that_names_it():
+def test_a_shuffled_value_stays_with_the_word_that_names_it() -> None:
     for _ in range(3):
         points = planner.plan(["seed=shuffle(range(1,30))"]).points
         assert sorted(point.config.seed for point in points) == list(range(1, 30))

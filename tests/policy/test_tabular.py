@@ -5,11 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config.run import STRATEGIES
+from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.policy.tabular import (
     FEATURES,
-    MAX_TURNS,
     NOTHING_YET,
     PRIOR,
     ROWS,

@@ -79,7 +79,7 @@ def test_a_conf_folder_is_located_without_importing_its_package(
 
 
 @pytest.mark.parametrize("value", ["no_such_package", "other_package.inner", "json"])
-def test_a_package_without_a_conf_folder_is_named(installed, value):
+def test_a_package_without_a_conf_folder_is_named(installed: Install, value: str) -> None:
     installed(f"[harness.conf]\nmine = {value}\n")
     with pytest.raises(ConfigError) as caught:
         extensions.conf_folders()

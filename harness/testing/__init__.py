@@ -1,5 +1,5 @@
 """Helpers that tests, benchmarks and plug-ins share; nothing else in harness imports them.
 
-Runs of known truth (synthetic, cells), attacks on a simulator, the contract that a simulator keeps,
-and the command as a user runs it. Some of it needs pytest, a development dependency.
+Runs of known truth (synthetic, cells), attacks on a simulator, the contract suites of extensions
+(*_contract), and the command as a user runs it. Some of it needs pytest, a development dependency.
 """

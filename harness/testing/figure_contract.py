@@ -94,11 +94,9 @@ class FigureContract:
         self, figure: FigureSpec[Any], analysis: Analysis
     ) -> None:
         for _, drawing in drawn(figure, hostile(analysis)):
-            drawing.figure.draw_without_rendering()  # labels of ticks are made as they are drawn
-            texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
-            assert not any(text.get_parse_math() for text in texts)
-            shown = [line for text in texts for line in text.get_text().split("\n")]
-            assert all(visible(line) == line for line in shown), "use canvas.label"
+            check_texts(drawing)
+            drawing.figure.draw_without_rendering()  # which makes the labels of ticks
+            check_texts(drawing)
 
     def test_an_analysis_without_a_readable_run_is_no_error(
         self, figure: FigureSpec[Any], tmp_path: Path
@@ -117,6 +115,14 @@ def drawn(figure: FigureSpec[Any], analysis: Analysis) -> Iterator[tuple[str, Dr
         name = f"{figure.name}{suffix}"
         with canvas.styled():
             yield name, figure.draw(numbers, name)
+
+
+def check_texts(drawing: Drawing) -> None:
+    """What holds of every text of a drawing."""
+    texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
+    assert not any(text.get_parse_math() for text in texts)
+    shown = [line for text in texts for line in text.get_text().split("\n")]
+    assert all(visible(line) == line for line in shown), "use canvas.label"
 
 
 def hostile(analysis: Analysis) -> Analysis:

@@ -167,7 +167,7 @@ OTHER = """
 from harness.report.figures.figure_specs import FigureSpec
 
 def select(subject):
-    yield "", SELECTED
+    yield SUFFIX, SELECTED
 
 def draw(numbers, name):
     raise ValueError("of the plug-in")
@@ -177,7 +177,9 @@ MINE = FigureSpec("NAME", "Mine.", select, draw)
 
 
 def with_figure(installed: Callable[..., None], folder: Path, selected: str, name: str) -> None:
-    code = OTHER.replace("SELECTED", selected).replace("NAME", name)
+    suffix, _, numbers = selected.rpartition("; ")
+    code = OTHER.replace("SELECTED", numbers).replace("NAME", name)
+    code = code.replace("SUFFIX", repr(suffix))
     (folder / "other_figure.py").write_text(code)
     installed(f"[harness.figures]\n{name} = other_figure:MINE\n")
 
@@ -192,6 +194,7 @@ def with_figure(installed: Callable[..., None], folder: Path, selected: str, nam
             "must be drawn, got ZeroDivisionError: division by zero (other_figure.py",
         ),
         ("lambda: 0", "mine", "must be drawn, got "),
+        ("/../../mine; [1]", "mine", "must be drawn, got ValueError: the end of a page's name"),
         ("[1]", "law", "its name must be small letters"),
         ("[1]", "forest", "its name must be small letters"),
         ("[1]", "mine_2", "its name must be small letters"),

@@ -41,6 +41,7 @@ TABLES = ("law", "contrasts", "transfer")
 """Names of our CSV files that belong to no figure."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
 """No `_2` at the end, as a page of another figure has."""
+PAGE = re.compile(r"(_[0-9]+)?")
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Sketch:
     """One picture to be drawn, in this process or another."""
 
     figure: str
-    """The name of its kind in FIGURES."""
+    """The name of its kind."""
     suffix: str
     numbers: Any
     """The numbers that the figure selected; a PlugInError where it failed to."""
@@ -112,6 +113,9 @@ def _of_plug_in(name: str, subject: Subject) -> list[Sketch]:
     """The pictures of a plug-in's figure; one that holds the error if it raises any."""
     try:
         made = [Sketch(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)]
+        for sketch in made:
+            if not PAGE.fullmatch(sketch.suffix):
+                raise ValueError(f"the end of a page's name must be _N or empty: {sketch.suffix!r}")
         pickle.dumps(made)  # as they are sent to another process
     except Exception as error:
         return [Sketch(name, "", failure(name, error))]
@@ -146,6 +150,6 @@ def is_file_of_a_figure(name: str) -> bool:
     paged = {figure.name: figure.paged for figure in FIGURES}
     added = dict.fromkeys(extensions.names("figure"), True)
     return any(
-        re.fullmatch(rf"{re.escape(name)}{r'(_[0-9]+)?' if pages else ''}", stem)
+        re.fullmatch(f"{re.escape(name)}{PAGE.pattern if pages else ''}", stem)
         for name, pages in {**added, **paged}.items()
     )

@@ -75,8 +75,8 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
 
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
     """True if the reason that a key is unused lies in its own group."""
-    own = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
-    return not all(c.met(keys.value_at(config, c.selector)) for c in own)
+    within_group = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
+    return not all(c.met(keys.value_at(config, c.selector)) for c in within_group)
 
 
 def _refuse_repeats(points: Sequence[Point]) -> None:

@@ -87,8 +87,8 @@ def scan(path: Path) -> Rows:
 
 def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool) -> str | None:
     if not line.startswith(f'{{"step": {step}, '.encode()):
-        given = line[:20].decode(errors="replace").rstrip()
-        return f"row {step} must be of step {step}, got {given!r}"
+        start = line[:20].decode(errors="replace").rstrip()
+        return f"row {step} must be of step {step}, got {start!r}"
     if checked:
         return None
     rule = f"row {step} must fit its checksum"

@@ -89,23 +89,23 @@ def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
     """Describe rows that are sound, each by itself, and are not those that the run wrote;
     None where they are, or where run.json does not say.
     """
-    own = scanned.sums(status.last_step)
-    if status.rows is None or own is None or status.rows == asdict(own):
+    sums = scanned.sums(status.last_step)
+    if status.rows is None or sums is None or status.rows == asdict(sums):
         return None
     return (
         f"{run.metrics}: rows 1 to {status.last_step} must be those that the run wrote, by the sum "
-        f"in {run.status.name} ({dict(status.rows)}), and are others ({asdict(own)})"
+        f"in {run.status.name} ({dict(status.rows)}), and are others ({asdict(sums)})"
     )
 
 
-def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[Finding]:
+def saved(run: RunFolder, status: RunStatus, identity: Identity | None) -> Iterator[Finding]:
     """Each checkpoint: its manifest, whose it is, and that the rows up to it are there."""
     part = "checkpoints"
     plain_file.refuse_link(run.checkpoints)
     on_disk = metric_rows.scan(run.metrics) if run.metrics.is_file() else None
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
-    problems = [problem for path in paths if (problem := _wrong(path, own, run, on_disk))]
+    problems = [problem for path in paths if (problem := _wrong(path, identity, run, on_disk))]
     if on_disk is None or on_disk.problem is None:  # else the rows' own finding says it
         problems += [
             f"{path}: must have a row for each step up to it, got {last_row}"
@@ -127,13 +127,15 @@ def saved(run: RunFolder, status: RunStatus, own: Identity | None) -> Iterator[F
         )
 
 
-def _wrong(path: Path, own: Identity | None, run: RunFolder, on_disk: Rows | None) -> str | None:
+def _wrong(
+    path: Path, identity: Identity | None, run: RunFolder, on_disk: Rows | None
+) -> str | None:
     problem = manifest.problem(path)
     if problem is not None:
         return f"{path}: {problem}"
     try:
         one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
-        checkpoints.refuse_another(one, own)
+        checkpoints.refuse_another(one, identity)
         sums = on_disk.sums(one.step) if on_disk else None
         checkpoints.refuse_other_rows(path, run.metrics, sums)
     except DataError as error:

@@ -36,8 +36,8 @@ def problem(cls: type, values: Any, key: str = "") -> str | None:
         if part.name not in values:
             return f"missing key {where}"
         if not fits(values[part.name], kind):
-            given = reprlib.repr(values[part.name])
-            return f"{where} must be {described(kind)}, got {given}"
+            shown = reprlib.repr(values[part.name])
+            return f"{where} must be {described(kind)}, got {shown}"
     return None
 
 

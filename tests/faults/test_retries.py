@@ -72,8 +72,12 @@ def test_what_stays_is_a_row_that_counts_the_attempts(tmp_path: Path) -> None:
     assert found.reason == f"{run.events}: Is a directory (attempt 3)"
 
 
+def _a_link(run: RunFolder) -> object:
+    return run.metrics.symlink_to(run.path.parent / "elsewhere.jsonl")
+
+
 def _another_row(run: RunFolder) -> object:
-    return run.metrics.write_bytes(b'{"step": 7, "entropy": 1}\n')
+    return run.metrics.write_bytes(b'{"step": 1, "entropy": 1}\n')
 
 
 def _another_seed(run: RunFolder) -> object:
@@ -81,7 +85,9 @@ def _another_seed(run: RunFolder) -> object:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("poison", "code"), [(_another_row, 65), (_another_seed, 2)])
+@pytest.mark.parametrize(
+    ("poison", "code"), [(_a_link, 65), (_another_row, 70), (_another_seed, 2)]
+)
 def test_what_would_fail_again_is_tried_once(
     tmp_path: Path, poison: Callable[[RunFolder], object], code: int
 ) -> None:

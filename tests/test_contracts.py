@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from harness.config.options import Options
+from harness.config.run import MAX_TURNS
 from harness.law.io.importers.rows import Importer, Rows
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing
@@ -17,8 +18,9 @@ from harness.testing.figure_contract import FigureContract
 from harness.testing.importer_contract import ImporterContract
 from harness.testing.options_contract import OptionsContract
 from harness.testing.reward_contract import RewardContract
-from harness.train.rollout.conversation import MAX_TURNS, Conversation
-from harness.train.rollout.rewards import Reward, Rewards, Terminal
+from harness.train.policy_gradient.rewards import Rewards
+from harness.train.rollout.conversation import Conversation
+from harness.train.rollout.rewards import Reward, Terminal
 
 Batch = Sequence[Conversation]
 LOG = ("a.mine", "".join(f"{n} {2 / n:.4f}\n" for n in range(1, 21)).encode())

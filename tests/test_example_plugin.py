@@ -11,7 +11,12 @@ import pytest
 from harness.testing.commands import harness
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
-CHOSEN = ("remedy=capped_advantages", "reward=quick_relief", "simulator=asked_for")
+CHOSEN = (
+    "algorithm=ranked",
+    "remedy=capped_advantages",
+    "reward=quick_relief",
+    "simulator=asked_for",
+)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +29,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_trains_with_its_remedy_reward_and_users(site: Path, tmp_path: Path) -> None:
+def test_a_run_trains_with_its_algorithm_remedy_reward_and_users(site: Path, tmp_path: Path) -> None:
     words = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16", *CHOSEN)
     done = harness("train", *words, "--dir", "run", cwd=tmp_path, PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr

@@ -5,17 +5,20 @@ such a token is in the batch.
 """
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights, knob
+from harness.config.ranges import Between
+from harness.train.policy_gradient.remedy_roles import StepTokens, Weight, Weights
 
 
 @dataclass(frozen=True)
 class CappedAdvantages(Weight):
     """The largest advantage that counts in full."""
 
-    limit: float = knob(1.0, 0.001, 1000)
+    limit: Annotated[float, Between(0.001, 1000)] = 1.0
+    """Largest size of an advantage that counts in full."""
 
     def weigh(self, step: StepTokens) -> Weights:
         size = np.abs(step.advantage)

@@ -29,7 +29,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_trains_with_its_algorithm_remedy_reward_and_users(site: Path, tmp_path: Path) -> None:
+def test_a_run_trains_with_its_algorithm_remedy_reward_and_users(
+    site: Path, tmp_path: Path
+) -> None:
     words = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16", *CHOSEN)
     done = harness("train", *words, "--dir", "run", cwd=tmp_path, PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr

@@ -89,8 +89,8 @@ def groups() -> tuple[Group, ...]:
 
 
 def of_options(name: str, item: type[Options]) -> Group:
-    """The keys that an algorithm, a remedy or a plug-in declares, as the group `name`; what it does
-    is the first paragraph of its file.
+    """The keys that an algorithm or a remedy declares, as the group `name`; what it does is the
+    first paragraph of its file.
     """
     meaning = _first_paragraph(sys.modules[item.__module__])
     return Group(name, meaning, (), entries(item, item.key()))
@@ -133,7 +133,7 @@ def of_plug_ins(name: str) -> tuple[Group, ...]:
     if name not in extensions.KINDS:
         return ()
     return tuple(
-        of_options(f"{name}={extension}", item)
+        Group(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
         for extension in extensions.names(name)
         if isinstance(item := extensions.load(name, extension), type) and issubclass(item, Options)
     )

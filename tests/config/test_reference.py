@@ -18,6 +18,8 @@ from harness.train.objective import registry
 from harness.utils import installation
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
+DECLARED = ("remedy.methods.", "algorithm.options.")
+"""Keys that the files of remedies and algorithms declare."""
 ENTRIES = [entry for group in reference.groups() for entry in group.keys]
 
 
@@ -55,7 +57,7 @@ def test_the_command_prints_all_keys_in_80_columns(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert max(map(len, done.stdout.splitlines())) <= 80
     shown = re.findall(r"^  ([a-z0-9_.]+)=", done.stdout, re.M)
-    assert [key for key in shown if not key.startswith("remedy.methods.")] == list(keys.keys())
+    assert [key for key in shown if not key.startswith(DECLARED)] == list(keys.keys())
 
 
 def test_the_group_of_remedies_lists_the_keys_of_each_method(tmp_path: Path) -> None:
@@ -108,7 +110,7 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
 def test_the_json_reference_holds_the_same_keys(tmp_path: Path) -> None:
     groups = json.loads(here("config", "--json", cwd=tmp_path).stdout)["groups"]
     listed = [key["key"] for group in groups for key in group["keys"]]
-    assert [key for key in listed if not key.startswith("remedy.methods.")] == list(keys.keys())
+    assert [key for key in listed if not key.startswith(DECLARED)] == list(keys.keys())
     (trainer,) = json.loads(here("config", "trainer", "--json", cwd=tmp_path).stdout)["groups"]
     assert trainer in groups
     assert next(key for key in trainer["keys"] if key["key"] == "trainer.grace_s") == {

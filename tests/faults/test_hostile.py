@@ -86,7 +86,7 @@ def test_a_link_in_the_place_of_the_lock_touches_nothing(tmp_path: Path, name: s
 def test_a_pipe_or_a_device_is_neither_waited_for_nor_read_for_ever(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     os.mkfifo(run.metrics)
-    seen = threading.Thread(target=progress.RunWatcher(run.path, "run", 9).look, daemon=True)
+    seen = threading.Thread(target=progress.RunWatcher(run.path, "run", 9).read, daemon=True)
     seen.start()
     seen.join(5)
     assert not seen.is_alive()

@@ -72,8 +72,8 @@ def test_what_stays_is_a_row_that_counts_the_attempts(tmp_path: Path) -> None:
     assert found.reason == f"{run.events}: Is a directory (attempt 3)"
 
 
-def _a_link(run: RunFolder) -> object:
-    return run.metrics.symlink_to(run.path.parent / "elsewhere.jsonl")
+def _a_link(run: RunFolder) -> None:
+    run.metrics.symlink_to(run.path.parent / "elsewhere.jsonl")
 
 
 def _another_row(run: RunFolder) -> object:

@@ -32,8 +32,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_trains_with_its_algorithm_remedy_reward_and_users(
     site: Path, tmp_path: Path
 ) -> None:
-    words = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16", *CHOSEN)
-    words += ("algorithm.options.scale=2",)
+    sized = ("policy=tabular", "trainer.steps=2", "trainer.conversations=16")
+    words = (*sized, *CHOSEN, "algorithm.options.scale=2")
     done = harness("train", *words, "--dir", "run", cwd=tmp_path, PYTHONPATH=str(site))
     assert done.returncode == 0, done.stderr
     rows = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]

@@ -30,16 +30,17 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.__main__ import attempt
-from harness.train.loop.session import STOP_SIGNALS
 from harness.train.metrics import evaluate
 from harness.train.objective import registry
-from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.losses import LossTokens
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import Remedy
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.conversation import Conversation, Exchange
 from harness.train.rollout.learning_signal import learning_signal
+from harness.utils.process import STOP_SIGNALS
 
 STEPS = 24
 HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
@@ -59,6 +60,14 @@ def stack_of(config: AlgorithmConfig, *remedies: Remedy) -> RemedyStack:
 def tokens_of(logp: Any, old_logp: Any, advantage: Any) -> LossTokens:
     """Tokens of one conversation."""
     return LossTokens(logp, old_logp, advantage, np.zeros(len(logp), np.int64), 1)
+
+
+def unselective(
+    count: int, terms: tuple[Array, ...] = (), bonus: float = 0.0, lost: BoolArray | None = None
+) -> TokenSelection:
+    """The selection of `count` tokens by which each weighs 1 and none is picked out or touched."""
+    none = np.zeros(count, bool)
+    return TokenSelection(np.ones(count), none, none, terms, bonus, lost)
 
 
 def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:

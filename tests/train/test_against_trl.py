@@ -45,7 +45,7 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
         device="cpu",
         pad_across_processes=lambda x, **_: x,
     )
-    trainer = SimpleNamespace(
+    trainer: SimpleNamespace = SimpleNamespace(
         _get_per_token_logps_and_entropies=lambda *_, **__: scored,
         get_high_entropy_mask=lambda *args: GRPOTrainer.get_high_entropy_mask(trainer, *args),
         args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1),

@@ -84,6 +84,7 @@ def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without()
     given = Rewards(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
     lost = penalised(given, found)
     np.testing.assert_allclose(lost.shared, [0.6 - 0.25, 0.4])
+    assert lost.per_turn is not None
     np.testing.assert_allclose(lost.per_turn, found)
     assert lost.total is given.total
 

@@ -69,8 +69,10 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     critic.save(tmp_path)
     restored = LinearCritic.start(0.1, 5).restored(tmp_path)
     np.testing.assert_array_equal(restored.state, critic.state)
-    again = [c.fitted(FEATURES, FEATURES @ TRUTH).state for c in (critic, restored)]
-    np.testing.assert_array_equal(*again)
+    np.testing.assert_array_equal(
+        restored.fitted(FEATURES, FEATURES @ TRUTH).state,
+        critic.fitted(FEATURES, FEATURES @ TRUTH).state,
+    )
 
 
 @pytest.mark.parametrize("damage", ["missing", "text", "half", "shape"])

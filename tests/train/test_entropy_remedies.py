@@ -11,11 +11,10 @@ from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
 from harness.train.loop.tabular import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
-from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
 from harness.train.rollout.tabular_speaker import Acts
-from tests.train.made import stack_of
+from tests.train.made import stack_of, unselective
 from tests.train.test_language import batch, model, plainly
 from tests.train.test_tabular import talk
 
@@ -30,8 +29,7 @@ def some_policy() -> TabularPolicy:
 
 def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> ActBatch:
     count = len(acts.act)
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), (), bonus)
-    return ActBatch(acts, advantage, selection, 1.0, count)
+    return ActBatch(acts, advantage, unselective(count, bonus=bonus), 1.0, count)
 
 
 def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
@@ -74,7 +72,7 @@ def test_a_language_model_gets_the_gradient_of_loss_minus_bonus_times_entropy(
         entropies.append(-(log_p.exp() * log_p).sum(-1))
         loss = loss - ((logp - logp.detach()).exp() * torch.tensor(advantage)).sum()
     total = loss / how.denominator - bonus * torch.cat(entropies).mean()
-    total.backward()
+    torch.autograd.backward(total)
     assert result.value == pytest.approx(total.item(), abs=1e-5)
     assert result.acted_share == 1
     for mine, parameter in zip(found, model.parameters(), strict=True):
@@ -99,7 +97,7 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Over the acts of each state, under its probabilities p; all of shape (states, acts)."""
 
     def mean(values: np.ndarray) -> np.ndarray:
-        return (p * values).sum(axis=1, keepdims=True)
+        return np.sum(p * values, axis=1, keepdims=True)
 
     return mean((x - mean(x)) * (y - mean(y)))[:, 0]
 

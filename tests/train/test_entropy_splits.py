@@ -99,7 +99,7 @@ def trace(entropy_nats: list[float]) -> TokenTrace:
     return TokenTrace(values, values, zeros, zeros, places, places + 1)
 
 
-def test_each_turn_is_split_at_its_own_last_end():
+def test_each_turn_is_split_at_its_own_last_end() -> None:
     rows = [row((5, END, 5, END, 6), (END, 7)), row((8, 8))]
     #             thought          said | t    s          never came to an end
     found = entropy_splits.thinking_entropies(trace([1, 1, 1, 1, 4, 1, 6, 2, 2]), rows, END)
@@ -107,7 +107,7 @@ def test_each_turn_is_split_at_its_own_last_end():
     assert found["entropy/reply"] == pytest.approx(5)
 
 
-def test_where_nothing_is_said_there_is_no_number():
+def test_where_nothing_is_said_there_is_no_number() -> None:
     assert entropy_splits.thinking_entropies(trace([1.0, 3.0]), [row((5, 5))], END) == {
         "entropy/thinking": 2.0,
         "entropy/reply": None,

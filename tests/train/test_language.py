@@ -19,10 +19,10 @@ from harness.train.objective.language_loss import (
     own_log_probabilities,
     states_before_replies,
 )
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
-from tests.train.made import stack_of
+from tests.train.made import stack_of, unselective
 from tests.train.test_algorithms import OfSequences
 
 WORDS = 24
@@ -58,8 +58,7 @@ def plainly(given: LossBatch, low: float, high: float, temperature: float) -> Lo
     """GRPO's clipped loss, a mean over tokens."""
     count = sum(map(sum, given.own))
     plain = stack_of(AlgorithmConfig(clip_low=low, clip_high=high))
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
-    return LossSettings(plain, selection, temperature, count)
+    return LossSettings(plain, unselective(count), temperature, count)
 
 
 def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
@@ -111,8 +110,8 @@ def test_a_ratio_of_sequences_is_that_of_whole_conversations_however_they_are_cu
     given_batch = batch(old=True)
     count = sum(map(sum, given_batch.own))
     stack = RemedyStack(OfSequences(), AlgorithmConfig(), ())
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
-    accumulate_gradient(model, given_batch, LossSettings(stack, selection, 1.0, count))
+    settings = LossSettings(stack, unselective(count), 1.0, count)
+    accumulate_gradient(model, given_batch, settings)
     got = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     total = torch.zeros(())
@@ -196,14 +195,17 @@ def test_conversations_without_a_reward_are_left_out_whatever_is_added_to_the_lo
     treated = stack_of(AlgorithmConfig(), ReferenceKl(0.5))
 
     def gradient(given: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
-        none = np.zeros((2, len(start_logp)), bool)
-        selection = TokenSelection(np.ones(len(start_logp)), *none, (start_logp,), 0.3, lost)
+        selection = unselective(len(start_logp), (start_logp,), 0.3, lost)
         model.zero_grad()
         result = accumulate_gradient(model, given, LossSettings(treated, selection, 1.3, tokens))
         return result.value, torch.cat([p.grad.flatten() for p in model.parameters()]).clone()
 
-    part = LossBatch(*([column[n] for n in kept] for column in (whole.ids, whole.own)),
-                     [whole.advantage[n] for n in kept], None)  # fmt: skip
+    part = LossBatch(
+        [whole.ids[n] for n in kept],
+        [whole.own[n] for n in kept],
+        [whole.advantage[n] for n in kept],
+        None,
+    )
     tokens = int((~lost).sum())
     value, slope = gradient(whole, start, lost, tokens)
     wanted_value, wanted = gradient(part, start[~lost], None, tokens)

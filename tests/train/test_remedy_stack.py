@@ -16,6 +16,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.train import remedies
 from harness.train.objective import registry
+from harness.train.remedies.clip_cov import ClipCov
 from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
 
 TWICE = "trainer.updates_per_batch=2"
@@ -84,8 +85,8 @@ def test_a_second_method_is_added_by_a_word() -> None:
 
 def test_a_swept_number_reaches_its_method() -> None:
     words = ["remedy=clip_cov", "policy=tabular", "remedy.methods.clip_cov.share=1e-3,1e-2"]
-    found = [registry.remedies_of(p.config)[0] for p in planner.plan(words).points]
-    assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
+    methods = [registry.remedies_of(p.config)[0] for p in planner.plan(words).points]
+    assert methods == [ClipCov(share=0.001), ClipCov(share=0.01)]
 
 
 @pytest.mark.slow
@@ -159,8 +160,10 @@ def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
 
 
 def test_a_controller_resumed_goes_on_with_its_coefficient(tmp_path: Path) -> None:
-    on = {"steps": 6, "target": 2.0, "delta": 0.01, "most": 0.03}
-    whole, cut = (treated(tmp_path / name, **on) for name in ("whole", "cut"))
+    whole, cut = (
+        treated(tmp_path / name, steps=6, target=2.0, delta=0.01, most=0.03)
+        for name in ("whole", "cut")
+    )
     with few_held_out_users():
         assert go_on(whole)[0] == 0
         assert go_on(cut, stop_after=2)[0] == 75

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,7 +208,7 @@ def test_unlike_rewards_have_unlike_cards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("values", "message"),
     [
         (
             {"mode": "final"},
@@ -218,10 +219,10 @@ def test_unlike_rewards_have_unlike_cards() -> None:
         ({"mode": "mixed", "mix": -1}, "reward.mix must lie between 0 and 1, got -1"),
     ],
 )
-def test_a_wrong_reward_is_refused(given: dict[str, object], said: str) -> None:
+def test_a_wrong_reward_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        RewardConfig(**given)  # type: ignore[arg-type]
-    assert said in str(caught.value)
+        RewardConfig(**values)
+    assert message in str(caught.value)
 
 
 class TestOurs(RewardContract):

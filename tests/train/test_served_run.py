@@ -14,7 +14,7 @@ import pytest
 
 from harness.config.run import RunConfig
 from harness.records.run_folder import RunFolder
-from tests.simulator.endpoint import completion, data, play, purpose, response, serving
+from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, go_on, make_run, short, status, tabular
 
@@ -40,7 +40,7 @@ def events(run: RunFolder, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Any]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Endpoint]]:
     """A run on an endpoint that fails every ninth time it appraises, and is not asked again."""
     appraised = itertools.count()
 
@@ -55,7 +55,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder,
         yield run, endpoint
 
 
-def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(whole):
+def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, _ = whole
     found = rows(run)
     assert sum(row["sim/failed"] for row in found) > 0
@@ -69,7 +71,9 @@ def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(whole):
     assert found[1]["eval/failed"] is None
 
 
-def test_what_it_cost_is_in_the_events(whole):
+def test_what_it_cost_is_in_the_events(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, endpoint = whole
     cost = events(run, "simulator")
     assert [event["step"] for event in cost] == list(range(1, STEPS + 1))
@@ -79,7 +83,9 @@ def test_what_it_cost_is_in_the_events(whole):
     assert cost[0]["tokens"] >= 100
 
 
-def test_the_policy_hears_the_user_and_nothing_else(whole):
+def test_the_policy_hears_the_user_and_nothing_else(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, _ = whole
     kept = run.conversations / "step-00001.parquet"
     import pyarrow.parquet as pq
@@ -90,7 +96,7 @@ def test_the_policy_hears_the_user_and_nothing_else(whole):
 
 
 def test_a_resumed_run_is_answered_from_the_journal_and_equals_the_uninterrupted(
-    whole, tmp_path: Path
+    whole: tuple[RunFolder, Endpoint], tmp_path: Path
 ) -> None:
     """The endpoint has become another one meanwhile: whatever it is asked again would differ."""
     run, endpoint = whole

@@ -17,12 +17,11 @@ from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular import update as treated_update
-from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
-from tests.train.made import LEVELS, rows_of, stack_of, tabular
+from tests.train.made import LEVELS, rows_of, stack_of, tabular, unselective
 
 
 def talk(
@@ -40,9 +39,8 @@ def update(
 ) -> UpdateResult:
     """Plain GRPO's, a mean over acts."""
     plain = stack_of(tabular(algorithm={"learning_rate": rate}).algorithm)
-    selection = TokenSelection(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
-    given = ActBatch(acts, advantage, selection, T, len(advantage))
-    return treated_update(policy, given, plain, passes)
+    batch = ActBatch(acts, advantage, unselective(len(advantage)), T, len(advantage))
+    return treated_update(policy, batch, plain, passes)
 
 
 def test_acts_are_those_of_the_conversations_in_order() -> None:
@@ -180,12 +178,11 @@ def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> N
     advantage, start = rng.normal(size=len(lost)), rng.normal(-2, 0.3, len(lost))
     treated = stack_of(tabular(algorithm={"learning_rate": 2.0}).algorithm, ReferenceKl(0.5))
 
-    def after(kept: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    def after(kept: np.ndarray, without_reward: np.ndarray | None) -> np.ndarray:
         seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])
         some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
                        reply=acts.reply[kept])  # fmt: skip
-        none = np.zeros((2, len(some.act)), bool)
-        selection = TokenSelection(np.ones(len(some.act)), *none, (start[kept],), 0.3, given)
+        selection = unselective(len(some.act), (start[kept],), 0.3, without_reward)
         batch = ActBatch(some, advantage[kept], selection, 1.3, int((~lost).sum()))
         return treated_update(TabularPolicy.start(), batch, treated, 2).policy.table
 

@@ -126,6 +126,7 @@ def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_o
 def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
     stack = treated(ClipHigher(), ForkingTokens(), ReferenceKl(coefficient=0.1))
     given_step = step(300)
+    assert given_step.start_logp is not None
     selection = stack.select(given_step)
     logp = given_step.logp + np.random.default_rng(9).normal(0, 0.3, 300)
     whole = stack.loss(tokens_of(logp, given_step.logp, given_step.advantage), selection)

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,10 @@ TENSORBOARD = ("trainer.report_to=[tensorboard]",)
 def needs_package(name: str) -> pytest.MarkDecorator:
     absent = importlib.util.find_spec(name) is None
     return pytest.mark.skipif(absent, reason=f"{name} is not installed: pip install {name}")
+
+
+def more_rows_than(count: int, run: Path) -> bool:
+    return rows(run) > count
 
 
 def told(run: Path) -> dict[int, dict[str, float]]:
@@ -55,7 +60,9 @@ def same(found: dict[int, dict[str, float]], want: dict[int, dict[str, float]]) 
     )
 
 
-def test_a_tracker_that_is_not_installed_is_refused_with_the_command(monkeypatch):
+def test_a_tracker_that_is_not_installed_is_refused_with_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(preflight, "FOR_TRACKERS", ("accelerate_is_not_here",))
     config = RunConfig(trainer=TrainerConfig(report_to=["tensorboard"]))
     with pytest.raises(
@@ -64,12 +71,12 @@ def test_a_tracker_that_is_not_installed_is_refused_with_the_command(monkeypatch
         preflight.check([config])
 
 
-def test_an_unknown_tracker_is_refused_by_name():
+def test_an_unknown_tracker_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match=r"trainer.report_to must be one of wandb, .* got 'wan'"):
         TrainerConfig(report_to=["wan"])
 
 
-def test_a_runs_group_is_all_that_was_swept_but_the_seed(tmp_path):
+def test_a_runs_group_is_all_that_was_swept_but_the_seed(tmp_path: Path) -> None:
     config, row = RunConfig(seed=2), {"dir": None, "status": "planned", "reason": None}
     words = ["difficulty=hard", "seed=2", "trainer.steps=5", "policy=tabular"]
     axes: dict[str, Any] = {"difficulty": ["easy", "hard"], "seed": [1, 2], "trainer.steps": [5, 6]}
@@ -83,7 +90,9 @@ def test_a_runs_group_is_all_that_was_swept_but_the_seed(tmp_path):
 
 @pytest.mark.slow
 @needs_package("tensorboard")
-def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(tmp_path):
+def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(
+    tmp_path: Path,
+) -> None:
     words = (*RUN, "trainer.steps=400", "trainer.checkpoint_every=40")
     run = tmp_path / "one"
     for number in (signal.SIGTERM, signal.SIGKILL):
@@ -92,7 +101,7 @@ def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(t
             ("resume", str(run)) if before else ("train", *words, *TENSORBOARD, "--dir", str(run))
         )
         with started(*begin, cwd=tmp_path) as child:
-            until(lambda least=before + 30: rows(run) > least, "thirty further rows")
+            until(partial(more_rows_than, before + 30, run), "thirty further rows")
             child.send_signal(number)
             child.communicate(timeout=100)
     assert rows(run) < 400
@@ -107,7 +116,7 @@ def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(t
 
 @pytest.mark.slow
 @needs_package("trackio")
-def test_trackio_has_every_row_under_the_runs_name_group_and_config(tmp_path):
+def test_trackio_has_every_row_under_the_runs_name_group_and_config(tmp_path: Path) -> None:
     words = (*RUN, "trainer.steps=5", "seed=1,2", "difficulty=easy,hard")
     store = {"TRACKIO_DIR": str(tmp_path / "trackio")}
     done = harness("sweep", *words, "trainer.report_to=[trackio]", cwd=tmp_path, **store)
@@ -142,7 +151,7 @@ def init(**options):
 
 
 @pytest.mark.slow
-def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path):
+def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path: Path) -> None:
     """A package of that name which raises at every row stands for one whose server has gone."""
     (tmp_path / "packages").mkdir()
     (tmp_path / "packages" / "wandb.py").write_text(FAILS)

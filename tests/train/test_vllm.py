@@ -128,8 +128,9 @@ def test_users_who_take_their_time_are_talked_with_in_waves(tmp_path: Path) -> N
 
 
 def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
-    brief = {"warm_start_copy_steps": 0, "warm_start_steps": 60, "warm_start_learning_rate": 0.02}
-    policy = PolicyConfig(**brief)
+    policy = PolicyConfig(
+        warm_start_copy_steps=0, warm_start_steps=60, warm_start_learning_rate=0.02
+    )
     start_model.ensure(policy)
     run = make_run(tmp_path / "run", config(policy, steps=1))
     code, _, err = finish(run)

@@ -13,6 +13,7 @@ import torch
 
 from harness import simulator
 from harness.config.run import PolicyConfig
+from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
@@ -73,8 +74,12 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
     name = start_model.key(QUICK)
     assert start_model.key(replace(QUICK, name="other", temperature=2.0)) == name
-    for change in ({"hidden_size": 36}, {"warm_start_copy_steps": 4}, {"warm_start_steps": 13}):
-        assert start_model.key(replace(QUICK, **change)) != name
+    for changed in (
+        replace(QUICK, hidden_size=36),
+        replace(QUICK, warm_start_copy_steps=4),
+        replace(QUICK, warm_start_steps=13),
+    ):
+        assert start_model.key(changed) != name
 
 
 def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,5 +181,5 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
 @pytest.mark.parametrize("given", ['{"hiden_size": 3}', "[1]"])
 def test_a_policy_with_unknown_keys_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["warm_start", given])
-    with pytest.raises(start_model.ConfigError, match="policy: keys must be among"):
+    with pytest.raises(ConfigError, match="policy: keys must be among"):
         start_model.main()

@@ -54,8 +54,8 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 
 def finish(run: RunFolder, stop_after: int | None = None) -> int:
     with few_held_out_users():
-        code, _, said = go_on(run, stop_after)
-    assert "Traceback" not in said, said
+        code, _, err = go_on(run, stop_after)
+    assert "Traceback" not in err, err
     return code
 
 
@@ -83,11 +83,11 @@ def test_a_shape_with_random_weights_trains(tmp_path: Path, architecture: str) -
 
 @pytest.mark.slow
 def test_the_weights_of_a_folder_are_the_same_policy(tmp_path: Path) -> None:
-    own = folder_with_a_model(tmp_path / "model")
+    folder = folder_with_a_model(tmp_path / "model")
     runs = {
         "random": make_run(tmp_path / "random", config(SMALL)),
         "folder": make_run(
-            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(own)))
+            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(folder)))
         ),
     }
     assert {finish(run) for run in runs.values()} == {0}
@@ -181,13 +181,13 @@ def test_activations_are_estimated_as_autograd_keeps_them(
     hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
     with hooks, start.precision(policy, "cpu"):
         states = own_states(model, ids, torch.ones_like(ids).bool())
-    found = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
+    measured = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
     assert states.requires_grad
     one_layer = (
         memory.activation_bytes(replace(policy, gradient_checkpointing=False), model.config) / 4
     )
     expected = memory.activation_bytes(policy, model.config) - again * one_layer  # not kept at once
-    assert expected == pytest.approx(found, rel=0.2)
+    assert expected == pytest.approx(measured, rel=0.2)
 
 
 @pytest.mark.parametrize("architecture", ["qwen2", "gpt2"])
@@ -196,11 +196,11 @@ def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
 ) -> None:
     sizes = {"vocab_size": 500, "hidden_size": 32, "num_attention_heads": 4}
     AutoConfig.for_model(architecture, **sizes).save_pretrained(tmp_path)
-    known = AutoConfig.from_pretrained(tmp_path)
+    completed = AutoConfig.from_pretrained(tmp_path)
     parts = memory.estimate_bytes(config(SMALL), tmp_path)
     tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
-    kept = getattr(known, "num_key_value_heads", None) or 4
-    wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
+    heads = getattr(completed, "num_key_value_heads", None) or 4
+    wanted = 2 * 2 * completed.num_hidden_layers * heads * 8 * 4 * 8 * tokens
     assert parts["keys and values"] == wanted
 
 
@@ -214,7 +214,7 @@ def test_memory_is_saved_where_that_is_asked_for() -> None:
 def test_activations_are_computed_again_at_the_first_update(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Layers do that in training mode alone, and conversations are held out of it."""
+    """Layers do that in training mode alone, and conversations are drawn outside it."""
     again: list[int] = []
     plain = modeling_utils.checkpoint
 
@@ -230,20 +230,20 @@ def test_activations_are_computed_again_at_the_first_update(
 
 @pytest.mark.slow
 def test_a_thinker_has_an_entropy_of_thinking(tmp_path: Path) -> None:
-    own = folder_with_a_model(tmp_path / "model")
+    folder = folder_with_a_model(tmp_path / "model")
     tokenizer = huggingface.made_up_tokenizer(SMALL.vocabulary - 2)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
     tokenizer.chat_template = THINKS
-    tokenizer.save_pretrained(own)
-    thinker = replace(SMALL, init="pretrained", model=str(own), thinking=True)
+    tokenizer.save_pretrained(folder)
+    thinker = replace(SMALL, init="pretrained", model=str(folder), thinking=True)
     run = make_run(tmp_path / "run", config(thinker, steps=1))
     assert finish(run) == 0
     assert rows(run)[0]["entropy/thinking"] == pytest.approx(math.log(SMALL.vocabulary), abs=0.1)
 
 
 def test_the_start_model_is_a_copy_of_its_own() -> None:
-    made = start.load(config(SMALL), "cpu")
-    assert not any(p.requires_grad for p in made.judge.parameters())
-    for mine, theirs in zip(made.learner.parameters(), made.judge.parameters(), strict=True):
+    models = start.load(config(SMALL), "cpu")
+    assert not any(p.requires_grad for p in models.judge.parameters())
+    for mine, theirs in zip(models.learner.parameters(), models.judge.parameters(), strict=True):
         assert torch.equal(mine, theirs)
         assert mine.data_ptr() != theirs.data_ptr()

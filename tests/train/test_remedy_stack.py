@@ -34,8 +34,8 @@ def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
         file = search_path.option_file("remedy", name)
         assert file is not None, name
         chosen = RemedyConfig(**yaml.safe_load(file.read_text()))
-        (found,) = registry.remedies_of(replace(tabular(), remedy=chosen))
-        assert (found.name(), found) == (name, type(found)())
+        (remedy,) = registry.remedies_of(replace(tabular(), remedy=chosen))
+        assert (remedy.name(), remedy) == (name, type(remedy)())
         assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
     assert "none" in search_path.options("remedy")
 
@@ -94,21 +94,21 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    own = tmp_path / "conf" / "remedy" / "mine.yaml"
-    own.parent.mkdir(parents=True)
-    own.write_text("name: mine\nmethods: {gppo: {}, kl_cov: {}}\n")
+    option = tmp_path / "conf" / "remedy" / "mine.yaml"
+    option.parent.mkdir(parents=True)
+    option.write_text("name: mine\nmethods: {gppo: {}, kl_cov: {}}\n")
     assert refused("remedy=mine", TWICE) == (
         "remedy.methods must have one method at most that sets the ratio's shape, "
         "got gppo and kl_cov"
     )
-    own.write_text("name: mine\nmethods: {gpo: {}}\n")
+    option.write_text("name: mine\nmethods: {gpo: {}}\n")
     assert refused("remedy=mine", TWICE).startswith("remedy.methods must be one of ce_gppo,")
-    own.write_text("name: mine\n")
+    option.write_text("name: mine\n")
     assert refused("remedy=mine", TWICE) == (
         "remedy.methods must be empty with remedy=none and name a method with any other, "
         "got none with mine"
     )
-    own.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
+    option.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
     (point,) = planner.plan(["remedy=mine", TWICE]).points
     assert [m.name() for m in registry.remedies_of(point.config)] == ["gppo", "reference_kl"]
 
@@ -140,9 +140,9 @@ def treated(path: Path, steps: int, **controller: float) -> RunFolder:
 
 def made_of(path: Path, remedy: RemedyConfig, steps: int) -> RunFolder:
     """A short tabular run, not begun."""
-    cut = short(2)
-    config = tabular(cut.medium, conversations=8, eval_every=1000, steps=steps)
-    return make_run(path, replace(config, levels=cut, remedy=remedy))
+    levels = short(2)
+    config = tabular(levels.medium, conversations=8, eval_every=1000, steps=steps)
+    return make_run(path, replace(config, levels=levels, remedy=remedy))
 
 
 def rows_of(run: RunFolder) -> list[dict[str, Any]]:

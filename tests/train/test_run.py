@@ -32,10 +32,10 @@ def test_a_run_says_what_it_does_and_leaves_everything(finished: Finished) -> No
         {"event": "checkpoint", "step": STEPS},
         {"event": "end", "status": "done", "exit_code": 0},
     ]
-    found = status(finished.run)
-    assert (found["status"], found["last_step"], found["attempts"]) == ("done", STEPS, 1)
-    assert found["measurement"]["entropy"]["tokens"] == "acts"
-    assert found["measurement"]["entropy"]["weights"] == "before update"
+    ended = status(finished.run)
+    assert (ended["status"], ended["last_step"], ended["attempts"]) == ("done", STEPS, 1)
+    assert ended["measurement"]["entropy"]["tokens"] == "acts"
+    assert ended["measurement"]["entropy"]["weights"] == "before update"
 
 
 def test_same_seed_same_bytes_other_seed_other_bytes(whole: RunFolder, tmp_path: Path) -> None:

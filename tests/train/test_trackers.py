@@ -1,4 +1,4 @@
-"""trainer.report_to: what trackers are told of a run, and that they never cost it anything."""
+"""trainer.report_to: what trackers log of a run, and that they never cost it anything."""
 
 import importlib.util
 import json
@@ -31,12 +31,12 @@ def more_rows_than(count: int, run: Path) -> bool:
     return rows(run) > count
 
 
-def told(run: Path) -> dict[int, dict[str, float]]:
+def logged_values(run: Path) -> dict[int, dict[str, float]]:
     """By step, the values of metrics.jsonl that are not null: what a tracker should have."""
-    found = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return {
         row["step"]: {k: v for k, v in row.items() if v is not None and k not in ("step", "crc32")}
-        for row in found
+        for row in lines
     }
 
 
@@ -45,18 +45,18 @@ def in_tensorboard(run: Path) -> dict[int, dict[str, float]]:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
     events = EventAccumulator(str(run / "trackers" / "tensorboard"), {"scalars": 0}).Reload()
-    found: dict[int, dict[str, float]] = {}
+    values: dict[int, dict[str, float]] = {}
     for key in events.Tags()["scalars"]:
         for event in events.Scalars(key):
-            assert key not in found.setdefault(event.step, {}), f"{key} twice at {event.step}"
-            found[event.step][key] = event.value
-    return found
+            assert key not in values.setdefault(event.step, {}), f"{key} twice at {event.step}"
+            values[event.step][key] = event.value
+    return values
 
 
-def same(found: dict[int, dict[str, float]], want: dict[int, dict[str, float]]) -> bool:
+def same(read: dict[int, dict[str, float]], want: dict[int, dict[str, float]]) -> bool:
     """To single precision, which is what tensorboard keeps."""
-    return found.keys() == want.keys() and all(
-        found[step] == pytest.approx(want[step], rel=1e-6, abs=1e-30) for step in want
+    return read.keys() == want.keys() and all(
+        read[step] == pytest.approx(want[step], rel=1e-6, abs=1e-30) for step in want
     )
 
 
@@ -106,7 +106,7 @@ def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(
             child.communicate(timeout=100)
     assert rows(run) < 400
     assert harness("resume", str(run), cwd=tmp_path).returncode == 0
-    want = told(run)
+    want = logged_values(run)
     assert len(want) == 400
     assert same(in_tensorboard(run), want)
     (hparams,) = (run / "trackers" / "tensorboard").glob("*/hparams.yml")
@@ -128,11 +128,11 @@ def test_trackio_has_every_row_under_the_runs_name_group_and_config(tmp_path: Pa
         for run in sorted((tmp_path / "runs").glob("*/*-seed*")):
             name = f"{run.parent.name}/{run.name}"
             logged = SQLiteStorage.get_logs("harness", name)
-            found = {
+            values = {
                 row["step"]: {k: v for k, v in row.items() if k not in ("step", "timestamp")}
                 for row in logged
             }
-            assert found == told(run)
+            assert values == logged_values(run)
             config = SQLiteStorage.get_run_config("harness", name)
             assert config["difficulty.name"] == run.name.split("-")[1]
             assert config["group"] == f"difficulty={config['difficulty.name']}"
@@ -159,8 +159,8 @@ def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path: 
     words = (*RUN, "trainer.steps=9", "--dir", "one", "--events", "jsonl")
     done = harness("train", *words, "trainer.report_to=[wandb]", cwd=tmp_path, PYTHONPATH=paths)
     assert (done.returncode, rows(tmp_path / "one")) == (0, 9)
-    said = [line for line in done.stderr.splitlines() if "report_to" in line]
-    assert said == [
+    messages = [line for line in done.stderr.splitlines() if "report_to" in line]
+    assert messages == [
         "harness: trainer.report_to: wandb failed and is disabled; the run goes on "
         "(ConnectionError: the tracker's server has gone)"
     ]

@@ -20,7 +20,7 @@ def rewards(groups: int = 5, size: int = 4) -> st.SearchStrategy[np.ndarray]:
     return arrays(np.float64, groups * size, elements=st.one_of(LATTICE, st.just(NAN)))
 
 
-def test_two_groups_by_hand() -> None:
+def test_advantages_of_two_groups_equal_those_worked_out_by_hand() -> None:
     two_groups = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.5, 0.55, 0.45])
     advantages = group_relative(two_groups, 4, 0.10)
     # std of the first is sqrt(0.05) = 0.2236; of the second sqrt(0.00125) = 0.0354, so the floor
@@ -34,7 +34,7 @@ def test_plain_division_gives_a_small_difference_the_full_size() -> None:
     np.testing.assert_allclose(advantages, [-1 / np.sqrt(3)] * 3 + [np.sqrt(3)], rtol=1e-3)
 
 
-def test_no_division() -> None:
+def test_without_a_floor_differences_from_the_mean_are_not_divided() -> None:
     advantages = group_relative(np.array([0.0, 1.0, 0.5, 0.5]), 4, None)
     np.testing.assert_allclose(advantages, [-0.5, 0.5, 0, 0], atol=1e-15)
 

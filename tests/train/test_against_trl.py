@@ -72,7 +72,7 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
     return float(GRPOTrainer._compute_loss(trainer, None, inputs))
 
 
-def test_the_clipped_loss_and_clip_higher_are_trls() -> None:
+def test_the_clipped_loss_and_clip_higher_equal_trls() -> None:
     numbers = token_numbers()
     columns = numbers["logp"], numbers["old"], numbers["advantage"]
     plain, higher = clipped(*columns, 0.2, 0.2), ClipHigher().surrogate(*columns)
@@ -82,7 +82,7 @@ def test_the_clipped_loss_and_clip_higher_are_trls() -> None:
     assert plain.value.mean() != pytest.approx(higher.value.mean(), abs=1e-4)
 
 
-def test_the_term_for_the_start_policy_is_trls() -> None:
+def test_the_term_for_the_start_policy_equals_trls() -> None:
     numbers = token_numbers()
     plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     added = ReferenceKl(coefficient=0.1).term(numbers["logp"], numbers["old"], numbers["start"])
@@ -90,7 +90,7 @@ def test_the_term_for_the_start_policy_is_trls() -> None:
     assert (plain.value + added.value).mean() == pytest.approx(wanted, abs=1e-12)
 
 
-def test_forking_tokens_is_trls_where_it_is_a_mean_over_all_tokens() -> None:
+def test_forking_tokens_as_a_mean_over_all_tokens_equals_trls() -> None:
     numbers = token_numbers()
     plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     step = StepTokens(

@@ -29,7 +29,7 @@ def ended_at(key: ConversationKey, emotion: int) -> Conversation:
     return conversation(key.group, key.sample, 40, [(REPLY, turn(emotion, ended="cap"))])
 
 
-def test_groups_without_variance_are_held_anew_with_others_until_none_is_left() -> None:
+def test_groups_without_variance_are_redrawn_until_none_is_left() -> None:
     config = tabular(algorithm={"group_size": 2}, conversations=8)
     asked: list[list[int]] = []
 
@@ -77,7 +77,7 @@ def test_dynamic_sampling_fills_a_batch_and_counts_what_it_took(tmp_path: Path) 
     assert plain[0]["groups/drawn"] is None
 
 
-def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without() -> None:
+def test_a_reply_near_the_limit_is_penalised_and_the_reported_reward_is_unchanged() -> None:
     tokens = np.array([[80.0, 90, 100], [10, np.nan, np.nan]])
     penalties = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
     np.testing.assert_allclose(penalties, [[0, -0.25, -0.5], [0, np.nan, np.nan]])

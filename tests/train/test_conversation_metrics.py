@@ -22,7 +22,7 @@ def conversation_of(sample: int, temperament: str, *replies: tuple[str, ...]) ->
     return conversation(0, sample, 40, exchanges, temperament)
 
 
-def test_grounding_and_temperaments_by_hand() -> None:
+def test_grounding_and_entropy_by_temperament_equal_those_worked_out_by_hand() -> None:
     measured = strategy_metrics(
         [
             conversation_of(

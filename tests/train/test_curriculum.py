@@ -103,7 +103,7 @@ def test_between_two_levels_both_are_met_so_that_the_mean_is_the_difficulty(
     assert counts[below] == 2000 - counts[above]
 
 
-def test_what_is_the_runs_own_stays_so_at_every_level() -> None:
+def test_the_runs_own_keys_hold_at_every_level() -> None:
     mixed = config("mixed")
     difficulty = replace(mixed.difficulty, turn_cap=2, reward_noise=3.0, threshold=2.0)
     ladder = curriculum.begin(replace(mixed, difficulty=difficulty), None).ladder
@@ -178,7 +178,7 @@ def test_levels_that_the_runs_own_keys_make_impossible_are_refused() -> None:
         replace(staged, levels=levels, difficulty=stop)
 
 
-def test_a_course_is_taken_up_from_its_checkpoint(tmp_path: Path) -> None:
+def test_the_curriculum_is_restored_from_its_checkpoint(tmp_path: Path) -> None:
     adaptive = config("adaptive")
     course = curriculum.advanced(curriculum.begin(adaptive, None), ended_at(77, 93))
     curriculum.save(course, tmp_path)

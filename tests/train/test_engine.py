@@ -90,7 +90,7 @@ def huggingface_weights(adapted: Any) -> list[tuple[str, torch.Tensor]]:
     return [(n.replace(".base_layer", ""), w) for n, w in inner if ".lora_" not in n]
 
 
-def test_a_token_weighs_what_the_trainer_finds_it_likelier_by_and_three_at_most() -> None:
+def test_a_tokens_importance_is_the_ratio_of_trainer_to_engine_and_at_most_three() -> None:
     trainer, engine = torch.tensor([-1.0, -1.0, -1.0]), torch.tensor([-1.0, -1.5, -9.0])
     assert importance(trainer, engine).tolist() == pytest.approx([1, np.exp(0.5), 3])
     measured = step_checks.gap_metrics(trainer.numpy(), engine.numpy(), corrected=True)
@@ -172,7 +172,7 @@ def test_a_wide_gap_is_warned_of_and_ends_the_run_when_it_persists(
     assert "step 20: engine gap" in messages
 
 
-def test_what_takes_too_long_is_told_from_another_thread() -> None:
+def test_a_missed_deadline_is_reported_from_another_thread() -> None:
     complaints: list[str] = []
     with in_time(0.05, complaints.append):
         time.sleep(0.15)
@@ -181,7 +181,7 @@ def test_what_takes_too_long_is_told_from_another_thread() -> None:
     assert complaints == ["after 0.05 s of waiting for vLLM (trainer.engine_deadline_s)"]
 
 
-def test_memory_is_reckoned_with_what_vllm_holds() -> None:
+def test_the_memory_estimate_includes_what_vllm_reserves() -> None:
     plain = hugging_face(SMALL)
     parts = memory.estimate_bytes(plain, None)
     assert memory.with_engine(parts, plain, 1000) == parts

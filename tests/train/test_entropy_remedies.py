@@ -128,9 +128,7 @@ def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -
     assert np.sum(changes) < 0
 
 
-def test_under_the_policy_gradient_that_is_the_covariance_with_probability_times_advantage() -> (
-    None
-):
+def test_under_the_policy_gradient_entropy_falls_by_the_covariance_with_p_times_a() -> None:
     """Theorem 1 of arXiv 2505.22617: H changes by -eta Cov(log p, p A), A of mean 0 under p.
 
     The exact gradient of one state at a time. A logit is a sum of one entry a feature, so it moves

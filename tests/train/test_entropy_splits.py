@@ -56,7 +56,7 @@ def test_the_first_words_of_a_sentence_plan_where_they_open_a_strategy(
     assert planned(text)[0] == wanted.split()
 
 
-def test_thoughts_are_neither() -> None:
+def test_tokens_of_thinking_open_no_strategy_and_count_as_neither() -> None:
     text = "You could talk </think> You could talk to them."
     openers, planning, row = planned(text, thought=1)
     assert openers == ["You", "could", "talk"]
@@ -67,7 +67,7 @@ def test_thoughts_are_neither() -> None:
     assert split == {"entropy/planning": 5.0, "entropy/execution": 8.0}
 
 
-def test_where_nothing_is_planned_there_is_no_entropy_of_it() -> None:
+def test_a_reply_that_plans_nothing_has_no_planning_entropy() -> None:
     _, planning, row = planned("Bananas are yellow.")
     none = np.zeros(4)
     trace = TokenTrace(none + 0.5, none, none, none, none.astype(int), none.astype(int))
@@ -107,7 +107,7 @@ def test_each_turn_is_split_at_its_own_last_end() -> None:
     assert split["entropy/reply"] == pytest.approx(5)
 
 
-def test_where_nothing_is_said_there_is_no_number() -> None:
+def test_a_turn_that_never_ends_its_thinking_has_no_reply_entropy() -> None:
     assert entropy_splits.thinking_entropies(trace([1.0, 3.0]), [row((5, 5))], END) == {
         "entropy/thinking": 2.0,
         "entropy/reply": None,

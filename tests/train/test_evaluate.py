@@ -40,7 +40,9 @@ def start_speaker() -> TabularSpeaker:
         (1, 10, [1]),
     ],
 )
-def test_when_it_is_due(steps: int, every: int, wanted: list[int]) -> None:
+def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
+    steps: int, every: int, wanted: list[int]
+) -> None:
     config = tabular(steps=steps, eval_every=every)
     assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
 
@@ -64,7 +66,7 @@ def test_each_level_is_what_its_users_give_alone() -> None:
             assert measured["eval/reward_se"] == pytest.approx(finals.std(ddof=1) / 8)
 
 
-def test_a_named_level_is_not_held_twice() -> None:
+def test_a_run_at_a_named_level_does_not_evaluate_it_twice() -> None:
     speaker = OneLine()
     measured = evaluate.evaluate(tabular(replace(LEVELS.hard, name="mine")), speaker)
     assert speaker.count == 3 * evaluate.USERS
@@ -90,7 +92,7 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     )
 
 
-def test_the_probe_is_half_openers_half_mid_conversation() -> None:
+def test_half_of_the_probe_is_openers_and_half_is_mid_conversation() -> None:
     prefixes = evaluate.prefixes()
     assert len(prefixes) == 64
     assert [len(p.strategies) for p in prefixes[:32]] == [0] * 32

@@ -108,7 +108,7 @@ def test_adapters_alone_learn_and_go_on_from_their_checkpoint(tmp_path: Path) ->
     assert rows(again) == rows(run)
 
 
-def test_bfloat16_moves_entropy_little_and_its_logits_would_more() -> None:
+def test_bfloat16_barely_moves_entropy_and_bfloat16_logits_would_move_it_more() -> None:
     state = torch.random.get_rng_state()
     torch.manual_seed(3)
     hidden = torch.randn(64, 32)
@@ -146,7 +146,7 @@ def test_a_listed_shape_has_the_weights_its_card_says(
     assert count / 1e9 == pytest.approx(LISTED[name], abs=5e-4)
 
 
-def test_what_does_not_fit_is_told_by_part() -> None:
+def test_a_run_that_does_not_fit_is_refused_with_its_memory_by_part() -> None:
     parts = memory.estimate_bytes(config(SMALL), None)
     count = sum(p.numel() for p in huggingface.without_weights(SMALL, None).parameters())
     assert (parts["weights"], parts["optimiser"]) == (4 * count, 8 * count)
@@ -204,7 +204,7 @@ def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
     assert parts["keys and values"] == wanted
 
 
-def test_memory_is_saved_where_that_is_asked_for() -> None:
+def test_gradient_checkpointing_is_on_only_where_it_is_asked_for() -> None:
     asked = replace(SMALL, gradient_checkpointing=True)
     assert start.load(config(asked), "cpu").learner.is_gradient_checkpointing
     assert not start.load(config(SMALL), "cpu").learner.is_gradient_checkpointing
@@ -229,7 +229,7 @@ def test_activations_are_computed_again_at_the_first_update(
 
 
 @pytest.mark.slow
-def test_a_thinker_has_an_entropy_of_thinking(tmp_path: Path) -> None:
+def test_a_policy_that_thinks_has_an_entropy_of_thinking(tmp_path: Path) -> None:
     folder = folder_with_a_model(tmp_path / "model")
     tokenizer = huggingface.made_up_tokenizer(SMALL.vocabulary - 2)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})

@@ -132,7 +132,7 @@ def test_states_before_replies_are_those_of_the_token_before(model: Any) -> None
         torch.testing.assert_close(mine, state.detach(), atol=1e-5, rtol=0)
 
 
-def test_no_more_logits_are_held_at_once_than_that(
+def test_no_more_logits_are_held_at_once_than_the_limit(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, states = model.get_output_embeddings(), torch.zeros(10, 4)

@@ -92,7 +92,7 @@ def test_the_value_of_gppo_is_that_of_clipped_ppo(logp: Any, old: Any, advantage
     np.testing.assert_array_equal(shaped.slope[~beyond], plain.slope[~beyond])
 
 
-def test_what_lies_beyond_the_clip_by_hand() -> None:
+def test_slopes_beyond_the_clip_equal_those_worked_out_by_hand() -> None:
     ratio, advantage = np.array([1.5, 0.5, 1.5, 0.5]), np.array([1.0, -1.0, -1.0, 1.0])
     for shape, wanted in (
         (ClipHigher(), [0, 0, 1.5, -0.5]),

@@ -149,7 +149,7 @@ def rows_of(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
-def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
+def test_a_remedy_that_never_acts_is_reported_once(tmp_path: Path) -> None:
     run = treated(tmp_path, steps=22, target=0.01)
     with few_held_out_users():
         code, _, err = go_on(run)
@@ -159,7 +159,7 @@ def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
     assert run.events.read_text().count("remedy_inactive") == 1
 
 
-def test_a_controller_resumed_goes_on_with_its_coefficient(tmp_path: Path) -> None:
+def test_a_resumed_controller_goes_on_with_its_coefficient(tmp_path: Path) -> None:
     whole, cut = (
         treated(tmp_path / name, steps=6, target=2.0, delta=0.01, most=0.03)
         for name in ("whole", "cut")

@@ -42,7 +42,7 @@ class Attentive(AttentiveSpeaker):
 
 
 @pytest.mark.parametrize("replies", [0, 1, 4])
-def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
+def test_a_speaker_that_takes_over_its_own_conversation_continues_it_unchanged(
     course: curriculum.CurriculumState, replies: int
 ) -> None:
     whole = course.starts[:10]
@@ -57,7 +57,9 @@ def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
 
 
 @pytest.mark.slow
-def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.CurriculumState) -> None:
+def test_the_library_holds_the_best_conversations_and_is_reproducible(
+    course: curriculum.CurriculumState,
+) -> None:
     again = start_library(config())
     assert again == course.starts
     assert len(again) >= FEWEST
@@ -108,7 +110,7 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
 
 
 @pytest.mark.slow
-def test_a_run_says_what_went_before(tmp_path: Path) -> None:
+def test_a_run_records_the_turns_before_its_start(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, replace(config(steps=10)))
     before = [row["curriculum/replies_before"] for row in rows]
     assert before[0] > 3

@@ -74,13 +74,13 @@ def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
         (RewardConfig(mode="turns", solution_bias=1.0), [1.0, 0.5, 0.0]),
     ],
 )
-def test_rewards_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
+def test_rewards_equal_those_worked_out_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
     totals = compute_rewards(GROUP, reward).total
     assert totals[:3] == pytest.approx(wanted)
     assert np.isnan(totals[3])
 
 
-def test_advantages_by_turn_by_hand() -> None:
+def test_advantages_by_turn_equal_those_worked_out_by_hand() -> None:
     advantages = made.advantages_of(
         compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=None), 1
     )

@@ -42,7 +42,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", range(9))
-def test_so_does_one_that_is_killed_at_any_moment(
+def test_a_run_killed_at_any_moment_ends_with_the_rows_of_one_that_was_not(
     whole: RunFolder, tmp_path: Path, moment: int
 ) -> None:
     chance = random.Random(moment)

@@ -71,7 +71,7 @@ def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(
     assert steps[1]["eval/failed"] is None
 
 
-def test_what_it_cost_is_in_the_events(
+def test_what_a_run_cost_is_in_its_events(
     whole: tuple[RunFolder, Endpoint],
 ) -> None:
     run, endpoint = whole

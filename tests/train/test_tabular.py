@@ -161,7 +161,7 @@ def test_conversations_can_be_read_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_it_learns_on_easy_users(tmp_path: Path) -> None:
+def test_the_policy_learns_on_easy_users(tmp_path: Path) -> None:
     config = tabular(LEVELS.easy, steps=60, conversations=32, eval_every=60)
     rows = rows_of(tmp_path, config, evaluated=True)
     reward = [r["reward"] for r in rows]

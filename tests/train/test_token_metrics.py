@@ -74,7 +74,7 @@ def measured() -> dict[str, float | None]:
         ("sim/failed", 1),
     ],
 )
-def test_by_hand(key: str, value: float) -> None:
+def test_each_measure_equals_the_one_worked_out_by_hand(key: str, value: float) -> None:
     assert measured()[key] == pytest.approx(value)
 
 
@@ -106,7 +106,7 @@ def test_a_group_of_one_has_no_spread() -> None:
     assert alone["frac_reward_zero_std"] is None
 
 
-def test_entropy_by_hand() -> None:
+def test_entropy_measures_equal_those_worked_out_by_hand() -> None:
     # three tokens in conversation 0 (turns 1, 1, 2) and one in conversation 2
     measures = entropy_metrics(trace([0.2, 0.4, 0.6, 2.0], [0, 0, 0, 2], [1, 1, 2, 1]))
     assert measures["entropy"] == pytest.approx(0.8)

@@ -57,9 +57,7 @@ def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
     np.testing.assert_array_equal(chosen, chosen_small)
 
 
-def test_clip_cov_at_the_papers_share_takes_one_of_a_small_batch_and_the_same_after_a_resume() -> (
-    None
-):
+def test_clip_cov_at_the_papers_share_picks_one_token_of_a_small_batch_reproducibly() -> None:
     picks = [np.flatnonzero(ClipCov().weigh(step(400)).chosen).tolist() for _ in range(2)]
     assert picks[0] == picks[1]
     assert len(picks[0]) == 1

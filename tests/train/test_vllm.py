@@ -140,7 +140,7 @@ def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     assert row["text/grammatical"] is not None
 
 
-def test_no_room_for_vllm_is_told_in_one_line(
+def test_no_room_for_vllm_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1000000")  # GiB

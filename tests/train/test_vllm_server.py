@@ -81,7 +81,7 @@ def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
     assert {key: first[key] for key in wanted} == wanted
 
 
-def test_nobody_at_the_address_is_told_at_once() -> None:
+def test_an_address_where_nobody_answers_is_reported_at_once() -> None:
     with serving() as server:
         url = server.url
     with pytest.raises(
@@ -115,7 +115,7 @@ def test_a_server_that_hangs_is_given_up_on() -> None:
     "error", [ConnectionError("refused"), RuntimeError("NCCL"), KeyError("world_size"),
               Exception("Request failed: 500, no")],
 )  # fmt: skip
-def test_what_the_client_of_the_weights_tells_is_a_lost_server(error: Exception) -> None:
+def test_an_error_of_the_weight_client_counts_as_a_lost_server(error: Exception) -> None:
     with (
         pytest.raises(StoppedError, match=r"^trainer\.engine_url: "),
         client_errors_as_stops("http://here"),

@@ -42,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield start_model.ensure(QUICK)
 
 
-def test_it_is_there_whole_and_not_built_again(
+def test_a_built_start_model_is_whole_and_not_built_again(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert start_model.ensure(QUICK) == built

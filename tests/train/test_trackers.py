@@ -160,8 +160,10 @@ def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path: 
     done = harness("train", *words, "trainer.report_to=[wandb]", cwd=tmp_path, PYTHONPATH=paths)
     assert (done.returncode, rows(tmp_path / "one")) == (0, 9)
     messages = [line for line in done.stderr.splitlines() if "report_to" in line]
+    debug_log = tmp_path / "one" / "debug.log"
     assert messages == [
         "harness: trainer.report_to: wandb failed and is disabled; the run goes on "
-        "(ConnectionError: the tracker's server has gone)"
+        f"(ConnectionError: the tracker's server has gone); traceback in {debug_log}"
     ]
+    assert "in log\n" in debug_log.read_text()
     assert all(json.loads(line)["event"] for line in done.stdout.splitlines())

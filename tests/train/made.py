@@ -30,16 +30,17 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.__main__ import attempt
-from harness.train.loop.session import STOP_SIGNALS
 from harness.train.metrics import evaluate
 from harness.train.objective import registry
-from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.policy_gradient.losses import LossTokens
+from harness.train.policy_gradient.arrays import Array
+from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import Remedy
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.conversation import Conversation, Exchange
 from harness.train.rollout.learning_signal import learning_signal
+from harness.utils.process import STOP_SIGNALS
 
 STEPS = 24
 HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
@@ -61,6 +62,14 @@ def tokens_of(logp: Any, old_logp: Any, advantage: Any) -> LossTokens:
     return LossTokens(logp, old_logp, advantage, np.zeros(len(logp), np.int64), 1)
 
 
+def unselective(
+    count: int, terms: tuple[Array, ...] = (), bonus: float = 0.0, lost: BoolArray | None = None
+) -> TokenSelection:
+    """The selection of `count` tokens by which each weighs 1 and none is picked out or touched."""
+    none = np.zeros(count, bool)
+    return TokenSelection(np.ones(count), none, none, terms, bonus, lost)
+
+
 def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:
     """The advantages of each reply by the algorithm of `config`."""
     algorithm = registry.algorithm_of(config)
@@ -68,7 +77,7 @@ def advantages_of(rewards: Rewards, config: RunConfig, step: int) -> FloatArray:
 
 
 def short(turns: int) -> LevelsConfig:
-    """LEVELS with conversations of at most `turns` replies, for tests in which talk is a cost."""
+    """LEVELS with conversations of at most `turns` replies, to save time."""
     return LevelsConfig(
         easy=replace(LEVELS.easy, turn_cap=turns),
         medium=replace(LEVELS.medium, turn_cap=turns),
@@ -95,13 +104,13 @@ def tabular(
 
 def brief(seed: int = 1, **trainer: Any) -> RunConfig:
     """A tabular run of STEPS short conversations, evaluated at 1, 13 and the end."""
-    given = {"steps": STEPS, "checkpoint_every": 5, "eval_every": 12, **trainer}
-    cut = short(3)
-    return replace(tabular(seed=seed, **given), difficulty=cut.medium, levels=cut)
+    settings = {"steps": STEPS, "checkpoint_every": 5, "eval_every": 12, **trainer}
+    levels = short(3)
+    return replace(tabular(seed=seed, **settings), difficulty=levels.medium, levels=levels)
 
 
 def user_turn(emotion: int, text: str = "Hm.", **values: Any) -> UserTurn:
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "change": None,
         "reported_emotion": float(emotion),
         "ended": None,
@@ -110,20 +119,20 @@ def user_turn(emotion: int, text: str = "Hm.", **values: Any) -> UserTurn:
         "why": {},
         "state": None,
     }
-    return UserTurn(text=text, emotion=emotion, **(given | values))
+    return UserTurn(text=text, emotion=emotion, **(defaults | values))
 
 
 def conversation(
     group: int,
     sample: int,
     start: int,
-    said: Sequence[tuple[SupporterReply, UserTurn]],
+    exchanges: Sequence[tuple[SupporterReply, UserTurn]],
     temperament: str | None = None,
 ) -> Conversation:
     return Conversation(
         ConversationKey(1, 1, group, sample),
         user_turn(start, "It is about my dog."),
-        tuple(Exchange(reply, answer) for reply, answer in said),
+        tuple(Exchange(reply, answer) for reply, answer in exchanges),
         temperament,
     )
 
@@ -170,7 +179,7 @@ def go_on(run: RunFolder, stop_after: int | None = None) -> tuple[int, list[dict
 
 @contextlib.contextmanager
 def few_held_out_users() -> Iterator[None]:
-    """Runs of this process are evaluated on 8 users a level: for tests that ask nothing of it."""
+    """Evaluate runs of this process on 8 users a level, for tests that ignore evaluation."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evaluate, "USERS", 8)
         yield
@@ -185,7 +194,7 @@ def rows_of(path: Path, config: RunConfig, evaluated: bool = False) -> list[dict
 
 
 def killed_after(run: RunFolder, step: int, later_s: float = 0) -> RunFolder:
-    """The run, its process killed `later_s` after `step` was acknowledged."""
+    """The run, its process killed `later_s` seconds after `step` was reported."""
     child = start(run)
     wait_for(child, "step", step)
     time.sleep(later_s)
@@ -199,15 +208,15 @@ def wait_for(child: subprocess.Popen[str], event: str, step: int) -> None:
     """Read events until `event` of `step`."""
     assert child.stdout is not None
     for line in child.stdout:
-        found = json.loads(line)
-        if found["event"] == event and found.get("step", -1) >= step:
+        emitted = json.loads(line)
+        if emitted["event"] == event and emitted.get("step", -1) >= step:
             return
     raise AssertionError(f"the run ended before {event} {step}: {child.communicate()[1]}")
 
 
 @dataclass(frozen=True)
 class Finished:
-    """An uninterrupted run and what its process said."""
+    """An uninterrupted run, with the events and the stderr of its process."""
 
     run: RunFolder
     events: list[dict[str, Any]]
@@ -223,5 +232,5 @@ def long_step(path: Path, **trainer: Any) -> tuple[RunFolder, subprocess.Popen[s
 
 
 def status(run: RunFolder) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run.status.read_text())
-    return found
+    values: dict[str, Any] = json.loads(run.status.read_text())
+    return values

@@ -20,28 +20,28 @@ def rewards(groups: int = 5, size: int = 4) -> st.SearchStrategy[np.ndarray]:
     return arrays(np.float64, groups * size, elements=st.one_of(LATTICE, st.just(NAN)))
 
 
-def test_two_groups_by_hand() -> None:
-    given_rewards = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.5, 0.55, 0.45])
-    found = group_relative(given_rewards, 4, 0.10)
+def test_advantages_of_two_groups_equal_those_worked_out_by_hand() -> None:
+    two_groups = np.array([0.2, 0.4, 0.6, 0.8, 0.5, 0.5, 0.55, 0.45])
+    advantages = group_relative(two_groups, 4, 0.10)
     # std of the first is sqrt(0.05) = 0.2236; of the second sqrt(0.00125) = 0.0354, so the floor
     first = np.array([-0.3, -0.1, 0.1, 0.3]) / np.sqrt(0.05)
     second = np.array([0, 0, 0.05, -0.05]) / 0.10
-    np.testing.assert_allclose(found, np.concatenate([first, second]), atol=1e-12)
+    np.testing.assert_allclose(advantages, np.concatenate([first, second]), atol=1e-12)
 
 
 def test_plain_division_gives_a_small_difference_the_full_size() -> None:
-    found = group_relative(np.array([0.50, 0.50, 0.50, 0.55]), 4, 0)
-    np.testing.assert_allclose(found, [-1 / np.sqrt(3)] * 3 + [np.sqrt(3)], rtol=1e-3)
+    advantages = group_relative(np.array([0.50, 0.50, 0.50, 0.55]), 4, 0)
+    np.testing.assert_allclose(advantages, [-1 / np.sqrt(3)] * 3 + [np.sqrt(3)], rtol=1e-3)
 
 
-def test_no_division() -> None:
-    found = group_relative(np.array([0.0, 1.0, 0.5, 0.5]), 4, None)
-    np.testing.assert_allclose(found, [-0.5, 0.5, 0, 0], atol=1e-15)
+def test_without_a_floor_differences_from_the_mean_are_not_divided() -> None:
+    advantages = group_relative(np.array([0.0, 1.0, 0.5, 0.5]), 4, None)
+    np.testing.assert_allclose(advantages, [-0.5, 0.5, 0, 0], atol=1e-15)
 
 
 def test_a_missing_reward_is_left_out_of_the_baseline() -> None:
-    found = group_relative(np.array([0.0, 1.0, NAN, 0.5]), 4, None)
-    np.testing.assert_allclose(found, [-0.5, 0.5, 0, 0], atol=1e-15)
+    advantages = group_relative(np.array([0.0, 1.0, NAN, 0.5]), 4, None)
+    np.testing.assert_allclose(advantages, [-0.5, 0.5, 0, 0], atol=1e-15)
 
 
 @pytest.mark.parametrize("floor", [0.10, 0, None])
@@ -53,23 +53,23 @@ def test_no_signal_gives_exactly_zero(group: list[float], floor: float | None) -
 
 
 def test_std_of_equal_rewards_is_exactly_zero_and_of_none_is_missing() -> None:
-    found = group_stds(np.array([0.1] * 7 + [NAN] * 7), 7)
-    assert found[0] == 0
-    assert np.isnan(found[1])
+    stds = group_stds(np.array([0.1] * 7 + [NAN] * 7), 7)
+    assert stds[0] == 0
+    assert np.isnan(stds[1])
 
 
 @given(rewards(), st.sampled_from([0.10, 0.02, 0, None]))
 def test_advantages_of_a_group_sum_to_zero_and_keep_the_order(
     values: np.ndarray, floor: float | None
 ) -> None:
-    found = group_relative(values, 4, floor).reshape(-1, 4)
-    assert np.isfinite(found).all()
-    np.testing.assert_allclose(found.sum(axis=1), 0, atol=1e-9)
-    for group, advantage in zip(values.reshape(-1, 4), found, strict=True):
-        known = np.isfinite(group)
-        assert (advantage[~known] == 0).all()
-        order = np.argsort(group[known], kind="stable")
-        assert (np.diff(advantage[known][order]) >= -1e-12).all()
+    advantages = group_relative(values, 4, floor).reshape(-1, 4)
+    assert np.isfinite(advantages).all()
+    np.testing.assert_allclose(advantages.sum(axis=1), 0, atol=1e-9)
+    for group, advantage in zip(values.reshape(-1, 4), advantages, strict=True):
+        rewarded = np.isfinite(group)
+        assert (advantage[~rewarded] == 0).all()
+        order = np.argsort(group[rewarded], kind="stable")
+        assert (np.diff(advantage[rewarded][order]) >= -1e-12).all()
 
 
 @given(rewards())
@@ -81,10 +81,10 @@ def test_the_floor_only_shrinks(values: np.ndarray) -> None:
 @given(rewards(), st.integers(0, 1000))
 def test_null_control_keeps_each_groups_magnitudes(values: np.ndarray, seed: int) -> None:
     real = np.repeat(group_relative(values, 4, 0.10)[:, None], 3, axis=1)
-    known = np.isfinite(values)
-    null = permuted_within_groups(real, known, 4, np.random.default_rng(seed))
+    rewarded = np.isfinite(values)
+    null = permuted_within_groups(real, rewarded, 4, np.random.default_rng(seed))
     assert (null == null[:, :1]).all()
-    assert not null[~known].any()
+    assert not null[~rewarded].any()
     for before, after in zip(real[:, 0].reshape(-1, 4), null[:, 0].reshape(-1, 4), strict=True):
         assert sorted(before) == sorted(after)
 

@@ -22,7 +22,7 @@ def tensor(values: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(values.reshape(ROWS, LENGTH))
 
 
-def given() -> dict[str, np.ndarray]:
+def token_numbers() -> dict[str, np.ndarray]:
     rng, count = np.random.default_rng(2), ROWS * LENGTH
     old = rng.normal(-2, 1, count)
     return {
@@ -45,7 +45,7 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
         device="cpu",
         pad_across_processes=lambda x, **_: x,
     )
-    trainer = SimpleNamespace(
+    trainer: SimpleNamespace = SimpleNamespace(
         _get_per_token_logps_and_entropies=lambda *_, **__: scored,
         get_high_entropy_mask=lambda *args: GRPOTrainer.get_high_entropy_mask(trainer, *args),
         args=SimpleNamespace(delta=None, use_bias_correction_kl=False, steps_per_generation=1),
@@ -72,26 +72,26 @@ def by_trl(numbers: dict[str, np.ndarray], **options: Any) -> float:
     return float(GRPOTrainer._compute_loss(trainer, None, inputs))
 
 
-def test_the_clipped_loss_and_clip_higher_are_trls() -> None:
-    numbers = given()
-    known = numbers["logp"], numbers["old"], numbers["advantage"]
-    plain, higher = clipped(*known, 0.2, 0.2), ClipHigher().surrogate(*known)
+def test_the_clipped_loss_and_clip_higher_equal_trls() -> None:
+    numbers = token_numbers()
+    columns = numbers["logp"], numbers["old"], numbers["advantage"]
+    plain, higher = clipped(*columns, 0.2, 0.2), ClipHigher().surrogate(*columns)
     assert (plain.low | plain.high).mean() > 0.2
     assert plain.value.mean() == pytest.approx(by_trl(numbers), abs=1e-12)
     assert higher.value.mean() == pytest.approx(by_trl(numbers, epsilon_high=0.28), abs=1e-12)
     assert plain.value.mean() != pytest.approx(higher.value.mean(), abs=1e-4)
 
 
-def test_the_term_for_the_start_policy_is_trls() -> None:
-    numbers = given()
+def test_the_term_for_the_start_policy_equals_trls() -> None:
+    numbers = token_numbers()
     plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     added = ReferenceKl(coefficient=0.1).term(numbers["logp"], numbers["old"], numbers["start"])
     wanted = by_trl(numbers, beta=0.1)
     assert (plain.value + added.value).mean() == pytest.approx(wanted, abs=1e-12)
 
 
-def test_forking_tokens_is_trls_where_it_is_a_mean_over_all_tokens() -> None:
-    numbers = given()
+def test_forking_tokens_as_a_mean_over_all_tokens_equals_trls() -> None:
+    numbers = token_numbers()
     plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     step = StepTokens(
         numbers["logp"], numbers["advantage"], numbers["entropy"], None, np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_forking_tokens_is_trls_where_it_is_a_mean_over_all_tokens() -> None:
 
 
 def test_dr_grpo_divides_by_the_most_tokens_there_could_be() -> None:
-    numbers = given()
+    numbers = token_numbers()
     loss = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     wanted = by_trl(numbers, loss_type="dr_grpo", max_completion_length=80)
     assert loss.value.sum() / (ROWS * 80) == pytest.approx(wanted, abs=1e-12)

@@ -113,10 +113,10 @@ def test_reinforce_with_a_critic_subtracts_its_values_turn_by_turn() -> None:
 
 def test_the_loss_of_reinforce_has_the_gradient_of_minus_a_log_p() -> None:
     """The score function of Williams (1992), at the weights that drew the tokens."""
-    given = tokens()
-    logp = torch.tensor(given.old_logp, requires_grad=True)
-    (wanted,) = torch.autograd.grad((-torch.tensor(given.advantage) * logp).sum(), logp)
-    on_policy = replace(given, logp=given.old_logp)
+    off_policy = tokens()
+    logp = torch.tensor(off_policy.old_logp, requires_grad=True)
+    (wanted,) = torch.autograd.grad((-torch.tensor(off_policy.advantage) * logp).sum(), logp)
+    on_policy = replace(off_policy, logp=off_policy.old_logp)
     np.testing.assert_allclose(Reinforce().loss(on_policy, CONFIG).slope, wanted, rtol=1e-12)
 
 

@@ -1,4 +1,4 @@
-"""Remedies that change the batch: groups held anew, long replies that earn less; other averages."""
+"""Remedies that change the batch: groups redrawn, long replies penalised; other averages."""
 
 import json
 from dataclasses import replace
@@ -29,34 +29,34 @@ def ended_at(key: ConversationKey, emotion: int) -> Conversation:
     return conversation(key.group, key.sample, 40, [(REPLY, turn(emotion, ended="cap"))])
 
 
-def test_groups_without_variance_are_held_anew_with_others_until_none_is_left() -> None:
+def test_groups_without_variance_are_redrawn_until_none_is_left() -> None:
     config = tabular(algorithm={"group_size": 2}, conversations=8)
     asked: list[list[int]] = []
 
-    def hold(time: int, groups: Any) -> list[Conversation]:
-        """Groups 1 and 3 are silent, and so is the first that stands in for 3."""
+    def draw(time: int, groups: Any) -> list[Conversation]:
+        """Rewards are all equal in groups 1 and 3, and in the first group that replaces 3."""
         asked.append(list(groups))
         keys = keys_of(config, 1, groups)
         silent = {1, 3, 7}
         return [ended_at(k, 40 if k.group in silent else 40 + 20 * k.sample) for k in keys]
 
-    filled = fill(hold, config, 10)
+    filled = fill(draw, config, 10)
     assert asked == [[0, 1, 2, 3], [5, 7], [11]]
     assert [c.key.group for c in filled.conversations[::2]] == [0, 5, 2, 11]
     assert filled.source == [(0, 0), (0, 1), (1, 0), (1, 1), (0, 4), (0, 5), (2, 0), (2, 1)]
     assert filled.redrawn.tolist() == [False, False, True, True, False, False, True, True]
     assert filled.groups_drawn == 7
     asked.clear()
-    assert [c.key.group for c in fill(hold, config, 2).conversations[::2]] == [0, 5, 2, 7]
+    assert [c.key.group for c in fill(draw, config, 2).conversations[::2]] == [0, 5, 2, 7]
     asked.clear()
-    assert fill(hold, config, 1).groups_drawn == 4
+    assert fill(draw, config, 1).groups_drawn == 4
     assert asked == [[0, 1, 2, 3]]
 
 
 def treated(methods: dict[str, Any], **trainer: Any) -> RunConfig:
-    cut = short(3)
-    made = tabular(cut.hard, algorithm={"group_size": 2}, conversations=32, **trainer)
-    return replace(made, levels=cut, remedy=RemedyConfig("test", methods))
+    levels = short(3)
+    config = tabular(levels.hard, algorithm={"group_size": 2}, conversations=32, **trainer)
+    return replace(config, levels=levels, remedy=RemedyConfig("test", methods))
 
 
 def rows_of(run: RunFolder) -> list[dict[str, Any]]:
@@ -77,15 +77,16 @@ def test_dynamic_sampling_fills_a_batch_and_counts_what_it_took(tmp_path: Path) 
     assert plain[0]["groups/drawn"] is None
 
 
-def test_a_reply_loses_by_its_nearness_to_the_limit_and_reward_is_told_without() -> None:
+def test_a_reply_near_the_limit_is_penalised_and_the_reported_reward_is_unchanged() -> None:
     tokens = np.array([[80.0, 90, 100], [10, np.nan, np.nan]])
-    found = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
-    np.testing.assert_allclose(found, [[0, -0.25, -0.5], [0, np.nan, np.nan]])
-    given = Rewards(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
-    lost = penalised(given, found)
-    np.testing.assert_allclose(lost.shared, [0.6 - 0.25, 0.4])
-    np.testing.assert_allclose(lost.per_turn, found)
-    assert lost.total is given.total
+    penalties = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
+    np.testing.assert_allclose(penalties, [[0, -0.25, -0.5], [0, np.nan, np.nan]])
+    rewards = Rewards(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
+    lowered = penalised(rewards, penalties)
+    np.testing.assert_allclose(lowered.shared, [0.6 - 0.25, 0.4])
+    assert lowered.per_turn is not None
+    np.testing.assert_allclose(lowered.per_turn, penalties)
+    assert lowered.total is rewards.total
 
 
 def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
@@ -112,6 +113,8 @@ def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
     rewards = np.array([0.1, 0.3, 0.8, 0.9, np.nan, 0.5])
     config = replace(chosen, group_size=2)
     earned = Rewards(rewards, rewards, None, 0.0)
-    found = algorithm_of(point.config).advantages(earned, None, config)[:, 0]
+    advantages = algorithm_of(point.config).advantages(earned, None, config)[:, 0]
     spread = np.nanstd(rewards)
-    np.testing.assert_allclose(found, np.array([-0.1, 0.1, -0.05, 0.05, 0, 0]) / spread, rtol=1e-5)
+    np.testing.assert_allclose(
+        advantages, np.array([-0.1, 0.1, -0.05, 0.05, 0, 0]) / spread, rtol=1e-5
+    )

@@ -15,27 +15,31 @@ from harness.train.rollout.conversation import Conversation
 from tests.train.made import conversation, rows_of, tabular, user_turn
 
 
-def held(sample: int, temperament: str, *replies: tuple[str, ...]) -> Conversation:
-    said = [(SupporterReply("Hm."), user_turn(40, strategies=found)) for found in replies]
-    return conversation(0, sample, 40, said, temperament)
+def conversation_of(sample: int, temperament: str, *replies: tuple[str, ...]) -> Conversation:
+    exchanges = [
+        (SupporterReply("Hm."), user_turn(40, strategies=strategies)) for strategies in replies
+    ]
+    return conversation(0, sample, 40, exchanges, temperament)
 
 
-def test_grounding_and_temperaments_by_hand() -> None:
-    found = strategy_metrics(
+def test_grounding_and_entropy_by_temperament_equal_those_worked_out_by_hand() -> None:
+    measured = strategy_metrics(
         [
-            held(0, "negative", ("question", "question"), ("restate", "suggest"), ("reflect",)),
-            held(1, "negative", ("reflect", "reflect"), ("reflect", "inform")),
-            held(2, "passive", ("suggest",), ()),
-            held(3, "passive", ("suggest",)),
+            conversation_of(
+                0, "negative", ("question", "question"), ("restate", "suggest"), ("reflect",)
+            ),
+            conversation_of(1, "negative", ("reflect", "reflect"), ("reflect", "inform")),
+            conversation_of(2, "passive", ("suggest",), ()),
+            conversation_of(3, "passive", ("suggest",)),
         ]
     )
     # two questions, one restatement, two replies that only acknowledge; eight replies
-    assert found["grounding/per_100_turns"] == pytest.approx(100 * 5 / 8)
+    assert measured["grounding/per_100_turns"] == pytest.approx(100 * 5 / 8)
     mix = [2 / 9, 1 / 9, 1 / 9, 4 / 9, 1 / 9]
     wanted = -sum(p * math.log(p) for p in mix)
-    assert found["strategy/entropy_by_temperament/negative"] == pytest.approx(wanted)
-    assert found["strategy/entropy_by_temperament/passive"] == 0
-    assert found["strategy/entropy_by_temperament/avoidant"] is None
+    assert measured["strategy/entropy_by_temperament/negative"] == pytest.approx(wanted)
+    assert measured["strategy/entropy_by_temperament/passive"] == 0
+    assert measured["strategy/entropy_by_temperament/avoidant"] is None
 
 
 def test_a_run_counts_each_temperament_apart(tmp_path: Path) -> None:

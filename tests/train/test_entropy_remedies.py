@@ -11,13 +11,12 @@ from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
 from harness.train.loop.tabular import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
-from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController
 from harness.train.rollout.tabular_speaker import Acts
-from tests.train.made import stack_of
+from tests.train.made import stack_of, unselective
 from tests.train.test_language import batch, model, plainly
-from tests.train.test_tabular import talk
+from tests.train.test_tabular import rolled_out
 
 __all__ = ["model"]  # the fixture
 
@@ -30,22 +29,21 @@ def some_policy() -> TabularPolicy:
 
 def plain_batch(acts: Acts, advantage: np.ndarray, bonus: float = 0.0) -> ActBatch:
     count = len(acts.act)
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), (), bonus)
-    return ActBatch(acts, advantage, selection, 1.0, count)
+    return ActBatch(acts, advantage, unselective(count, bonus=bonus), 1.0, count)
 
 
 def test_the_bonus_climbs_the_exact_entropy_of_the_states_visited() -> None:
-    _, acts = talk(16)
+    _, acts = rolled_out(16)
     policy, temperature = some_policy(), 1.3
-    found = policy.entropy_gradient(acts.seen, temperature, np.ones(len(acts.act)))
-    for place in map(tuple, np.argwhere(found)[::60]):
+    gradient = policy.entropy_gradient(acts.seen, temperature, np.ones(len(acts.act)))
+    for place in map(tuple, np.argwhere(gradient)[::60]):
         shift = np.zeros_like(policy.table)
         shift[place] = 1e-6
         up, down = (
             TabularPolicy(policy.table + sign * shift).entropy_nats(acts.seen, temperature).sum()
             for sign in (1, -1)
         )
-        assert found[place] == pytest.approx((up - down) / 2e-6, abs=1e-7)
+        assert gradient[place] == pytest.approx((up - down) / 2e-6, abs=1e-7)
     stack = stack_of(AlgorithmConfig(learning_rate=5.0), EntropyBonus())
     no_advantage = np.zeros(len(acts.act))
     done = update(policy, plain_batch(acts, no_advantage, bonus=0.5), stack, 1)
@@ -59,25 +57,27 @@ def test_a_language_model_gets_the_gradient_of_loss_minus_bonus_times_entropy(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", 30 * 24)  # in pieces
-    given, bonus, temperature = batch(), 0.7, 1.6
-    how = plainly(given, 0.2, 0.2, temperature)
-    how = replace(how, selection=replace(how.selection, bonus=bonus))
-    result = accumulate_gradient(model, given, how)
-    found = [p.grad.clone() for p in model.parameters()]
+    conversations, bonus, temperature = batch(), 0.7, 1.6
+    settings = plainly(conversations, 0.2, 0.2, temperature)
+    settings = replace(settings, selection=replace(settings.selection, bonus=bonus))
+    result = accumulate_gradient(model, conversations, settings)
+    gradients = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     loss, entropies = torch.zeros(()), []
-    for ids, own, advantage in zip(given.ids, given.own, given.advantage, strict=True):
+    for ids, own, advantage in zip(
+        conversations.ids, conversations.own, conversations.advantage, strict=True
+    ):
         logits = model(input_ids=torch.tensor([ids])).logits[0, :-1][torch.tensor(own[1:])]
         log_p = torch.log_softmax(logits / temperature, -1)
-        said = torch.tensor(ids[1:])[torch.tensor(own[1:])]
-        logp = log_p.gather(-1, said[:, None])[:, 0]
+        drawn = torch.tensor(ids[1:])[torch.tensor(own[1:])]
+        logp = log_p.gather(-1, drawn[:, None])[:, 0]
         entropies.append(-(log_p.exp() * log_p).sum(-1))
         loss = loss - ((logp - logp.detach()).exp() * torch.tensor(advantage)).sum()
-    total = loss / how.denominator - bonus * torch.cat(entropies).mean()
-    total.backward()
+    total = loss / settings.denominator - bonus * torch.cat(entropies).mean()
+    torch.autograd.backward(total)
     assert result.value == pytest.approx(total.item(), abs=1e-5)
     assert result.acted_share == 1
-    for mine, parameter in zip(found, model.parameters(), strict=True):
+    for mine, parameter in zip(gradients, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
 
 
@@ -99,7 +99,8 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Over the acts of each state, under its probabilities p; all of shape (states, acts)."""
 
     def mean(values: np.ndarray) -> np.ndarray:
-        return (p * values).sum(axis=1, keepdims=True)
+        means: np.ndarray = (p * values).sum(axis=1, keepdims=True)
+        return means
 
     return mean((x - mean(x)) * (y - mean(y)))[:, 0]
 
@@ -109,7 +110,7 @@ def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -
     policy, changes, predicted = TabularPolicy.start(), [], []
     stack = stack_of(AlgorithmConfig(learning_rate=4.0))
     for step in range(20):
-        _, acts = talk(32, seed=step, policy=policy)
+        _, acts = rolled_out(32, seed=step, policy=policy)
         advantage = np.where(acts.act == 5, 1.0, -0.4)  # ever more of what it does most: suggest
         after = update(policy, plain_batch(acts, advantage), stack, 1).policy
         logits = [
@@ -127,15 +128,13 @@ def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -
     assert np.sum(changes) < 0
 
 
-def test_under_the_policy_gradient_that_is_the_covariance_with_probability_times_advantage() -> (
-    None
-):
+def test_under_the_policy_gradient_entropy_falls_by_the_covariance_with_p_times_a() -> None:
     """Theorem 1 of arXiv 2505.22617: H changes by -eta Cov(log p, p A), A of mean 0 under p.
 
     The exact gradient of one state at a time. A logit is a sum of one entry a feature, so it moves
     by that many times the rate.
     """
-    _, acts = talk(64)
+    _, acts = rolled_out(64)
     policy, rate, changes, predicted = some_policy(), 0.01, [], []
     rng = np.random.default_rng(5)
     for n in range(len(acts.act)):

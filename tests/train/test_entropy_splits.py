@@ -16,28 +16,28 @@ class Words:
     """A tokenizer with a token a word; id 0 ends a turn, 1 ends thinking."""
 
     def __init__(self) -> None:
-        self.known = ["<end>", "</think>"]
+        self.vocabulary = ["<end>", "</think>"]
 
     def decode(self, ids: list[int]) -> str:
-        return " ".join(self.known[i] for i in ids) + " "
+        return " ".join(self.vocabulary[i] for i in ids) + " "
 
     def ids(self, text: str) -> list[int]:
         for word in text.split():
-            if word not in self.known:
-                self.known.append(word)
-        return [self.known.index(word) for word in text.split()]
+            if word not in self.vocabulary:
+                self.vocabulary.append(word)
+        return [self.vocabulary.index(word) for word in text.split()]
 
 
 def planned(text: str, thought: int | None = None) -> tuple[list[str], Planning, TokenRow]:
-    """The words of a reply that open a strategy."""
+    """The words of a reply that open a strategy, the planning that found them, and its tokens."""
     words: Any = Words()
     row = TokenRow()
     row.extend(words.ids("My boss shouted at me"))
     row.extend([*words.ids(text), 0], 1)
     planning = Planning(Chat(words, 0, 0, ((), ()), ((), ()), thought))
     marks = planning.plans(row)
-    said = [*text.split(), "<end>"]
-    return [w for w, mark in zip(said, marks, strict=True) if mark], planning, row
+    tokens = [*text.split(), "<end>"]
+    return [w for w, mark in zip(tokens, marks, strict=True) if mark], planning, row
 
 
 @pytest.mark.parametrize(
@@ -56,23 +56,23 @@ def test_the_first_words_of_a_sentence_plan_where_they_open_a_strategy(
     assert planned(text)[0] == wanted.split()
 
 
-def test_thoughts_are_neither() -> None:
+def test_tokens_of_thinking_open_no_strategy_and_count_as_neither() -> None:
     text = "You could talk </think> You could talk to them."
-    found, planning, row = planned(text, thought=1)
-    assert found == ["You", "could", "talk"]
+    openers, planning, row = planned(text, thought=1)
+    assert openers == ["You", "could", "talk"]
     entropy = np.arange(10.0)  # the words, then <end>
     none = np.zeros(10)
     trace = TokenTrace(entropy, none, none, none, none.astype(int), none.astype(int))
-    made = planning.entropies(trace, [row])
-    assert made == {"entropy/planning": 5.0, "entropy/execution": 8.0}
+    split = planning.entropies(trace, [row])
+    assert split == {"entropy/planning": 5.0, "entropy/execution": 8.0}
 
 
-def test_where_nothing_is_planned_there_is_no_entropy_of_it() -> None:
+def test_a_reply_that_plans_nothing_has_no_planning_entropy() -> None:
     _, planning, row = planned("Bananas are yellow.")
     none = np.zeros(4)
     trace = TokenTrace(none + 0.5, none, none, none, none.astype(int), none.astype(int))
-    made = planning.entropies(trace, [row])
-    assert made == {"entropy/planning": None, "entropy/execution": 0.5}
+    split = planning.entropies(trace, [row])
+    assert split == {"entropy/planning": None, "entropy/execution": 0.5}
 
 
 def test_openings_are_short_and_without_slots() -> None:
@@ -86,11 +86,11 @@ END = 9
 
 def row(*turns: tuple[int, ...]) -> TokenRow:
     """User words (id 1) before each turn."""
-    made = TokenRow()
+    tokens = TokenRow()
     for number, ids in enumerate(turns, start=1):
-        made.extend([1, 1])
-        made.extend(ids, number)
-    return made
+        tokens.extend([1, 1])
+        tokens.extend(ids, number)
+    return tokens
 
 
 def trace(entropy_nats: list[float]) -> TokenTrace:
@@ -99,15 +99,15 @@ def trace(entropy_nats: list[float]) -> TokenTrace:
     return TokenTrace(values, values, zeros, zeros, places, places + 1)
 
 
-def test_each_turn_is_split_at_its_own_last_end():
+def test_each_turn_is_split_at_its_own_last_end() -> None:
     rows = [row((5, END, 5, END, 6), (END, 7)), row((8, 8))]
     #             thought          said | t    s          never came to an end
-    found = entropy_splits.thinking_entropies(trace([1, 1, 1, 1, 4, 1, 6, 2, 2]), rows, END)
-    assert found["entropy/thinking"] == pytest.approx((4 * 1 + 1 + 2 + 2) / 7)
-    assert found["entropy/reply"] == pytest.approx(5)
+    split = entropy_splits.thinking_entropies(trace([1, 1, 1, 1, 4, 1, 6, 2, 2]), rows, END)
+    assert split["entropy/thinking"] == pytest.approx((4 * 1 + 1 + 2 + 2) / 7)
+    assert split["entropy/reply"] == pytest.approx(5)
 
 
-def test_where_nothing_is_said_there_is_no_number():
+def test_a_turn_that_never_ends_its_thinking_has_no_reply_entropy() -> None:
     assert entropy_splits.thinking_entropies(trace([1.0, 3.0]), [row((5, 5))], END) == {
         "entropy/thinking": 2.0,
         "entropy/reply": None,

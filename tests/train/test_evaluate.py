@@ -40,7 +40,9 @@ def start_speaker() -> TabularSpeaker:
         (1, 10, [1]),
     ],
 )
-def test_when_it_is_due(steps: int, every: int, wanted: list[int]) -> None:
+def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
+    steps: int, every: int, wanted: list[int]
+) -> None:
     config = tabular(steps=steps, eval_every=every)
     assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
 
@@ -54,21 +56,21 @@ def test_the_users_are_held_out_and_the_same_for_every_run() -> None:
 
 def test_each_level_is_what_its_users_give_alone() -> None:
     config = tabular(DifficultyConfig(name="mine", threshold=1.0, reward_flips=1.0))
-    found = evaluate.evaluate(config, OneLine())
+    measured = evaluate.evaluate(config, OneLine())
     levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
     for name, level in levels.items():
         alone = rollout(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
         finals = np.array([c.last.emotion / 100 for c in alone])
-        assert found[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
+        assert measured[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
         if not name:
-            assert found["eval/reward_se"] == pytest.approx(finals.std(ddof=1) / 8)
+            assert measured["eval/reward_se"] == pytest.approx(finals.std(ddof=1) / 8)
 
 
-def test_a_named_level_is_not_held_twice() -> None:
+def test_a_run_at_a_named_level_does_not_evaluate_it_twice() -> None:
     speaker = OneLine()
-    found = evaluate.evaluate(tabular(replace(LEVELS.hard, name="mine")), speaker)
+    measured = evaluate.evaluate(tabular(replace(LEVELS.hard, name="mine")), speaker)
     assert speaker.count == 3 * evaluate.USERS
-    assert found["eval/reward"] == found["eval/hard/reward"]
+    assert measured["eval/reward"] == measured["eval/hard/reward"]
 
 
 def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
@@ -79,16 +81,18 @@ def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
 
 
 def test_what_is_reported_to_the_trainer_does_not_count() -> None:
-    """Where every change is reported with its sign flipped, their own emotion is told."""
+    """Evaluation reads the users' own emotion, where every reported change has its sign flipped."""
     honest = replace(LEVELS.easy, turn_cap=2)
     flipped = replace(honest, reward_flips=1.0)
-    found = evaluate.evaluate(tabular(flipped), OneLine())
-    held = rollout(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
-    assert found["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
-    assert found["eval/reward"] != pytest.approx(np.mean([c.reward for c in held]), abs=0.01)
+    measured = evaluate.evaluate(tabular(flipped), OneLine())
+    conversations = rollout(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
+    assert measured["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
+    assert measured["eval/reward"] != pytest.approx(
+        np.mean([c.reward for c in conversations]), abs=0.01
+    )
 
 
-def test_the_probe_is_half_openers_half_mid_conversation() -> None:
+def test_half_of_the_probe_is_openers_and_half_is_mid_conversation() -> None:
     prefixes = evaluate.prefixes()
     assert len(prefixes) == 64
     assert [len(p.strategies) for p in prefixes[:32]] == [0] * 32

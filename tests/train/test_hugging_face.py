@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -35,29 +36,26 @@ LISTED = {
 """Billions of weights, as their cards have them."""
 
 
-def config(policy: PolicyConfig, **trainer: int) -> RunConfig:
+def config(policy: PolicyConfig, **trainer: Any) -> RunConfig:
+    """A short run of `policy`; `trainer`: keys of the trainer that differ."""
+    short_run = TrainerConfig(steps=2, conversations=8, eval_every=1000, checkpoint_every=1)
     return RunConfig(
         difficulty=NOISY,
         levels=SHORT,
         policy=policy,
         algorithm=AlgorithmConfig(group_size=4, learning_rate=1e-3),
-        trainer=TrainerConfig(
-            **(
-                {"steps": 2, "conversations": 8, "eval_every": 1000, "checkpoint_every": 1}
-                | trainer
-            )
-        ),
+        trainer=replace(short_run, **trainer),
     )
 
 
-def rows(run: RunFolder) -> list[dict[str, float]]:
+def rows(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
 def finish(run: RunFolder, stop_after: int | None = None) -> int:
     with few_held_out_users():
-        code, _, said = go_on(run, stop_after)
-    assert "Traceback" not in said, said
+        code, _, err = go_on(run, stop_after)
+    assert "Traceback" not in err, err
     return code
 
 
@@ -72,7 +70,7 @@ def folder_with_a_model(path: Path) -> Path:
     ["qwen3", pytest.param("qwen2", marks=pytest.mark.slow),
      pytest.param("llama", marks=pytest.mark.slow)],
 )  # fmt: skip
-def test_a_shape_with_random_weights_trains(tmp_path, architecture):
+def test_a_shape_with_random_weights_trains(tmp_path: Path, architecture: str) -> None:
     run = make_run(tmp_path / "run", config(replace(SMALL, architecture=architecture)))
     assert finish(run) == 0
     first, last = rows(run)
@@ -84,12 +82,12 @@ def test_a_shape_with_random_weights_trains(tmp_path, architecture):
 
 
 @pytest.mark.slow
-def test_the_weights_of_a_folder_are_the_same_policy(tmp_path):
-    own = folder_with_a_model(tmp_path / "model")
+def test_the_weights_of_a_folder_are_the_same_policy(tmp_path: Path) -> None:
+    folder = folder_with_a_model(tmp_path / "model")
     runs = {
         "random": make_run(tmp_path / "random", config(SMALL)),
         "folder": make_run(
-            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(own)))
+            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(folder)))
         ),
     }
     assert {finish(run) for run in runs.values()} == {0}
@@ -97,7 +95,7 @@ def test_the_weights_of_a_folder_are_the_same_policy(tmp_path):
 
 
 @pytest.mark.slow
-def test_adapters_alone_learn_and_go_on_from_their_checkpoint(tmp_path):
+def test_adapters_alone_learn_and_go_on_from_their_checkpoint(tmp_path: Path) -> None:
     policy = replace(SMALL, lora_rank=4, dtype="bfloat16", gradient_checkpointing=True)
     run = make_run(tmp_path / "run", config(policy))
     assert finish(run) == 0
@@ -110,7 +108,7 @@ def test_adapters_alone_learn_and_go_on_from_their_checkpoint(tmp_path):
     assert rows(again) == rows(run)
 
 
-def test_bfloat16_moves_entropy_little_and_its_logits_would_more():
+def test_bfloat16_barely_moves_entropy_and_bfloat16_logits_would_move_it_more() -> None:
     state = torch.random.get_rng_state()
     torch.manual_seed(3)
     hidden = torch.randn(64, 32)
@@ -125,7 +123,7 @@ def test_bfloat16_moves_entropy_little_and_its_logits_would_more():
 
 
 @pytest.mark.slow
-def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
+def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path: Path) -> None:
     runs = [make_run(tmp_path / d, config(replace(SMALL, dtype=d), steps=1))
             for d in ("float32", "bfloat16")]  # fmt: skip
     assert [finish(run) for run in runs] == [0, 0]
@@ -137,7 +135,9 @@ def test_bfloat16_runs_measure_nearly_what_fp32_runs_do(tmp_path):
 @pytest.mark.parametrize(
     "name", [n if n == "qwen3_0_6b" else pytest.param(n, marks=pytest.mark.slow) for n in LISTED]
 )
-def test_a_listed_shape_has_the_weights_its_card_says(name, tmp_path, monkeypatch):
+def test_a_listed_shape_has_the_weights_its_card_says(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (point,) = planner.plan([f"policy={name}"]).points
     policy = point.config.policy
@@ -146,7 +146,7 @@ def test_a_listed_shape_has_the_weights_its_card_says(name, tmp_path, monkeypatc
     assert count / 1e9 == pytest.approx(LISTED[name], abs=5e-4)
 
 
-def test_what_does_not_fit_is_told_by_part():
+def test_a_run_that_does_not_fit_is_refused_with_its_memory_by_part() -> None:
     parts = memory.estimate_bytes(config(SMALL), None)
     count = sum(p.numel() for p in huggingface.without_weights(SMALL, None).parameters())
     assert (parts["weights"], parts["optimiser"]) == (4 * count, 8 * count)
@@ -163,14 +163,16 @@ def test_what_does_not_fit_is_told_by_part():
 
 @pytest.mark.parametrize(("dtype", "rank"), [("float32", 0), ("bfloat16", 0), ("bfloat16", 8)])
 @pytest.mark.parametrize("again", [False, True])
-def test_activations_are_estimated_as_autograd_keeps_them(dtype, rank, again):
+def test_activations_are_estimated_as_autograd_keeps_them(
+    dtype: str, rank: int, again: bool
+) -> None:
     policy = replace(SMALL, hidden_size=128, layers=4, head_size=32, feed_forward_size=384,
                      dtype=dtype, lora_rank=rank, gradient_checkpointing=again)  # fmt: skip
     model = start.load(config(policy), "cpu").learner.train(again)
     weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
     kept: dict[int, torch.UntypedStorage] = {}
 
-    def keep(tensor):
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
         kept[storage.data_ptr()] = storage
         return tensor
@@ -179,42 +181,46 @@ def test_activations_are_estimated_as_autograd_keeps_them(dtype, rank, again):
     hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
     with hooks, start.precision(policy, "cpu"):
         states = own_states(model, ids, torch.ones_like(ids).bool())
-    found = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
+    measured = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
     assert states.requires_grad
     one_layer = (
         memory.activation_bytes(replace(policy, gradient_checkpointing=False), model.config) / 4
     )
     expected = memory.activation_bytes(policy, model.config) - again * one_layer  # not kept at once
-    assert expected == pytest.approx(found, rel=0.2)
+    assert expected == pytest.approx(measured, rel=0.2)
 
 
 @pytest.mark.parametrize("architecture", ["qwen2", "gpt2"])
-def test_a_config_that_leaves_its_head_size_out_is_estimated_too(architecture, tmp_path):
+def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
+    architecture: str, tmp_path: Path
+) -> None:
     sizes = {"vocab_size": 500, "hidden_size": 32, "num_attention_heads": 4}
     AutoConfig.for_model(architecture, **sizes).save_pretrained(tmp_path)
-    known = AutoConfig.from_pretrained(tmp_path)
+    completed = AutoConfig.from_pretrained(tmp_path)
     parts = memory.estimate_bytes(config(SMALL), tmp_path)
     tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
-    kept = getattr(known, "num_key_value_heads", None) or 4
-    wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
+    heads = getattr(completed, "num_key_value_heads", None) or 4
+    wanted = 2 * 2 * completed.num_hidden_layers * heads * 8 * 4 * 8 * tokens
     assert parts["keys and values"] == wanted
 
 
-def test_memory_is_saved_where_that_is_asked_for():
+def test_gradient_checkpointing_is_on_only_where_it_is_asked_for() -> None:
     asked = replace(SMALL, gradient_checkpointing=True)
     assert start.load(config(asked), "cpu").learner.is_gradient_checkpointing
     assert not start.load(config(SMALL), "cpu").learner.is_gradient_checkpointing
 
 
 @pytest.mark.slow
-def test_activations_are_computed_again_at_the_first_update(tmp_path, monkeypatch):
-    """Layers do that in training mode alone, and conversations are held out of it."""
-    again = []
+def test_activations_are_computed_again_at_the_first_update(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Layers do that in training mode alone, and conversations are drawn outside it."""
+    again: list[int] = []
     plain = modeling_utils.checkpoint
 
-    def counted(*given, **named):
+    def counted(*arguments: Any, **named: Any) -> Any:
         again.append(1)
-        return plain(*given, **named)
+        return plain(*arguments, **named)
 
     monkeypatch.setattr(modeling_utils, "checkpoint", counted)
     run = make_run(tmp_path / "run", config(replace(SMALL, gradient_checkpointing=True)))
@@ -223,21 +229,21 @@ def test_activations_are_computed_again_at_the_first_update(tmp_path, monkeypatc
 
 
 @pytest.mark.slow
-def test_a_thinker_has_an_entropy_of_thinking(tmp_path):
-    own = folder_with_a_model(tmp_path / "model")
+def test_a_policy_that_thinks_has_an_entropy_of_thinking(tmp_path: Path) -> None:
+    folder = folder_with_a_model(tmp_path / "model")
     tokenizer = huggingface.made_up_tokenizer(SMALL.vocabulary - 2)
     tokenizer.add_special_tokens({"additional_special_tokens": ["<think>", "</think>"]})
     tokenizer.chat_template = THINKS
-    tokenizer.save_pretrained(own)
-    thinker = replace(SMALL, init="pretrained", model=str(own), thinking=True)
+    tokenizer.save_pretrained(folder)
+    thinker = replace(SMALL, init="pretrained", model=str(folder), thinking=True)
     run = make_run(tmp_path / "run", config(thinker, steps=1))
     assert finish(run) == 0
     assert rows(run)[0]["entropy/thinking"] == pytest.approx(math.log(SMALL.vocabulary), abs=0.1)
 
 
-def test_the_start_model_is_a_copy_of_its_own():
-    made = start.load(config(SMALL), "cpu")
-    assert not any(p.requires_grad for p in made.judge.parameters())
-    for mine, theirs in zip(made.learner.parameters(), made.judge.parameters(), strict=True):
+def test_the_start_model_is_a_copy_of_its_own() -> None:
+    models = start.load(config(SMALL), "cpu")
+    assert not any(p.requires_grad for p in models.judge.parameters())
+    for mine, theirs in zip(models.learner.parameters(), models.judge.parameters(), strict=True):
         assert torch.equal(mine, theirs)
         assert mine.data_ptr() != theirs.data_ptr()

@@ -19,10 +19,10 @@ from harness.train.objective.language_loss import (
     own_log_probabilities,
     states_before_replies,
 )
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
-from tests.train.made import stack_of
+from tests.train.made import stack_of, unselective
 from tests.train.test_algorithms import OfSequences
 
 WORDS = 24
@@ -54,30 +54,29 @@ def batch(old: bool = False) -> LossBatch:
     )
 
 
-def plainly(given: LossBatch, low: float, high: float, temperature: float) -> LossSettings:
+def plainly(conversations: LossBatch, low: float, high: float, temperature: float) -> LossSettings:
     """GRPO's clipped loss, a mean over tokens."""
-    count = sum(map(sum, given.own))
+    count = sum(map(sum, conversations.own))
     plain = stack_of(AlgorithmConfig(clip_low=low, clip_high=high))
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
-    return LossSettings(plain, selection, temperature, count)
+    return LossSettings(plain, unselective(count), temperature, count)
 
 
-def alone(model: Any, given: LossBatch, temperature: float) -> list[torch.Tensor]:
+def alone(model: Any, conversations: LossBatch, temperature: float) -> list[torch.Tensor]:
     """Log-probabilities of each conversation's own tokens, one conversation at a time."""
-    found = []
-    for ids, own in zip(given.ids, given.own, strict=True):
+    logps = []
+    for ids, own in zip(conversations.ids, conversations.own, strict=True):
         logits = model(input_ids=torch.tensor([ids])).logits[0, :-1] / temperature
         logp = torch.log_softmax(logits, -1).gather(-1, torch.tensor(ids[1:])[:, None])[:, 0]
-        found.append(logp[torch.tensor(own[1:])])
-    return found
+        logps.append(logp[torch.tensor(own[1:])])
+    return logps
 
 
 @pytest.mark.parametrize("temperature", [1.0, 1.6])
 def test_padding_and_order_do_not_change_a_log_probability(model: Any, temperature: float) -> None:
-    given_batch = batch()
-    found = own_log_probabilities(model, given_batch.ids, given_batch.own, temperature)
-    wanted = alone(model, given_batch, temperature)
-    torch.testing.assert_close(torch.cat(found), torch.cat(wanted).detach(), atol=1e-5, rtol=0)
+    conversations = batch()
+    logps = own_log_probabilities(model, conversations.ids, conversations.own, temperature)
+    wanted = alone(model, conversations, temperature)
+    torch.testing.assert_close(torch.cat(logps), torch.cat(wanted).detach(), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(("old", "at_once"), [(False, 2**26), (True, 2**26), (True, 3 * WORDS)])
@@ -85,20 +84,20 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
     model: Any, old: bool, at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", at_once)
-    given_batch = batch(old)
-    result = accumulate_gradient(model, given_batch, plainly(given_batch, 0.2, 0.3, 1.6))
-    found = [p.grad.clone() for p in model.parameters()]
+    conversations = batch(old)
+    result = accumulate_gradient(model, conversations, plainly(conversations, 0.2, 0.3, 1.6))
+    gradients = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
-    logp = torch.cat(alone(model, given_batch, 1.6))
-    before = logp.detach() if given_batch.old_logp is None else torch.cat(given_batch.old_logp)
-    advantage = np.concatenate(given_batch.advantage)
+    logp = torch.cat(alone(model, conversations, 1.6))
+    before = logp.detach() if conversations.old_logp is None else torch.cat(conversations.old_logp)
+    advantage = np.concatenate(conversations.advantage)
     by_hand = clipped(logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3)
     # d loss / d weights = sum over tokens of d loss / d logp * d logp / d weights.
     torch.autograd.backward((logp * torch.from_numpy(by_hand.slope).float()).mean())
     assert result.value == pytest.approx(by_hand.value.mean(), abs=1e-5)
     assert (result.low_share, result.high_share) == (by_hand.low.mean(), by_hand.high.mean())
     assert (by_hand.low.mean() > 0.05) == old
-    for mine, parameter in zip(found, model.parameters(), strict=True):
+    for mine, parameter in zip(gradients, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
 
 
@@ -108,19 +107,19 @@ def test_a_ratio_of_sequences_is_that_of_whole_conversations_however_they_are_cu
 ) -> None:
     """Against autograd of -mean over tokens of A * exp(mean log-ratio of the conversation)."""
     monkeypatch.setattr("harness.train.engines.scoring.LOGITS_AT_ONCE", at_once)
-    given_batch = batch(old=True)
-    count = sum(map(sum, given_batch.own))
+    conversations = batch(old=True)
+    count = sum(map(sum, conversations.own))
     stack = RemedyStack(OfSequences(), AlgorithmConfig(), ())
-    selection = TokenSelection(np.ones(count), *np.zeros((2, count), bool), ())
-    accumulate_gradient(model, given_batch, LossSettings(stack, selection, 1.0, count))
-    got = [p.grad.clone() for p in model.parameters()]
+    settings = LossSettings(stack, unselective(count), 1.0, count)
+    accumulate_gradient(model, conversations, settings)
+    gradients = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     total = torch.zeros(())
-    rows = zip(alone(model, given_batch, 1.0), given_batch.advantage, strict=True)
-    for (logp, advantage), old in zip(rows, given_batch.old_logp or [], strict=True):
+    rows = zip(alone(model, conversations, 1.0), conversations.advantage, strict=True)
+    for (logp, advantage), old in zip(rows, conversations.old_logp or [], strict=True):
         total = total - (logp - old).mean().exp() * sum(advantage)
     torch.autograd.backward(total / count)
-    for mine, parameter in zip(got, model.parameters(), strict=True):
+    for mine, parameter in zip(gradients, model.parameters(), strict=True):
         torch.testing.assert_close(mine, parameter.grad, atol=1e-5, rtol=1e-3)
 
 
@@ -133,7 +132,7 @@ def test_states_before_replies_are_those_of_the_token_before(model: Any) -> None
         torch.testing.assert_close(mine, state.detach(), atol=1e-5, rtol=0)
 
 
-def test_no_more_logits_are_held_at_once_than_that(
+def test_no_more_logits_are_held_at_once_than_the_limit(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, states = model.get_output_embeddings(), torch.zeros(10, 4)
@@ -142,12 +141,12 @@ def test_no_more_logits_are_held_at_once_than_that(
 
 
 def test_scores_come_back_in_the_order_of_the_conversations(model: Any) -> None:
-    given_batch = batch()
-    result = accumulate_gradient(model, given_batch, plainly(given_batch, 0.2, 0.2, 1.6))
-    for row, logp in zip(result.scored, alone(model, given_batch, 1.6), strict=True):
+    conversations = batch()
+    result = accumulate_gradient(model, conversations, plainly(conversations, 0.2, 0.2, 1.6))
+    for row, logp in zip(result.scored, alone(model, conversations, 1.6), strict=True):
         torch.testing.assert_close(row.logp, logp.detach(), atol=1e-5, rtol=0)
-    hot = own_entropies(model, given_batch.ids, given_batch.own, 1.6)
-    cold = own_entropies(model, given_batch.ids, given_batch.own, 1.0)
+    hot = own_entropies(model, conversations.ids, conversations.own, 1.6)
+    cold = own_entropies(model, conversations.ids, conversations.own, 1.0)
     for row, at_t, at_1 in zip(result.scored, hot, cold, strict=True):
         torch.testing.assert_close(row.entropy_nats, at_t)
         torch.testing.assert_close(row.entropy_t1_nats, at_1)
@@ -162,8 +161,8 @@ def test_entropy_is_that_of_the_distribution(rows: list[list[float]], temperatur
     z = torch.tensor(rows, dtype=torch.float64)
     p = torch.softmax(z / temperature, -1).numpy()
     wanted = -(p * np.log(np.where(p > 0, p, 1))).sum(-1)
-    found = entropies(log_distribution(z.float(), temperature))
-    np.testing.assert_allclose(found, wanted, atol=2e-5)
+    entropy = entropies(log_distribution(z.float(), temperature))
+    np.testing.assert_allclose(entropy, wanted, atol=2e-5)
 
 
 def test_entropy_near_collapse_keeps_its_digits_in_fp32() -> None:
@@ -188,22 +187,27 @@ def test_grouping_by_length_is_a_partition_in_order(lengths: list[int], size: in
 def test_conversations_without_a_reward_are_left_out_whatever_is_added_to_the_loss(
     model: Any,
 ) -> None:
-    """As if they had not been held: their tokens neither add nor are counted."""
+    """As if they had not taken place: their tokens neither add nor are counted."""
     whole, kept = batch(), [0, 2, 3, 5, 6, 7, 9]
     sizes = [sum(row) for row in whole.own]
     lost = np.repeat([n not in kept for n in range(len(sizes))], sizes)
     start = np.random.default_rng(5).normal(-2.5, 0.5, len(lost))
     treated = stack_of(AlgorithmConfig(), ReferenceKl(0.5))
 
-    def gradient(given: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
-        none = np.zeros((2, len(start_logp)), bool)
-        selection = TokenSelection(np.ones(len(start_logp)), *none, (start_logp,), 0.3, lost)
+    def gradient(conversations: LossBatch, start_logp: Any, lost: Any, tokens: int) -> Any:
+        selection = unselective(len(start_logp), (start_logp,), 0.3, lost)
         model.zero_grad()
-        result = accumulate_gradient(model, given, LossSettings(treated, selection, 1.3, tokens))
+        result = accumulate_gradient(
+            model, conversations, LossSettings(treated, selection, 1.3, tokens)
+        )
         return result.value, torch.cat([p.grad.flatten() for p in model.parameters()]).clone()
 
-    part = LossBatch(*([column[n] for n in kept] for column in (whole.ids, whole.own)),
-                     [whole.advantage[n] for n in kept], None)  # fmt: skip
+    part = LossBatch(
+        [whole.ids[n] for n in kept],
+        [whole.own[n] for n in kept],
+        [whole.advantage[n] for n in kept],
+        None,
+    )
     tokens = int((~lost).sum())
     value, slope = gradient(whole, start, lost, tokens)
     wanted_value, wanted = gradient(part, start[~lost], None, tokens)

@@ -30,24 +30,24 @@ def test_the_sampler_notes_the_entropy_of_what_it_draws_from(model: Any) -> None
     heard = [[5, 6], [7], [8, 9, 10]]
     uniforms = torch.from_numpy(np.random.default_rng(2).random((3, 6)))
     silent, noting = (Sampler(model, 3, 3, 1.5, note) for note in (False, True))
-    said = noting.speak([0, 1, 2], heard, uniforms)
+    noted = noting.speak([0, 1, 2], heard, uniforms)
     plain = silent.speak([0, 1, 2], heard, uniforms)
-    assert [turn.ids for turn in said] == [turn.ids for turn in plain]
+    assert [turn.ids for turn in noted] == [turn.ids for turn in plain]
     assert not any(turn.entropy_nats for turn in plain)
-    ids = [[*h, *turn.ids] for h, turn in zip(heard, said, strict=True)]
-    own = [[False] * len(h) + [True] * len(t.ids) for h, t in zip(heard, said, strict=True)]
-    for turn, wanted in zip(said, own_entropies(model, ids, own, 1.5), strict=True):
+    ids = [[*h, *turn.ids] for h, turn in zip(heard, noted, strict=True)]
+    own = [[False] * len(h) + [True] * len(t.ids) for h, t in zip(heard, noted, strict=True)]
+    for turn, wanted in zip(noted, own_entropies(model, ids, own, 1.5), strict=True):
         np.testing.assert_allclose(turn.entropy_nats, wanted, atol=1e-5)
 
 
 @pytest.mark.slow
 def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path) -> None:
-    given = config({"learning_rate": 0.02}, steps=3, updates_per_batch=2)
-    given = replace(given, remedy=RemedyConfig("many", MANY))
+    many = config({"learning_rate": 0.02}, steps=3, updates_per_batch=2)
+    many = replace(many, remedy=RemedyConfig("many", MANY))
     with few_held_out_users():
-        plain = rows_of(run_here(tmp_path / "plain", replace(given, remedy=RemedyConfig())))
-        whole = rows_of(run_here(tmp_path / "whole", given))
-        cut = make_run(tmp_path / "cut", given)
+        plain = rows_of(run_here(tmp_path / "plain", replace(many, remedy=RemedyConfig())))
+        whole = rows_of(run_here(tmp_path / "whole", many))
+        cut = make_run(tmp_path / "cut", many)
         assert go_on(cut, stop_after=1)[0] == 75
         assert go_on(cut)[0] == 0
     assert rows_of(cut) == whole
@@ -62,11 +62,11 @@ def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path)
 @pytest.mark.slow
 def test_kl_cov_at_the_first_update_is_plain_grpo_and_then_is_not(tmp_path: Path) -> None:
     """The same first pass, the same tokens drawn at step 2 only if the second changed nothing."""
-    given = config({"learning_rate": 0.02}, steps=2, updates_per_batch=2)
-    held = RemedyConfig("kl_cov", {"kl_cov": {"share": 0.5}})
+    base = config({"learning_rate": 0.02}, steps=2, updates_per_batch=2)
+    kl_cov = RemedyConfig("kl_cov", {"kl_cov": {"share": 0.5}})
     plain, treated = (
-        rows_of(run_here(tmp_path / remedy.name, replace(given, remedy=remedy)))
-        for remedy in (RemedyConfig(), held)
+        rows_of(run_here(tmp_path / remedy.name, replace(base, remedy=remedy)))
+        for remedy in (RemedyConfig(), kl_cov)
     )
     assert treated[0]["remedy/acted"] > 0.2
     assert treated[0]["entropy"] == plain[0]["entropy"]

@@ -51,9 +51,9 @@ def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunCon
     )
 
 
-def run_here(path: Path, given: RunConfig, stop_after: int | None = None) -> RunFolder:
+def run_here(path: Path, config: RunConfig, stop_after: int | None = None) -> RunFolder:
     """A run in this process; with `stop_after` a stop is requested when that row is durable."""
-    run = make_run(path, given)
+    run = make_run(path, config)
     go_on(run, stop_after)
     return run
 
@@ -87,15 +87,15 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 
 def test_a_run_leaves_rows_conversations_and_checkpoints(whole: RunFolder) -> None:
-    found = status(whole)
-    assert (found["status"], found["last_step"]) == ("done", STEPS)
-    assert found["measurement"]["entropy"]["support"] == "full vocabulary"
+    ended = status(whole)
+    assert (ended["status"], ended["last_step"]) == ("done", STEPS)
+    assert ended["measurement"]["entropy"]["support"] == "full vocabulary"
     assert sorted(p.name for p in whole.checkpoints.iterdir()) == ["step-00002", "step-00004"]
     turns = pd.read_parquet(whole.conversations / "step-00001.parquet")
-    said = turns[turns["speaker"] == "policy"]
-    assert len(said) >= 8
-    assert said[["text", "entropy_nats", "advantage", "start_nll"]].notna().all(axis=None)
-    assert not said["text"].str.contains("<|", regex=False).any()
+    replies = turns[turns["speaker"] == "policy"]
+    assert len(replies) >= 8
+    assert replies[["text", "entropy_nats", "advantage", "start_nll"]].notna().all(axis=None)
+    assert not replies["text"].str.contains("<|", regex=False).any()
 
 
 def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
@@ -131,8 +131,8 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_
 
 @pytest.mark.slow
 def test_each_reply_is_taught_what_it_earned_itself(tmp_path: Path) -> None:
-    given = replace(config(steps=1), reward=RewardConfig(mode="turns"))
-    run = run_here(tmp_path, given)
+    by_turns = replace(config(steps=1), reward=RewardConfig(mode="turns"))
+    run = run_here(tmp_path, by_turns)
     turns = pd.read_parquet(run.conversations / "step-00001.parquet")
     mine, users = (turns[turns["speaker"] == who] for who in ("policy", "user"))
     changes = (users["emotion_after"] - users["emotion_before"])[users["turn"] > 0] / 100
@@ -179,7 +179,7 @@ def test_more_updates_than_one_leave_the_policy_that_spoke_and_are_clipped(
 def test_a_critic_on_hidden_states_and_groups_of_one_resume_to_the_same_rows(
     tmp_path: Path,
 ) -> None:
-    given = config(
+    with_critic = config(
         {
             "kind": "reinforce",
             "group_size": 1,
@@ -187,8 +187,8 @@ def test_a_critic_on_hidden_states_and_groups_of_one_resume_to_the_same_rows(
         },
         steps=4,
     )
-    straight = trained(run_here(tmp_path / "straight", given))
-    stopped = run_here(tmp_path / "stopped", given, stop_after=2)
+    straight = trained(run_here(tmp_path / "straight", with_critic))
+    stopped = run_here(tmp_path / "stopped", with_critic, stop_after=2)
     go_on(stopped)
     assert stopped.metrics.read_bytes() == (tmp_path / "straight/metrics.jsonl").read_bytes()
     assert straight[0]["value/mean"] == 0
@@ -198,8 +198,8 @@ def test_a_critic_on_hidden_states_and_groups_of_one_resume_to_the_same_rows(
 
 @pytest.mark.slow
 def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
-    given = replace(config(steps=1), policy=replace(SMOKE, temperature=1.3))
-    row = rows_of(run_here(tmp_path, given))[0]
+    hotter = replace(config(steps=1), policy=replace(SMOKE, temperature=1.3))
+    row = rows_of(run_here(tmp_path, hotter))[0]
     assert row["entropy"] > row["entropy/t1"] + 0.1
 
 
@@ -207,11 +207,11 @@ def test_at_another_temperature_both_entropies_are_kept(tmp_path: Path) -> None:
 def test_a_diverging_run_ends_70_with_its_last_row(tmp_path: Path) -> None:
     run = make_run(tmp_path, config({"learning_rate": 1e4, "adam_epsilon": 0.0}))
     assert go_on(run)[0] == 70
-    found = status(run)
-    assert found["status"] == "failed"
-    assert "loss and gradient must be finite" in found["reason"]
-    assert "algorithm.learning_rate 10000; lower the rate" in found["reason"]
-    assert len(rows_of(run)) == found["last_step"] >= 1
+    ended = status(run)
+    assert ended["status"] == "failed"
+    assert "loss and gradient must be finite" in ended["reason"]
+    assert "algorithm.learning_rate 10000; lower the rate" in ended["reason"]
+    assert len(rows_of(run)) == ended["last_step"] >= 1
 
 
 @pytest.mark.slow

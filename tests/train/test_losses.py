@@ -22,7 +22,7 @@ def test_on_policy_the_slope_is_minus_the_advantage() -> None:
     assert not (loss.low | loss.high).any()
 
 
-def test_what_is_clipped_by_hand() -> None:
+def test_clipped_tokens_equal_those_worked_out_by_hand() -> None:
     ratio = np.array([1.5, 0.5, 1.5, 0.5])
     advantage = np.array([1.0, -1.0, -1.0, 1.0])
     loss = clipped(np.log(ratio), np.zeros(4), advantage, 0.2, 0.28)

@@ -65,9 +65,9 @@ def test_value_and_slope_are_those_of_the_formula(shape: Ratio) -> None:
     x = torch.tensor(logp, requires_grad=True)
     loss = FORMULAS[type(shape)]((x - torch.tensor(old)).exp(), torch.tensor(advantage))
     (slope,) = torch.autograd.grad(loss.sum(), x)
-    found = shape.surrogate(logp, old, advantage)
-    np.testing.assert_allclose(found.value, loss.detach(), rtol=1e-12)
-    np.testing.assert_allclose(found.slope, slope, rtol=1e-12)
+    shaped = shape.surrogate(logp, old, advantage)
+    np.testing.assert_allclose(shaped.value, loss.detach(), rtol=1e-12)
+    np.testing.assert_allclose(shaped.slope, slope, rtol=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda s: s.name())
@@ -76,23 +76,23 @@ def test_value_and_slope_are_those_of_the_formula(shape: Ratio) -> None:
 def test_on_policy_every_shape_is_the_plain_policy_gradient(
     shape: Ratio, logp: Any, advantage: Any
 ) -> None:
-    found = shape.surrogate(logp, logp, advantage)
-    np.testing.assert_array_equal(found.slope, -advantage)
-    np.testing.assert_array_equal(found.value, -advantage)
+    shaped = shape.surrogate(logp, logp, advantage)
+    np.testing.assert_array_equal(shaped.slope, -advantage)
+    np.testing.assert_array_equal(shaped.value, -advantage)
 
 
 @settings(max_examples=50)
 @given(TOKENS, TOKENS, TOKENS)
 def test_the_value_of_gppo_is_that_of_clipped_ppo(logp: Any, old: Any, advantage: Any) -> None:
     plain = clipped(logp, old, advantage, 0.2, 0.28)
-    found = Gppo(dual_clip=1e6).surrogate(logp, old, advantage)
-    np.testing.assert_allclose(found.value, plain.value, rtol=1e-12)
+    shaped = Gppo(dual_clip=1e6).surrogate(logp, old, advantage)
+    np.testing.assert_allclose(shaped.value, plain.value, rtol=1e-12)
     beyond = plain.low | plain.high
-    assert (found.slope[beyond] != 0).all()
-    np.testing.assert_array_equal(found.slope[~beyond], plain.slope[~beyond])
+    assert (shaped.slope[beyond] != 0).all()
+    np.testing.assert_array_equal(shaped.slope[~beyond], plain.slope[~beyond])
 
 
-def test_what_lies_beyond_the_clip_by_hand() -> None:
+def test_slopes_beyond_the_clip_equal_those_worked_out_by_hand() -> None:
     ratio, advantage = np.array([1.5, 0.5, 1.5, 0.5]), np.array([1.0, -1.0, -1.0, 1.0])
     for shape, wanted in (
         (ClipHigher(), [0, 0, 1.5, -0.5]),

@@ -16,6 +16,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.train import remedies
 from harness.train.objective import registry
+from harness.train.remedies.clip_cov import ClipCov
 from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
 
 TWICE = "trainer.updates_per_batch=2"
@@ -33,8 +34,8 @@ def test_every_method_is_an_option_with_the_defaults_of_its_file() -> None:
         file = search_path.option_file("remedy", name)
         assert file is not None, name
         chosen = RemedyConfig(**yaml.safe_load(file.read_text()))
-        (found,) = registry.remedies_of(replace(tabular(), remedy=chosen))
-        assert (found.name(), found) == (name, type(found)())
+        (remedy,) = registry.remedies_of(replace(tabular(), remedy=chosen))
+        assert (remedy.name(), remedy) == (name, type(remedy)())
         assert "arXiv" in (Path(remedies.__path__[0]) / f"{name}.py").read_text()
     assert "none" in search_path.options("remedy")
 
@@ -84,8 +85,8 @@ def test_a_second_method_is_added_by_a_word() -> None:
 
 def test_a_swept_number_reaches_its_method() -> None:
     words = ["remedy=clip_cov", "policy=tabular", "remedy.methods.clip_cov.share=1e-3,1e-2"]
-    found = [registry.remedies_of(p.config)[0] for p in planner.plan(words).points]
-    assert [method.share for method in found] == [0.001, 0.01]  # type: ignore[attr-defined]
+    methods = [registry.remedies_of(p.config)[0] for p in planner.plan(words).points]
+    assert methods == [ClipCov(share=0.001), ClipCov(share=0.01)]
 
 
 @pytest.mark.slow
@@ -93,21 +94,21 @@ def test_two_shapes_of_the_ratio_are_one_too_many(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    own = tmp_path / "conf" / "remedy" / "mine.yaml"
-    own.parent.mkdir(parents=True)
-    own.write_text("name: mine\nmethods: {gppo: {}, kl_cov: {}}\n")
+    option = tmp_path / "conf" / "remedy" / "mine.yaml"
+    option.parent.mkdir(parents=True)
+    option.write_text("name: mine\nmethods: {gppo: {}, kl_cov: {}}\n")
     assert refused("remedy=mine", TWICE) == (
         "remedy.methods must have one method at most that sets the ratio's shape, "
         "got gppo and kl_cov"
     )
-    own.write_text("name: mine\nmethods: {gpo: {}}\n")
+    option.write_text("name: mine\nmethods: {gpo: {}}\n")
     assert refused("remedy=mine", TWICE).startswith("remedy.methods must be one of ce_gppo,")
-    own.write_text("name: mine\n")
+    option.write_text("name: mine\n")
     assert refused("remedy=mine", TWICE) == (
         "remedy.methods must be empty with remedy=none and name a method with any other, "
         "got none with mine"
     )
-    own.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
+    option.write_text("name: mine\nmethods: {gppo: {}, reference_kl: {coefficient: 0.01}}\n")
     (point,) = planner.plan(["remedy=mine", TWICE]).points
     assert [m.name() for m in registry.remedies_of(point.config)] == ["gppo", "reference_kl"]
 
@@ -139,16 +140,16 @@ def treated(path: Path, steps: int, **controller: float) -> RunFolder:
 
 def made_of(path: Path, remedy: RemedyConfig, steps: int) -> RunFolder:
     """A short tabular run, not begun."""
-    cut = short(2)
-    config = tabular(cut.medium, conversations=8, eval_every=1000, steps=steps)
-    return make_run(path, replace(config, levels=cut, remedy=remedy))
+    levels = short(2)
+    config = tabular(levels.medium, conversations=8, eval_every=1000, steps=steps)
+    return make_run(path, replace(config, levels=levels, remedy=remedy))
 
 
 def rows_of(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 
-def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
+def test_a_remedy_that_never_acts_is_reported_once(tmp_path: Path) -> None:
     run = treated(tmp_path, steps=22, target=0.01)
     with few_held_out_users():
         code, _, err = go_on(run)
@@ -158,9 +159,11 @@ def test_a_remedy_that_never_acts_is_said_so_once(tmp_path: Path) -> None:
     assert run.events.read_text().count("remedy_inactive") == 1
 
 
-def test_a_controller_resumed_goes_on_with_its_coefficient(tmp_path: Path) -> None:
-    on = {"steps": 6, "target": 2.0, "delta": 0.01, "most": 0.03}
-    whole, cut = (treated(tmp_path / name, **on) for name in ("whole", "cut"))
+def test_a_resumed_controller_goes_on_with_its_coefficient(tmp_path: Path) -> None:
+    whole, cut = (
+        treated(tmp_path / name, steps=6, target=2.0, delta=0.01, most=0.03)
+        for name in ("whole", "cut")
+    )
     with few_held_out_users():
         assert go_on(whole)[0] == 0
         assert go_on(cut, stop_after=2)[0] == 75

@@ -42,22 +42,24 @@ class Attentive(AttentiveSpeaker):
 
 
 @pytest.mark.parametrize("replies", [0, 1, 4])
-def test_who_takes_over_from_himself_says_what_he_said_and_hears_what_he_heard(
+def test_a_speaker_that_takes_over_its_own_conversation_continues_it_unchanged(
     course: curriculum.CurriculumState, replies: int
 ) -> None:
     whole = course.starts[:10]
     begun = [start.until(replies) for start in whole]
     keys = [start.key for start in whole]
     users = make(course.config.simulator, course.config.difficulty)
-    held = take_over(users, Attentive(keys), keys, begun)
-    for start, conversation in zip(whole, held, strict=True):
+    taken_over = take_over(users, Attentive(keys), keys, begun)
+    for start, conversation in zip(whole, taken_over, strict=True):
         assert conversation.opening == start.until(replies).last_turn
         assert len(conversation.before) == replies
         assert conversation.before + conversation.exchanges == start.exchanges
 
 
 @pytest.mark.slow
-def test_the_library_is_of_the_best_and_the_same_again(course: curriculum.CurriculumState) -> None:
+def test_the_library_holds_the_best_conversations_and_is_reproducible(
+    course: curriculum.CurriculumState,
+) -> None:
     again = start_library(config())
     assert again == course.starts
     assert len(again) >= FEWEST
@@ -89,26 +91,26 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
     course: curriculum.CurriculumState,
 ) -> None:
     speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 1, 1))
-    held = rollout_groups(course, speaker, 1)
-    for group in (held[:8], held[8:]):
+    conversations = rollout_groups(course, speaker, 1)
+    for group in (conversations[:8], conversations[8:]):
         assert len({(c.opening.text, c.opening.emotion, len(c.before)) for c in group}) == 1
         assert len({tuple(e.answer.emotion for e in c.exchanges) for c in group}) > 1
         assert len({c.temperament for c in group}) == 1
     acts = speaker.acts()
-    for number, conversation in enumerate(held):
+    for number, conversation in enumerate(conversations):
         mine = acts.conversation == number
         count = len(conversation.exchanges)
         assert acts.reply[mine].tolist() == list(range(count))
         assert acts.seen.turn[mine].tolist() == [len(conversation.before) + n for n in range(count)]
-    own = acts.seen.rows[acts.reply == 0][:, -1]
+    first_seen = acts.seen.rows[acts.reply == 0][:, -1]
     fresh = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 9, 1))
     rollout_groups(course, fresh, 9)
     (nothing_yet,) = set(fresh.acts().seen.rows[fresh.acts().reply == 0][:, -1])
-    assert nothing_yet not in own
+    assert nothing_yet not in first_seen
 
 
 @pytest.mark.slow
-def test_a_run_says_what_went_before(tmp_path: Path) -> None:
+def test_a_run_records_the_turns_before_its_start(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, replace(config(steps=10)))
     before = [row["curriculum/replies_before"] for row in rows]
     assert before[0] > 3
@@ -143,8 +145,8 @@ def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
     policy = PolicyConfig(hidden_size=16, layers=1, max_turn_tokens=6)
     model, chat = tiny.build_model(policy, tokenizer, 1), chat_of(tokenizer)
     speaker = LanguageSpeaker(Transformers(model.eval()), chat, policy, np.random.default_rng(0))
-    held = rollout_groups(course, speaker, 1)
-    for conversation, trajectory in zip(held, speaker.trajectories, strict=True):
+    conversations = rollout_groups(course, speaker, 1)
+    for conversation, trajectory in zip(conversations, speaker.trajectories, strict=True):
         assert conversation.start is not None
         turns = [conversation.start.opening, *(e.answer for e in conversation.before)]
         messages = []

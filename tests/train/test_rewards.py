@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -34,31 +35,31 @@ TURNS = RewardConfig(mode="turns")
 MIXED = RewardConfig(mode="mixed", mix=0.25)
 
 
-def talk(
+def conversation_of(
     sample: int, emotions: Sequence[float], strategies: Sequence[tuple[str, ...]] = ()
 ) -> Conversation:
     """A conversation from 40 through `emotions`, as reported; the last ends it."""
-    said = [
+    exchanges = [
         (
             SupporterReply("Hm."),
             made.user_turn(50, reported_emotion=float(e), strategies=kinds),
         )
         for e, kinds in zip(emotions, strategies or [()] * len(emotions), strict=True)
     ]
-    return made.conversation(0, sample, 40, said)
+    return made.conversation(0, sample, 40, exchanges)
 
 
 GROUP = [
-    talk(0, (50, 60), [("suggest",), ("question", "inform")]),
-    talk(1, (40, 40), [("suggest",), ("affirm",)]),
-    talk(2, (30,), [("question",)]),
-    talk(3, (40, float("nan"))),
+    conversation_of(0, (50, 60), [("suggest",), ("question", "inform")]),
+    conversation_of(1, (40, 40), [("suggest",), ("affirm",)]),
+    conversation_of(2, (30,), [("question",)]),
+    conversation_of(3, (40, float("nan"))),
 ]
 
 
 def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
-    given = made.tabular(algorithm={"group_size": 4, **algorithm}, conversations=4)
-    return replace(given, reward=reward)
+    base = made.tabular(algorithm={"group_size": 4, **algorithm}, conversations=4)
+    return replace(base, reward=reward)
 
 
 @pytest.mark.parametrize(
@@ -73,27 +74,31 @@ def config_of(reward: RewardConfig, **algorithm: object) -> RunConfig:
         (RewardConfig(mode="turns", solution_bias=1.0), [1.0, 0.5, 0.0]),
     ],
 )
-def test_rewards_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
-    found = compute_rewards(GROUP, reward).total
-    assert found[:3] == pytest.approx(wanted)
-    assert np.isnan(found[3])
+def test_rewards_equal_those_worked_out_by_hand(reward: RewardConfig, wanted: list[float]) -> None:
+    totals = compute_rewards(GROUP, reward).total
+    assert totals[:3] == pytest.approx(wanted)
+    assert np.isnan(totals[3])
 
 
-def test_advantages_by_turn_by_hand() -> None:
-    found = made.advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=None), 1)
-    assert found.shape == (4, 20)
+def test_advantages_by_turn_equal_those_worked_out_by_hand() -> None:
+    advantages = made.advantages_of(
+        compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=None), 1
+    )
+    assert advantages.shape == (4, 20)
     # first replies .1, 0, -.1 about 0; second .1 and 0 about .05; the lost one is left out
-    np.testing.assert_allclose(found[:, 0], [0.1, 0, -0.1, 0], atol=1e-15)
-    np.testing.assert_allclose(found[:, 1], [0.05, -0.05, 0, 0], atol=1e-15)
-    assert not found[:, 2:].any()
+    np.testing.assert_allclose(advantages[:, 0], [0.1, 0, -0.1, 0], atol=1e-15)
+    np.testing.assert_allclose(advantages[:, 1], [0.05, -0.05, 0, 0], atol=1e-15)
+    assert not advantages[:, 2:].any()
 
 
 def test_each_turn_is_divided_by_its_own_spread_or_the_floor() -> None:
-    free = made.advantages_of(compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=0.06), 1)
-    np.testing.assert_allclose(
-        free[:3, 0], np.array([0.1, 0, -0.1]) / np.sqrt(0.02 / 3), atol=1e-12
+    advantages = made.advantages_of(
+        compute_rewards(GROUP, TURNS), config_of(TURNS, std_floor=0.06), 1
     )
-    np.testing.assert_allclose(free[:2, 1], np.array([0.05, -0.05]) / 0.06)
+    np.testing.assert_allclose(
+        advantages[:3, 0], np.array([0.1, 0, -0.1]) / np.sqrt(0.02 / 3), atol=1e-12
+    )
+    np.testing.assert_allclose(advantages[:2, 1], np.array([0.05, -0.05]) / 0.06)
 
 
 def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
@@ -112,10 +117,12 @@ def test_a_mix_is_between_terminal_and_turns_and_ends_in_them() -> None:
 
 def test_solving_is_credited_to_the_reply_that_solves() -> None:
     biased = RewardConfig(mode="turns", solution_bias=1.0)
-    found = made.advantages_of(compute_rewards(GROUP, biased), config_of(biased, std_floor=None), 1)
+    advantages = made.advantages_of(
+        compute_rewards(GROUP, biased), config_of(biased, std_floor=None), 1
+    )
     # first replies earn 1/2, 1/2 and 0; second ones 1/2 and 0
-    np.testing.assert_allclose(found[:3, 0], [1 / 6, 1 / 6, -1 / 3])
-    np.testing.assert_allclose(found[:2, 1], [0.25, -0.25])
+    np.testing.assert_allclose(advantages[:3, 0], [1 / 6, 1 / 6, -1 / 3])
+    np.testing.assert_allclose(advantages[:2, 1], [0.25, -0.25])
 
 
 def test_a_null_control_deals_out_whole_conversations() -> None:
@@ -131,7 +138,7 @@ def test_a_null_control_deals_out_whole_conversations() -> None:
     assert len(seen) == 6  # the lost conversation takes no part
 
 
-def real_talk(config: RunConfig) -> tuple[list[Conversation], Acts]:
+def rolled_out(config: RunConfig) -> tuple[list[Conversation], Acts]:
     speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(config, 1, 1))
     users = make(config.simulator, config.difficulty)
     return rollout(users, speaker, keys_of(config, 1)), speaker.acts()
@@ -139,19 +146,19 @@ def real_talk(config: RunConfig) -> tuple[list[Conversation], Acts]:
 
 def test_changes_add_up_to_final_minus_start_however_it_ends() -> None:
     level = replace(made.LEVELS.hard, reward_noise=7.0, reward_flips=0.2, stop_below=35)
-    held, _ = real_talk(made.tabular(level, conversations=64))
-    gains = [c.reward - c.opening.reported_emotion / 100 for c in held]
-    assert np.nansum(turn_changes(held), axis=1) == pytest.approx(gains)
-    assert {c.last.ended for c in held} >= {"left", "cap"}
+    conversations, _ = rolled_out(made.tabular(level, conversations=64))
+    gains = [c.reward - c.opening.reported_emotion / 100 for c in conversations]
+    assert np.nansum(turn_changes(conversations), axis=1) == pytest.approx(gains)
+    assert {c.last.ended for c in conversations} >= {"left", "cap"}
 
 
 @pytest.mark.parametrize("reward", [TURNS, MIXED])
 def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) -> None:
     """Finite differences of -mean over replies of advantage * log p(act), reply by reply."""
     config = replace(made.tabular(), reward=reward)
-    held, acts = real_talk(config)
-    got = compute_rewards(held, reward)
-    advantages = made.advantages_of(got, config, 1)
+    conversations, acts = rolled_out(config)
+    rewards = compute_rewards(conversations, reward)
+    advantages = made.advantages_of(rewards, config, 1)
     start = TabularPolicy.start()
     place = acts.conversation, acts.seen.turn
     rate = config.algorithm.learning_rate
@@ -160,7 +167,7 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
 
     def by_hand(number: int, turn: int) -> float:
         """Against those of the group that got so far, over the larger of spread and 0.10."""
-        group = held[number // 8 * 8 : number // 8 * 8 + 8]
+        group = conversations[number // 8 * 8 : number // 8 * 8 + 8]
 
         def after(c: Conversation, n: int) -> float:
             return ([c.opening] + [e.answer for e in c.exchanges])[n].reported_emotion / 100
@@ -168,9 +175,9 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
         mates = [c for c in group if len(c.exchanges) > turn]
         steps = np.array([after(c, turn + 1) - after(c, turn) for c in mates])
         ends = np.array([c.reward for c in group])
-        mine = after(held[number], turn + 1) - after(held[number], turn)
+        mine = after(conversations[number], turn + 1) - after(conversations[number], turn)
         alone = (mine - steps.mean()) / max(steps.std(), 0.10)
-        whole = (held[number].reward - ends.mean()) / max(ends.std(), 0.10)
+        whole = (conversations[number].reward - ends.mean()) / max(ends.std(), 0.10)
         mix = 1.0 if reward.mix is None else reward.mix
         return float((1 - mix) * whole + mix * alone)
 
@@ -192,12 +199,12 @@ def test_an_update_is_the_slope_of_what_each_reply_earned(reward: RewardConfig) 
 @pytest.mark.slow
 def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
-    found = []
+    evaluations = []
     for reward in rewards:
         rng = np.random.default_rng(evaluate.SEED)
         speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng)
-        found.append(evaluate.evaluate(config_of(reward), speaker))
-    assert found[0] == found[1] == found[2]
+        evaluations.append(evaluate.evaluate(config_of(reward), speaker))
+    assert evaluations[0] == evaluations[1] == evaluations[2]
 
 
 def test_unlike_rewards_have_unlike_cards() -> None:
@@ -207,7 +214,7 @@ def test_unlike_rewards_have_unlike_cards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("values", "message"),
     [
         (
             {"mode": "final"},
@@ -218,10 +225,10 @@ def test_unlike_rewards_have_unlike_cards() -> None:
         ({"mode": "mixed", "mix": -1}, "reward.mix must lie between 0 and 1, got -1"),
     ],
 )
-def test_a_wrong_reward_is_refused(given: dict[str, object], said: str) -> None:
+def test_a_wrong_reward_is_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        RewardConfig(**given)  # type: ignore[arg-type]
-    assert said in str(caught.value)
+        RewardConfig(**values)
+    assert message in str(caught.value)
 
 
 class TestOurs(RewardContract):

@@ -32,13 +32,15 @@ def test_a_run_says_what_it_does_and_leaves_everything(finished: Finished) -> No
         {"event": "checkpoint", "step": STEPS},
         {"event": "end", "status": "done", "exit_code": 0},
     ]
-    found = status(finished.run)
-    assert (found["status"], found["last_step"], found["attempts"]) == ("done", STEPS, 1)
-    assert found["measurement"]["entropy"]["tokens"] == "acts"
-    assert found["measurement"]["entropy"]["weights"] == "before update"
+    ended = status(finished.run)
+    assert (ended["status"], ended["last_step"], ended["attempts"]) == ("done", STEPS, 1)
+    assert ended["measurement"]["entropy"]["tokens"] == "acts"
+    assert ended["measurement"]["entropy"]["weights"] == "before update"
 
 
-def test_same_seed_same_bytes_other_seed_other_bytes(whole: RunFolder, tmp_path: Path) -> None:
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_others(
+    whole: RunFolder, tmp_path: Path
+) -> None:
     """The whole run had a process of its own; these are done in this one."""
     again, other = make_run(tmp_path / "1", brief()), make_run(tmp_path / "2", brief(2, steps=1))
     assert go_on(again)[0] == go_on(other)[0] == 0

@@ -42,7 +42,7 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", range(9))
-def test_so_does_one_that_is_killed_at_any_moment(
+def test_a_run_killed_at_any_moment_ends_with_the_rows_of_one_that_was_not(
     whole: RunFolder, tmp_path: Path, moment: int
 ) -> None:
     chance = random.Random(moment)
@@ -124,12 +124,12 @@ def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:
 
 
 def test_a_damaged_checkpoint_falls_back_and_says_so(whole: RunFolder, killed: RunFolder) -> None:
-    found, _ = checkpoints.newest(killed.checkpoints)
-    assert found is not None
-    (found.path / "table.npy").write_bytes(b"broken")
+    newest, _ = checkpoints.newest(killed.checkpoints)
+    assert newest is not None
+    (newest.path / "table.npy").write_bytes(b"broken")
     code, events, _ = go_on(killed)
     assert code == 0
-    assert events[0] == {"event": "resume", "step": found.step - 5}
+    assert events[0] == {"event": "resume", "step": newest.step - 5}
     assert killed.metrics.read_bytes() == whole.metrics.read_bytes()
     notes = [json.loads(line) for line in killed.events.read_text().splitlines()]
     assert any(n["event"] == "checkpoint_passed_over" for n in notes)
@@ -146,17 +146,17 @@ def test_missing_rows_are_an_error_not_a_gap(whole: RunFolder, tmp_path: Path) -
 
 
 def test_logits_that_are_not_finite_end_70(killed: RunFolder) -> None:
-    found, _ = checkpoints.newest(killed.checkpoints)
-    assert found is not None
+    newest, _ = checkpoints.newest(killed.checkpoints)
+    assert newest is not None
 
     def broken(path: Path) -> None:
-        np.save(path / "table.npy", np.full_like(np.load(found.path / "table.npy"), np.nan))
+        np.save(path / "table.npy", np.full_like(np.load(newest.path / "table.npy"), np.nan))
 
     rows = killed.metrics.read_bytes().splitlines(True)
-    killed.metrics.write_bytes(b"".join(rows[: found.step]))
-    checkpoints.publish(killed.checkpoints, found.step, broken)
+    killed.metrics.write_bytes(b"".join(rows[: newest.step]))
+    checkpoints.publish(killed.checkpoints, newest.step, broken)
     code, _, err = go_on(killed)
     assert code == 70
-    assert f"step {found.step + 1}: logits must be finite after an update" in err
+    assert f"step {newest.step + 1}: logits must be finite after an update" in err
     last = json.loads(killed.metrics.read_text().splitlines()[-1])
-    assert (last["step"], last["entropy"]) == (found.step + 1, None)
+    assert (last["step"], last["entropy"]) == (newest.step + 1, None)

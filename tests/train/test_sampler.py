@@ -64,7 +64,7 @@ def model(request: pytest.FixtureRequest) -> Any:
     return made
 
 
-def talk(
+def rolled_out(
     model: Any, count: int, turns: int, gone: Sequence[tuple[int, int]] = ()
 ) -> tuple[list[TokenRow], list[list[SampledTurn]]]:
     """Conversations with random users; (turn, i) in `gone`: i has ended before that turn."""
@@ -73,7 +73,7 @@ def talk(
     lengths = words.integers(1, 13, (turns, count))
     uniforms = torch.from_numpy(words.random((turns, count, LIMIT)))
     sampler = Sampler(model, count, END, 1.0)
-    rows, said = [TokenRow() for _ in range(count)], [list[SampledTurn]() for _ in range(count)]
+    rows, replies = [TokenRow() for _ in range(count)], [list[SampledTurn]() for _ in range(count)]
     live = list(range(count))
     for turn in range(turns):
         live = [i for i in live if (turn, i) not in gone]
@@ -84,35 +84,35 @@ def talk(
             rows[i].extend(new)
             rows[i].extend(reply.ids, turn + 1)
             rows[i].extend([END] if reply.ids[-1] != END else [])
-            said[i].append(reply)
-    return rows, said
+            replies[i].append(reply)
+    return rows, replies
 
 
 GONE = [(1, 2), (1, 5), (2, 0), (3, 7), (3, 1)]
 
 
 def test_log_probabilities_equal_those_of_a_full_forward(model: Any) -> None:
-    rows, said = talk(model, count=8, turns=4, gone=GONE)
+    rows, replies = rolled_out(model, count=8, turns=4, gone=GONE)
     ids, own = padded([r.ids for r in rows], 0), padded([r.turn for r in rows], 0) > 0
     with torch.no_grad():
         full = log_probabilities(own_logits(model, ids, own), ids[:, 1:][own[:, 1:]], 1.0)
-    kept = torch.tensor([x for turns in said for turn in turns for x in turn.logp])
-    assert len(kept) > 100
-    lengths = {len(turn.ids) for turns in said for turn in turns}
+    sampled = torch.tensor([x for turns in replies for turn in turns for x in turn.logp])
+    assert len(sampled) > 100
+    lengths = {len(turn.ids) for turns in replies for turn in turns}
     assert min(lengths) < LIMIT == max(lengths)
-    torch.testing.assert_close(kept, full, atol=1e-4, rtol=0)
+    torch.testing.assert_close(sampled, full, atol=1e-4, rtol=0)
 
 
 def test_what_one_conversation_says_does_not_depend_on_the_others(model: Any) -> None:
-    _, together = talk(model, count=8, turns=3)
-    _, thinned = talk(model, count=8, turns=3, gone=GONE)
+    _, together = rolled_out(model, count=8, turns=3)
+    _, thinned = rolled_out(model, count=8, turns=3, gone=GONE)
     for i in (3, 4, 6):
         assert [t.ids for t in thinned[i]] == [t.ids for t in together[i]]
 
 
 def test_a_turn_ends_with_the_end_token_or_at_the_limit(model: Any) -> None:
-    _, said = talk(model, count=8, turns=3)
-    for turn in [turn for turns in said for turn in turns]:
+    _, replies = rolled_out(model, count=8, turns=3)
+    for turn in [turn for turns in replies for turn in turns]:
         assert END not in turn.ids[:-1]
         assert turn.ids[-1] == END or len(turn.ids) == LIMIT
 
@@ -126,8 +126,10 @@ def test_draws_follow_the_distribution() -> None:
         model.get_input_embeddings().weight.mul_(4)
     count, temperature = 4000, 1.7
     uniforms = torch.from_numpy(np.random.default_rng(3).random((count, 1)))
-    said = Sampler(model, count, END, temperature).speak(range(count), [[7, 8]] * count, uniforms)
-    shares = np.bincount([t.ids[0] for t in said], minlength=WORDS) / count
+    first_turns = Sampler(model, count, END, temperature).speak(
+        range(count), [[7, 8]] * count, uniforms
+    )
+    shares = np.bincount([t.ids[0] for t in first_turns], minlength=WORDS) / count
     with torch.no_grad():
         logits = model(input_ids=torch.tensor([[7, 8]])).logits[0, -1]
     wanted = torch.softmax(logits / temperature, -1).double().numpy()

@@ -14,7 +14,7 @@ import pytest
 
 from harness.config.run import RunConfig
 from harness.records.run_folder import RunFolder
-from tests.simulator.endpoint import completion, data, play, purpose, response, serving
+from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
 from tests.simulator.served import config as served
 from tests.train.made import finish, go_on, make_run, short, status, tabular
 
@@ -35,12 +35,12 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def events(run: RunFolder, name: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in run.events.read_text().splitlines()]
-    return [event for event in found if event["event"] == name]
+    written = [json.loads(line) for line in run.events.read_text().splitlines()]
+    return [event for event in written if event["event"] == name]
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Any]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Endpoint]]:
     """A run on an endpoint that fails every ninth time it appraises, and is not asked again."""
     appraised = itertools.count()
 
@@ -55,21 +55,25 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder,
         yield run, endpoint
 
 
-def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(whole):
+def test_a_run_counts_what_it_loses_by_type_and_learns_from_the_rest(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, _ = whole
-    found = rows(run)
-    assert sum(row["sim/failed"] for row in found) > 0
-    for row in found:
+    steps = rows(run)
+    assert sum(row["sim/failed"] for row in steps) > 0
+    for row in steps:
         assert row["sim/failed"] == row["sim/failed/server"]
         assert row["sim/failed/timeout"] == 0
         assert 0 < row["reward"] < 1
-    assert found[0]["eval/failed"] > 0
-    assert found[0]["eval/hard/failed"] > 0
-    assert 0 < found[0]["eval/hard/reward"] < 1
-    assert found[1]["eval/failed"] is None
+    assert steps[0]["eval/failed"] > 0
+    assert steps[0]["eval/hard/failed"] > 0
+    assert 0 < steps[0]["eval/hard/reward"] < 1
+    assert steps[1]["eval/failed"] is None
 
 
-def test_what_it_cost_is_in_the_events(whole):
+def test_what_a_run_cost_is_in_its_events(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, endpoint = whole
     cost = events(run, "simulator")
     assert [event["step"] for event in cost] == list(range(1, STEPS + 1))
@@ -79,18 +83,21 @@ def test_what_it_cost_is_in_the_events(whole):
     assert cost[0]["tokens"] >= 100
 
 
-def test_the_policy_hears_the_user_and_nothing_else(whole):
+def test_the_policy_hears_the_user_and_nothing_else(
+    whole: tuple[RunFolder, Endpoint],
+) -> None:
     run, _ = whole
-    kept = run.conversations / "step-00001.parquet"
+    table = run.conversations / "step-00001.parquet"
     import pyarrow.parquet as pq
 
-    said = [t for t in pq.read_table(kept).to_pylist() if t["speaker"] == "user" and t["turn"] == 0]
-    assert len(said) == 8
-    assert all("days ago" in turn["text"] for turn in said)
+    turns = pq.read_table(table).to_pylist()
+    openings = [t for t in turns if t["speaker"] == "user" and t["turn"] == 0]
+    assert len(openings) == 8
+    assert all("days ago" in turn["text"] for turn in openings)
 
 
 def test_a_resumed_run_is_answered_from_the_journal_and_equals_the_uninterrupted(
-    whole, tmp_path: Path
+    whole: tuple[RunFolder, Endpoint], tmp_path: Path
 ) -> None:
     """The endpoint has become another one meanwhile: whatever it is asked again would differ."""
     run, endpoint = whole
@@ -106,21 +113,21 @@ def test_a_resumed_run_is_answered_from_the_journal_and_equals_the_uninterrupted
     journal.write_text("".join(kept) + '{"id": "torn')
     endpoint.script, before = other, endpoint.script
     try:
-        code, said, err = go_on(again)
+        code, emitted, err = go_on(again)
     finally:
         endpoint.script = before
     assert code == 0, err
-    assert [e["step"] for e in said if e["event"] == "step"] == [3, 4]
+    assert [e["step"] for e in emitted if e["event"] == "step"] == [3, 4]
     assert events(again, "simulator")[-2]["calls"] == 1, "the check at the start"
     assert again.metrics.read_text().splitlines()[:3] == run.metrics.read_text().splitlines()[:3]
     assert len(rows(again)) == STEPS
 
 
 def other(number: int, body: dict[str, Any]) -> bytes:
-    found = json.loads(play(body))
-    if "change" in found:
+    answer = json.loads(play(body))
+    if "change" in answer:
         assert data(body)
-        return completion(json.dumps(found | {"change": -5, "target_fit": "none"}))
+        return completion(json.dumps(answer | {"change": -5, "target_fit": "none"}))
     return completion(json.dumps({"say": f"Something else, number {number}."}))
 
 
@@ -152,8 +159,8 @@ def test_an_endpoint_that_was_never_there_ends_the_run_before_its_first_step(
     with serving() as endpoint:
         url = endpoint.url
     run = a_run(tmp_path / "run", url)
-    code, said, err = go_on(run)
+    code, emitted, err = go_on(run)
     assert code == 69
     assert f"simulator.base_url: {url} must answer as 'm', got connection" in err
     assert (status(run)["status"], rows(run) if run.metrics.exists() else []) == ("stopped", [])
-    assert said[-1] == {"event": "end", "status": "stopped", "exit_code": 69}
+    assert emitted[-1] == {"event": "end", "status": "stopped", "exit_code": 69}

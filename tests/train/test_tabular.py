@@ -17,15 +17,14 @@ from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
 from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
 from harness.train.loop.tabular import update as treated_update
-from harness.train.objective.remedy_stack import TokenSelection
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
-from tests.train.made import LEVELS, rows_of, stack_of, tabular
+from tests.train.made import LEVELS, rows_of, stack_of, tabular, unselective
 
 
-def talk(
+def rolled_out(
     count: int = 64, seed: int = 0, policy: TabularPolicy | None = None, level: str = "medium"
 ) -> tuple[list[Conversation], Acts]:
     config = tabular(getattr(LEVELS, level))
@@ -40,24 +39,23 @@ def update(
 ) -> UpdateResult:
     """Plain GRPO's, a mean over acts."""
     plain = stack_of(tabular(algorithm={"learning_rate": rate}).algorithm)
-    selection = TokenSelection(np.ones(len(advantage)), *np.zeros((2, len(advantage)), bool), ())
-    given = ActBatch(acts, advantage, selection, T, len(advantage))
-    return treated_update(policy, given, plain, passes)
+    batch = ActBatch(acts, advantage, unselective(len(advantage)), T, len(advantage))
+    return treated_update(policy, batch, plain, passes)
 
 
 def test_acts_are_those_of_the_conversations_in_order() -> None:
-    held, acts = talk()
-    assert len(acts.act) == sum(len(c.exchanges) for c in held)
-    for number, conversation in enumerate(held):
+    conversations, acts = rolled_out()
+    assert len(acts.act) == sum(len(c.exchanges) for c in conversations)
+    for number, conversation in enumerate(conversations):
         mine = acts.conversation == number
         assert acts.seen.turn[mine].tolist() == list(range(len(conversation.exchanges)))
 
 
 def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
     """The user's reader and the policy's grammar share nothing, yet they must understand."""
-    held, acts = talk(256)
+    conversations, acts = rolled_out(256)
     agree = [
-        STRATEGIES[a] in held[c].exchanges[t].answer.strategies
+        STRATEGIES[a] in conversations[c].exchanges[t].answer.strategies
         for a, c, t in zip(acts.act, acts.conversation, acts.seen.turn, strict=True)
     ]
     assert np.mean(agree) > 0.9
@@ -65,10 +63,10 @@ def test_a_strategy_is_recognised_as_what_it_was_meant_to_be() -> None:
 
 @pytest.mark.parametrize("level", NAMES)
 def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str) -> None:
-    held, _ = talk(256, level=level)
+    conversations, _ = rolled_out(256, level=level)
     shown = DISCLOSURES[getattr(LEVELS, level).disclosure].expression
     right = wrong = total = 0
-    for conversation in held:
+    for conversation in conversations:
         turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
         for turn in turns:
             if turn.ended is None:
@@ -83,14 +81,14 @@ def test_cues_are_heard_where_they_are_given_and_nowhere_else(level: str) -> Non
 
 
 def test_a_conversation_is_spoken_the_same_whatever_is_held_beside_it() -> None:
-    alone, _ = talk(8)
-    beside, _ = talk(64)
+    alone, _ = rolled_out(8)
+    beside, _ = rolled_out(64)
     texts = [[e.reply.text for e in c.exchanges] for c in alone]
     assert texts == [[e.reply.text for e in c.exchanges] for c in beside[:8]]
 
 
 def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
-    _, acts = talk(16)
+    _, acts = rolled_out(16)
     policy = TabularPolicy(np.random.default_rng(3).normal(size=TabularPolicy.start().table.shape))
     advantage = np.random.default_rng(4).normal(size=len(acts.act))
     done = update(policy, acts, advantage, 0.5, 1.3, 1)
@@ -110,7 +108,7 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
 
 
 def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
-    _, acts = talk(64)
+    _, acts = rolled_out(64)
     advantage = np.random.default_rng(0).choice([-1.0, 1.0], len(acts.act))
     once = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 1)
     twice = update(TabularPolicy.start(), acts, advantage, 60.0, 1.0, 2)
@@ -121,7 +119,7 @@ def test_a_second_pass_moves_the_ratios_and_is_clipped() -> None:
 
 
 def test_without_advantage_nothing_is_learned() -> None:
-    _, acts = talk(16)
+    _, acts = rolled_out(16)
     policy = TabularPolicy.start()
     done = update(policy, acts, np.zeros(len(acts.act)), 4.0, 1.0, 2)
     assert done.gradient_norm == 0
@@ -136,15 +134,15 @@ def test_probe_entropy_is_that_of_the_prior_at_the_start_and_hotter_when_hotter(
 def test_null_control_deals_out_the_same_advantages(tmp_path: Path) -> None:
     real = tabular(steps=1, conversations=64)
     null = replace(real, algorithm=replace(real.algorithm, null_control=True))
-    found = []
+    advantages = []
     for name, config in (("real", real), ("null", null)):
         rows_of(tmp_path / name, config)
         path = tmp_path / name / "conversations" / "step-00001.parquet"
         table = pq.read_table(path).to_pylist()
         first = [r for r in table if r["speaker"] == "policy" and r["turn"] == 1]
-        found.append(np.array([r["advantage"] for r in first]).reshape(8, 8))
-    assert not np.array_equal(found[0], found[1])
-    np.testing.assert_array_equal(np.sort(found[0], axis=1), np.sort(found[1], axis=1))
+        advantages.append(np.array([r["advantage"] for r in first]).reshape(8, 8))
+    assert not np.array_equal(advantages[0], advantages[1])
+    np.testing.assert_array_equal(np.sort(advantages[0], axis=1), np.sort(advantages[1], axis=1))
 
 
 def test_conversations_can_be_read_back(tmp_path: Path) -> None:
@@ -154,16 +152,16 @@ def test_conversations_can_be_read_back(tmp_path: Path) -> None:
         "step-00002.parquet",
     ]
     table = pq.read_table(tmp_path / "conversations" / "step-00002.parquet").to_pylist()
-    said = [r for r in table if r["speaker"] == "policy"]
-    assert np.mean([r["entropy_nats"] for r in said]) == pytest.approx(rows[1]["entropy"])
-    assert len(said) / 16 == rows[1]["turns/mean"]
+    replies = [r for r in table if r["speaker"] == "policy"]
+    assert np.mean([r["entropy_nats"] for r in replies]) == pytest.approx(rows[1]["entropy"])
+    assert len(replies) / 16 == rows[1]["turns/mean"]
     ends = [r for r in table if r["ended"]]
     assert np.mean([r["emotion_after"] for r in ends]) == pytest.approx(rows[1]["emotion/final"])
     assert all(json.loads(r["why"]) for r in ends)
 
 
 @pytest.mark.slow
-def test_it_learns_on_easy_users(tmp_path: Path) -> None:
+def test_the_policy_learns_on_easy_users(tmp_path: Path) -> None:
     config = tabular(LEVELS.easy, steps=60, conversations=32, eval_every=60)
     rows = rows_of(tmp_path, config, evaluated=True)
     reward = [r["reward"] for r in rows]
@@ -173,19 +171,18 @@ def test_it_learns_on_easy_users(tmp_path: Path) -> None:
 
 
 def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> None:
-    """As if their conversations had not been held."""
-    _, acts = talk()
+    """As if their conversations had not taken place."""
+    _, acts = rolled_out()
     rng = np.random.default_rng(2)
     lost = np.isin(acts.conversation, [1, 7, 8, 30])
     advantage, start = rng.normal(size=len(lost)), rng.normal(-2, 0.3, len(lost))
     treated = stack_of(tabular(algorithm={"learning_rate": 2.0}).algorithm, ReferenceKl(0.5))
 
-    def after(kept: np.ndarray, given: np.ndarray | None) -> np.ndarray:
+    def after(kept: np.ndarray, without_reward: np.ndarray | None) -> np.ndarray:
         seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])
         some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
                        reply=acts.reply[kept])  # fmt: skip
-        none = np.zeros((2, len(some.act)), bool)
-        selection = TokenSelection(np.ones(len(some.act)), *none, (start[kept],), 0.3, given)
+        selection = unselective(len(some.act), (start[kept],), 0.3, without_reward)
         batch = ActBatch(some, advantage[kept], selection, 1.3, int((~lost).sum()))
         return treated_update(TabularPolicy.start(), batch, treated, 2).policy.table
 

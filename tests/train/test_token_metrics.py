@@ -74,7 +74,7 @@ def measured() -> dict[str, float | None]:
         ("sim/failed", 1),
     ],
 )
-def test_by_hand(key: str, value: float) -> None:
+def test_each_measure_equals_the_one_worked_out_by_hand(key: str, value: float) -> None:
     assert measured()[key] == pytest.approx(value)
 
 
@@ -85,14 +85,14 @@ def test_every_key_is_one_of_the_rows() -> None:
 
 def test_what_nobody_recognised_is_missing_not_zero() -> None:
     mute = [conversation(0, n, 40, [(SupporterReply("Mm."), user_turn(40))]) for n in range(2)]
-    found = conversation_metrics(mute, np.full(2, NAN), 2, 0.1)
-    missing = {k for k, v in found.items() if v is None}
+    measures = conversation_metrics(mute, np.full(2, NAN), 2, 0.1)
+    missing = {k for k, v in measures.items() if v is None}
     assert missing == {
         "reward", "reward_std", "frac_reward_zero_std", "groups/below_floor", "text/start_nll",
         "strategy/entropy", "distinct_2", *(f"strategy/{s}" for s in STRATEGIES),
         *(f"strategy/entropy_by_temperament/{t}" for t in TEMPERAMENTS), "grounding/per_100_turns",
     }  # fmt: skip
-    assert found["sim/failed"] == 2
+    assert measures["sim/failed"] == 2
 
 
 def test_without_a_floor_nothing_is_below_it() -> None:
@@ -106,22 +106,22 @@ def test_a_group_of_one_has_no_spread() -> None:
     assert alone["frac_reward_zero_std"] is None
 
 
-def test_entropy_by_hand() -> None:
+def test_entropy_measures_equal_those_worked_out_by_hand() -> None:
     # three tokens in conversation 0 (turns 1, 1, 2) and one in conversation 2
-    found = entropy_metrics(trace([0.2, 0.4, 0.6, 2.0], [0, 0, 0, 2], [1, 1, 2, 1]))
-    assert found["entropy"] == pytest.approx(0.8)
-    assert found["entropy/t1"] == pytest.approx(1.6)
-    assert found["entropy/mean_of_means"] == pytest.approx((0.4 + 2.0) / 2)
-    assert found["entropy/turn_1"] == pytest.approx(2.6 / 3)
-    assert found["entropy/turn_2"] == pytest.approx(0.6)
-    assert found["entropy/turn_3"] is None
-    assert found["entropy/top20_share"] == pytest.approx(2.0 / 3.2)
-    assert found["completions/mean_length"] == 2
-    assert found["completions/max_length"] == 3
+    measures = entropy_metrics(trace([0.2, 0.4, 0.6, 2.0], [0, 0, 0, 2], [1, 1, 2, 1]))
+    assert measures["entropy"] == pytest.approx(0.8)
+    assert measures["entropy/t1"] == pytest.approx(1.6)
+    assert measures["entropy/mean_of_means"] == pytest.approx((0.4 + 2.0) / 2)
+    assert measures["entropy/turn_1"] == pytest.approx(2.6 / 3)
+    assert measures["entropy/turn_2"] == pytest.approx(0.6)
+    assert measures["entropy/turn_3"] is None
+    assert measures["entropy/top20_share"] == pytest.approx(2.0 / 3.2)
+    assert measures["completions/mean_length"] == 2
+    assert measures["completions/max_length"] == 3
     # residuals S - H n: 1.2 - 2.4 and 2 - 0.8; variance 2 * (1.44 + 1.44) / 16
-    assert found["entropy_se"] == pytest.approx(math.sqrt(2 * 2.88 / 16))
+    assert measures["entropy_se"] == pytest.approx(math.sqrt(2 * 2.88 / 16))
     # logp -1..-4 and advantage -1..2 move against each other with variance 1.25
-    assert found["cov/mean"] == pytest.approx(-1.25)
+    assert measures["cov/mean"] == pytest.approx(-1.25)
 
 
 def test_error_of_equal_clusters_is_that_of_their_means() -> None:
@@ -134,10 +134,7 @@ def test_error_of_equal_clusters_is_that_of_their_means() -> None:
 def test_the_error_covers_when_lengths_and_values_go_together() -> None:
     """2,000 batches of 32 conversations: the mean lies within 1.96 errors about 95% of the time."""
     rng, hits = np.random.default_rng(1), 0
-    truth = (
-        5.0 / 3
-    )  # lengths 1 or 5, entropy equal to the length / 3 ... by sizes: (1 + 25) / 6 / 3
-    truth = (1 * 1 + 5 * 5) / 6 / 3
+    truth = (1 * 1 + 5 * 5) / 6 / 3  # lengths 1 or 5, a token's entropy a third of the length
     for _ in range(2000):
         lengths = rng.choice([1, 5], 32)
         level = lengths / 3 + rng.normal(0, 0.3, 32)

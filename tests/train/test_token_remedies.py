@@ -1,7 +1,6 @@
 """Remedies that pick tokens or add a term: which they pick, what they add, what is logged of it."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -40,51 +39,49 @@ def treated(*methods: Remedy) -> RemedyStack:
 def test_clip_cov_never_picks_outside_its_band(
     count: int, seed: int, spread: float, share: float
 ) -> None:
-    given_step = step(count, seed, spread)
-    found = ClipCov(share=share).weigh(given_step)
-    covariance = token_covariances(given_step.logp, given_step.advantage)
-    picked = covariance[found.chosen] / given_step.advantage.std()
+    tokens = step(count, seed, spread)
+    weights = ClipCov(share=share).weigh(tokens)
+    covariance = token_covariances(tokens.logp, tokens.advantage)
+    picked = covariance[weights.chosen] / tokens.advantage.std()
     assert ((picked >= 1) & (picked <= 5)).all()
-    assert found.chosen.sum() <= max(1, int(share * count))
-    np.testing.assert_array_equal(found.weight, ~found.chosen)
+    assert weights.chosen.sum() <= max(1, int(share * count))
+    np.testing.assert_array_equal(weights.weight, ~weights.chosen)
 
 
 def test_clip_cov_picks_alike_whatever_the_advantages_are_measured_in() -> None:
     """With the paper's absolute band it would never act on small advantages."""
     one = step(5000)
     small = replace(one, advantage=one.advantage / 50, rng=np.random.default_rng([0, 3]))
-    found, found_small = (ClipCov(share=0.01).weigh(s).chosen for s in (one, small))
-    assert found.sum() == 50
-    np.testing.assert_array_equal(found, found_small)
+    chosen, chosen_small = (ClipCov(share=0.01).weigh(s).chosen for s in (one, small))
+    assert chosen.sum() == 50
+    np.testing.assert_array_equal(chosen, chosen_small)
 
 
-def test_clip_cov_at_the_papers_share_takes_one_of_a_small_batch_and_the_same_after_a_resume() -> (
-    None
-):
+def test_clip_cov_at_the_papers_share_picks_one_token_of_a_small_batch_reproducibly() -> None:
     picks = [np.flatnonzero(ClipCov().weigh(step(400)).chosen).tolist() for _ in range(2)]
     assert picks[0] == picks[1]
     assert len(picks[0]) == 1
 
 
 def test_kl_cov_holds_the_tokens_of_highest_covariance() -> None:
-    given_step, method = step(2000), KlCov(coefficient=0.5)
-    mark = method.prepare(given_step)
-    covariance = token_covariances(given_step.logp, given_step.advantage)
+    tokens, method = step(2000), KlCov(coefficient=0.5)
+    mark = method.prepare(tokens)
+    covariance = token_covariances(tokens.logp, tokens.advantage)
     assert mark.sum() == 4
     assert covariance[mark == 1].min() > covariance[mark == 0].max()
-    moved = given_step.logp + np.where(np.arange(2000) % 2, 0.3, -0.2)
+    moved = tokens.logp + np.where(np.arange(2000) % 2, 0.3, -0.2)
     x = torch.tensor(moved, requires_grad=True)
-    formula = 0.5 * torch.tensor(mark) * (x - torch.tensor(given_step.logp)).abs()
+    formula = 0.5 * torch.tensor(mark) * (x - torch.tensor(tokens.logp)).abs()
     (slope,) = torch.autograd.grad(formula.sum(), x)
-    found = method.term(moved, given_step.logp, mark)
-    np.testing.assert_allclose(found.value, formula.detach(), atol=1e-15)
-    np.testing.assert_allclose(found.slope, slope)
+    term = method.term(moved, tokens.logp, mark)
+    np.testing.assert_allclose(term.value, formula.detach(), atol=1e-15)
+    np.testing.assert_allclose(term.slope, slope)
 
 
 def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> None:
-    given_step, stack = step(2000), treated(KlCov())
-    selection = stack.select(given_step)
-    old, advantage = given_step.logp, given_step.advantage
+    tokens, stack = step(2000), treated(KlCov())
+    selection = stack.select(tokens)
+    old, advantage = tokens.logp, tokens.advantage
     assert not stack.loss(tokens_of(old, old, advantage), selection).acted.any()
     later = stack.loss(tokens_of(old + 0.1, old, advantage), selection)
     assert later.acted.mean() == pytest.approx(0.002)
@@ -94,57 +91,55 @@ def test_kl_cov_does_nothing_before_the_first_update_and_then_pulls_back() -> No
         "remedy/chosen": 0.002,
         "entropy_coef": None,
     }
-    held = selection.terms[0] == 1
-    wanted = -np.exp(0.1) * advantage[held] + 1.0
-    np.testing.assert_allclose(later.loss.slope[held], wanted)
+    marked = selection.terms[0] == 1
+    wanted = -np.exp(0.1) * advantage[marked] + 1.0
+    np.testing.assert_allclose(later.loss.slope[marked], wanted)
 
 
 def test_reference_kl_is_k3_as_trl_has_it() -> None:
-    given_step, method = step(500), ReferenceKl()
-    x = torch.tensor(given_step.logp, requires_grad=True)
-    away = torch.tensor(given_step.start_logp) - x
+    tokens, method = step(500), ReferenceKl()
+    x = torch.tensor(tokens.logp, requires_grad=True)
+    away = torch.tensor(tokens.start_logp) - x
     k3 = 0.04 * (torch.exp(away) - away - 1)
     (slope,) = torch.autograd.grad(k3.sum(), x)
-    found = method.term(given_step.logp, given_step.logp, method.prepare(given_step))
-    np.testing.assert_allclose(found.value, k3.detach(), atol=1e-12)
-    np.testing.assert_allclose(found.slope, slope, atol=1e-12)
+    term = method.term(tokens.logp, tokens.logp, method.prepare(tokens))
+    np.testing.assert_allclose(term.value, k3.detach(), atol=1e-12)
+    np.testing.assert_allclose(term.slope, slope, atol=1e-12)
 
 
 @pytest.mark.parametrize(("by_all", "weight"), [(False, 5.0), (True, 1.0)])
 def test_forking_tokens_keeps_the_top_fifth_and_weighs_it_by_whom_it_is_a_mean_over(
     by_all: bool, weight: float
 ) -> None:
-    given_step: Any = step(1000)
-    found = ForkingTokens(normalise_by_all=by_all).weigh(given_step)
-    kept = ~found.chosen
+    tokens = step(1000)
+    assert tokens.entropy_nats is not None
+    weights = ForkingTokens(normalise_by_all=by_all).weigh(tokens)
+    kept = ~weights.chosen
     assert kept.sum() == 200
-    assert given_step.entropy_nats[kept].min() > given_step.entropy_nats[~kept].max()
-    assert set(found.weight[kept]) == {weight}
-    assert set(found.weight[~kept]) == {0.0}
+    assert tokens.entropy_nats[kept].min() > tokens.entropy_nats[~kept].max()
+    assert set(weights.weight[kept]) == {weight}
+    assert set(weights.weight[~kept]) == {0.0}
 
 
 def test_methods_combine_and_pieces_of_a_batch_are_those_of_the_whole() -> None:
     stack = treated(ClipHigher(), ForkingTokens(), ReferenceKl(coefficient=0.1))
-    given_step = step(300)
-    selection = stack.select(given_step)
-    logp = given_step.logp + np.random.default_rng(9).normal(0, 0.3, 300)
-    whole = stack.loss(tokens_of(logp, given_step.logp, given_step.advantage), selection)
+    tokens = step(300)
+    assert tokens.start_logp is not None
+    selection = stack.select(tokens)
+    logp = tokens.logp + np.random.default_rng(9).normal(0, 0.3, 300)
+    whole = stack.loss(tokens_of(logp, tokens.logp, tokens.advantage), selection)
     at = slice(40, 90)
-    part = stack.loss(
-        tokens_of(logp[at], given_step.logp[at], given_step.advantage[at]), selection.at(at)
-    )
+    part = stack.loss(tokens_of(logp[at], tokens.logp[at], tokens.advantage[at]), selection.at(at))
     np.testing.assert_array_equal(part.loss.slope, whole.loss.slope[at])
-    shaped = ClipHigher().surrogate(logp, given_step.logp, given_step.advantage).slope
-    pulled = 0.1 * (1 - np.exp(given_step.start_logp - logp))
+    shaped = ClipHigher().surrogate(logp, tokens.logp, tokens.advantage).slope
+    pulled = 0.1 * (1 - np.exp(tokens.start_logp - logp))
     np.testing.assert_allclose(whole.loss.slope, selection.weight * shaped + pulled)
     assert whole.acted.all()
 
 
 def test_without_a_remedy_nothing_is_acted_upon_and_nothing_logged() -> None:
-    given_step, stack = step(50), treated()
-    selection = stack.select(given_step)
-    loss = stack.loss(
-        tokens_of(given_step.logp + 0.5, given_step.logp, given_step.advantage), selection
-    )
+    tokens, stack = step(50), treated()
+    selection = stack.select(tokens)
+    loss = stack.loss(tokens_of(tokens.logp + 0.5, tokens.logp, tokens.advantage), selection)
     assert not loss.acted.any()
     assert set(metrics(stack, selection, [0.0], 8).values()) == {None}

@@ -44,9 +44,9 @@ def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def config(policy: PolicyConfig = SMALL, **trainer: Any) -> RunConfig:
-    given = hugging_face(policy, steps=4)
+    base = hugging_face(policy, steps=4)
     vllm = {"engine": "vllm_colocate", "gpu_memory_share": 0.1, **trainer}
-    return replace(given, trainer=replace(given.trainer, **vllm))
+    return replace(base, trainer=replace(base.trainer, **vllm))
 
 
 def rows(run: RunFolder) -> list[dict[str, Any]]:
@@ -66,13 +66,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunFolder]:
 
 def test_a_run_under_vllm_agrees_with_the_trainer_at_every_step(whole: RunFolder) -> None:
     assert status(whole)["measurement"]["engine"] == "vllm_colocate"
-    found = rows(whole)
-    assert len(found) == 4
-    assert all(0 <= row[f"{GAP}/mean"] <= row[f"{GAP}/max"] <= 1e-4 for row in found)
-    for row in found:
+    steps = rows(whole)
+    assert len(steps) == 4
+    assert all(0 <= row[f"{GAP}/mean"] <= row[f"{GAP}/max"] <= 1e-4 for row in steps)
+    for row in steps:
         assert row["sampling/importance_sampling_ratio/mean"] == pytest.approx(1, abs=1e-4)
-    assert found[0]["kl"] == pytest.approx(0, abs=1e-6)
-    assert abs(found[-1]["kl"]) > 1e-4
+    assert steps[0]["kl"] == pytest.approx(0, abs=1e-6)
+    assert abs(steps[-1]["kl"]) > 1e-4
 
 
 def test_a_killed_run_goes_on_to_the_same_rows(whole: RunFolder, tmp_path: Path) -> None:
@@ -92,14 +92,14 @@ def test_weights_that_stay_behind_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEIGHTS_STAY", "1")
-    given = config(steps=12)
-    fast = replace(given.algorithm, learning_rate=0.05)
-    run = make_run(tmp_path / "run", replace(given, algorithm=fast))
+    base = config(steps=12)
+    fast = replace(base.algorithm, learning_rate=0.05)
+    run = make_run(tmp_path / "run", replace(base, algorithm=fast))
     code, _, err = finish(run)
-    found = status(run)
-    assert (code, found["status"]) == (75, "stopped")
+    ended = status(run)
+    assert (code, ended["status"]) == (75, "stopped")
     assert (
-        "engine gap: the log-probabilities of vllm_colocate and of the trainer" in found["reason"]
+        "engine gap: the log-probabilities of vllm_colocate and of the trainer" in ended["reason"]
     )
     assert "are its weights stale?" in err
     steps = rows(run)
@@ -112,9 +112,9 @@ def test_vllm_that_hangs_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("HANGS_AT_TURN", "5")
     run = make_run(tmp_path / "run", config(engine_deadline_s=40.0))
     code, _, err = finish(run)
-    found = status(run)
-    assert (code, found["status"]) == (75, "stopped")
-    assert "after 40 s of waiting for vLLM (trainer.engine_deadline_s)" in found["reason"]
+    ended = status(run)
+    assert (code, ended["status"]) == (75, "stopped")
+    assert "after 40 s of waiting for vLLM (trainer.engine_deadline_s)" in ended["reason"]
     assert "Traceback" not in err
 
 
@@ -128,8 +128,9 @@ def test_users_who_take_their_time_are_talked_with_in_waves(tmp_path: Path) -> N
 
 
 def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
-    brief = {"warm_start_copy_steps": 0, "warm_start_steps": 60, "warm_start_learning_rate": 0.02}
-    policy = PolicyConfig(**brief)
+    policy = PolicyConfig(
+        warm_start_copy_steps=0, warm_start_steps=60, warm_start_learning_rate=0.02
+    )
     start_model.ensure(policy)
     run = make_run(tmp_path / "run", config(policy, steps=1))
     code, _, err = finish(run)
@@ -139,15 +140,15 @@ def test_the_tiny_policy_speaks_through_vllm_too(tmp_path: Path) -> None:
     assert row["text/grammatical"] is not None
 
 
-def test_no_room_for_vllm_is_told_in_one_line(
+def test_no_room_for_vllm_is_reported_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1000000")  # GiB
     run = make_run(tmp_path / "run", config())
     code, _, err = finish(run)
     assert code == 71
-    told = "trainer.gpu_memory_share: vLLM must find room to start, got: "
-    assert status(run)["reason"].startswith(told)
+    rule = "trainer.gpu_memory_share: vLLM must find room to start, got: "
+    assert status(run)["reason"].startswith(rule)
     assert "Traceback" not in err
 
 
@@ -168,9 +169,9 @@ def test_turn_for_turn_it_says_what_the_transformers_sampler_says() -> None:
         [sys.executable, str(ON_CPU / "agree.py")], capture_output=True, text=True, timeout=240
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert found["same_greedy_turns"] >= 0.9
-    assert found["largest_gap"] <= 1e-4
-    assert found["after_a_change"] <= 1e-4 < 0.5 < found["stale"]
-    assert found["repeats_itself"]
-    assert len(found["lengths"]) > 1
+    measured = json.loads(done.stdout.splitlines()[-1])
+    assert measured["same_greedy_turns"] >= 0.9
+    assert measured["largest_gap"] <= 1e-4
+    assert measured["after_a_change"] <= 1e-4 < 0.5 < measured["stale"]
+    assert measured["repeats_itself"]
+    assert len(measured["lengths"]) > 1

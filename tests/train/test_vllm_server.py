@@ -38,7 +38,7 @@ class Server:
 @contextlib.contextmanager
 def serving() -> Iterator[Server]:
     """It says the last id of the prompt once more, with a log-probability of -seed."""
-    known = Server()
+    seen = Server()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -46,15 +46,15 @@ def serving() -> Iterator[Server]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            known.asked.append(body)
-            time.sleep(known.hangs_s)
+            seen.asked.append(body)
+            time.sleep(seen.hangs_s)
             logp = {"token_logprobs": [-float(body["seed"])]}
             self._answer({"choices": [{"token_ids": body["prompt"][-1:], "logprobs": logp}]})
 
         def _answer(self, values: dict[str, Any]) -> None:
             data = json.dumps(values).encode()
             with contextlib.suppress(OSError):
-                self.send_response(known.status)
+                self.send_response(seen.status)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -63,25 +63,25 @@ def serving() -> Iterator[Server]:
             """Nobody reads it."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        known.url = f"http://127.0.0.1:{server.server_port}/"
+        seen.url = f"http://127.0.0.1:{server.server_port}/"
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
         try:
-            yield known
+            yield seen
         finally:
             server.shutdown()
 
 
 def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
     with serving() as server:
-        said = Completions(server.url, 10)(ASK)
-    assert [(turn.ids, turn.logp) for turn in said] == [([6], [-11.0]), ([7], [-12.0])]
+        turns = Completions(server.url, 10)(ASK)
+    assert [(turn.ids, turn.logp) for turn in turns] == [([6], [-11.0]), ([7], [-12.0])]
     first = min(server.asked, key=lambda body: body["seed"])
     wanted = {"model": "policy", "prompt": [5, 6], "seed": 11, "max_tokens": 4, "temperature": 1.5,
               "stop_token_ids": [3], "ignore_eos": True, "logprobs": 0, "top_p": 1.0}  # fmt: skip
     assert {key: first[key] for key in wanted} == wanted
 
 
-def test_nobody_at_the_address_is_told_at_once() -> None:
+def test_an_address_where_nobody_answers_is_reported_at_once() -> None:
     with serving() as server:
         url = server.url
     with pytest.raises(
@@ -102,20 +102,20 @@ def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
 
 
 def test_a_server_that_hangs_is_given_up_on() -> None:
-    told: list[str] = []
+    complaints: list[str] = []
     with serving() as server:
         complete = Completions(server.url, 0.1)
         server.hangs_s = 0.4
-        with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, told.append):
+        with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, complaints.append):
             complete(ASK)
-    assert told == ["after 0.08 s of waiting for vLLM (trainer.engine_deadline_s)"]
+    assert complaints == ["after 0.08 s of waiting for vLLM (trainer.engine_deadline_s)"]
 
 
 @pytest.mark.parametrize(
     "error", [ConnectionError("refused"), RuntimeError("NCCL"), KeyError("world_size"),
               Exception("Request failed: 500, no")],
 )  # fmt: skip
-def test_what_the_client_of_the_weights_tells_is_a_lost_server(error: Exception) -> None:
+def test_an_error_of_the_weight_client_counts_as_a_lost_server(error: Exception) -> None:
     with (
         pytest.raises(StoppedError, match=r"^trainer\.engine_url: "),
         client_errors_as_stops("http://here"),

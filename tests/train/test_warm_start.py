@@ -13,6 +13,7 @@ import torch
 
 from harness import simulator
 from harness.config.run import PolicyConfig
+from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.policy.grammar import covers
@@ -24,7 +25,7 @@ QUICK = PolicyConfig(
     hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
     warm_start_steps=4, max_turn_tokens=8,
 )  # fmt: skip
-TALK = supervised.TrainingSchedule(
+SCHEDULE = supervised.TrainingSchedule(
     steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5
 )
 
@@ -41,7 +42,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield start_model.ensure(QUICK)
 
 
-def test_it_is_there_whole_and_not_built_again(
+def test_a_built_start_model_is_whole_and_not_built_again(
     built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert start_model.ensure(QUICK) == built
@@ -62,10 +63,10 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path))
     torch.manual_seed(7)
     again = start_model.ensure(QUICK)
-    said = capsys.readouterr().err
-    assert said.count("building the start model") == 1
-    assert "nats a token" in said
-    assert "recognised" in said
+    progress = capsys.readouterr().err
+    assert progress.count("building the start model") == 1
+    assert "nats a token" in progress
+    assert "recognised" in progress
     assert again != built
     assert digest(again) == digest(built)
 
@@ -73,8 +74,12 @@ def test_another_build_says_what_it_does_and_is_the_same_bytes(
 def test_the_name_follows_what_determines_the_model_and_nothing_else() -> None:
     name = start_model.key(QUICK)
     assert start_model.key(replace(QUICK, name="other", temperature=2.0)) == name
-    for change in ({"hidden_size": 36}, {"warm_start_copy_steps": 4}, {"warm_start_steps": 13}):
-        assert start_model.key(replace(QUICK, **change)) != name
+    for changed in (
+        replace(QUICK, hidden_size=36),
+        replace(QUICK, warm_start_copy_steps=4),
+        replace(QUICK, warm_start_steps=13),
+    ):
+        assert start_model.key(changed) != name
 
 
 def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,28 +110,28 @@ def test_a_start_model_is_taught_what_those_of_its_version_were(built: Path) -> 
 
 @pytest.mark.slow
 def test_training_brings_the_loss_down_and_does_not_depend_on_threads() -> None:
-    said = training_rows.generate(64)
-    tokenizer = tiny.build_tokenizer((t for d in said for t in d), 600)
-    rows = [training_rows.to_row(d, chat_of(tokenizer)) for d in said]
+    dialogues = training_rows.generate(64)
+    tokenizer = tiny.build_tokenizer((t for d in dialogues for t in d), 600)
+    rows = [training_rows.to_row(d, chat_of(tokenizer)) for d in dialogues]
     weights, losses = [], []
     for threads in (1, 2):
         torch.set_num_threads(threads)
         model = tiny.build_model(QUICK, tokenizer, 1)
-        supervised.fit(model, rows, TALK, 1, lambda step, loss: losses.append(loss))
+        supervised.fit(model, rows, SCHEDULE, 1, lambda step, loss: losses.append(loss))
         assert torch.get_num_threads() == threads
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     torch.set_num_threads(1)
     assert torch.equal(*weights)
-    assert losses[: TALK.steps] == losses[TALK.steps :]
+    assert losses[: SCHEDULE.steps] == losses[SCHEDULE.steps :]
     assert losses[0] == pytest.approx(np.log(600), rel=0.1)
-    assert losses[TALK.steps - 1] < 0.9 * losses[0]
+    assert losses[SCHEDULE.steps - 1] < 0.9 * losses[0]
 
 
 def test_dialogues_are_grammatical_and_about_what_the_user_said() -> None:
-    said = training_rows.generate(60)
-    assert len(said) == 60
-    assert said == training_rows.generate(60)
-    for dialogue in said:
+    dialogues = training_rows.generate(60)
+    assert len(dialogues) == 60
+    assert dialogues == training_rows.generate(60)
+    for dialogue in dialogues:
         heard, replies = dialogue[0::2], dialogue[1::2]
         assert len(heard) == len(replies) >= 1
         for n, reply in enumerate(replies, start=1):
@@ -142,9 +147,9 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
     versions = {tuple(retold(texts, exam, np.random.default_rng(seed))) for seed in range(60)}
     assert tuple(texts) in versions
     assert len(versions) > 40
-    for told, told_back in versions:
-        assert covers(told_back, [told]), (told, told_back)
-    assert sum("exam" in told for told, _ in versions) < 5
+    for opening, reply in versions:
+        assert covers(reply, [opening]), (opening, reply)
+    assert sum("exam" in opening for opening, _ in versions) < 5
 
 
 def test_rows_to_copy_say_again_what_came_before() -> None:
@@ -154,9 +159,9 @@ def test_rows_to_copy_say_again_what_came_before() -> None:
     ]
     for row in rows:
         pairs = set(pairwise(row.ids[: row.turn.index(1) - 1]))
-        own = [n for n, turn in enumerate(row.turn) if turn]
-        assert len(own) >= training_rows.SPANS * (training_rows.SPAN[0] - 1)
-        assert all((row.ids[n - 1], row.ids[n]) in pairs for n in own)
+        copied = [n for n, turn in enumerate(row.turn) if turn]
+        assert len(copied) >= training_rows.SPANS * (training_rows.SPAN[0] - 1)
+        assert all((row.ids[n - 1], row.ids[n]) in pairs for n in copied)
         assert min(row.ids) >= 4
 
 
@@ -173,8 +178,10 @@ def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
     assert losses[-1] < np.log(12) < losses[50]
 
 
-@pytest.mark.parametrize("given", ['{"hiden_size": 3}', "[1]"])
-def test_a_policy_with_unknown_keys_is_refused(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.argv", ["warm_start", given])
-    with pytest.raises(start_model.ConfigError, match="policy: keys must be among"):
+@pytest.mark.parametrize("policy_json", ['{"hiden_size": 3}', "[1]"])
+def test_a_policy_with_unknown_keys_is_refused(
+    policy_json: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["warm_start", policy_json])
+    with pytest.raises(ConfigError, match="policy: keys must be among"):
         start_model.main()

@@ -85,10 +85,10 @@ def test_waves_go_on_where_others_left_off() -> None:
     users = make(SimulatorConfig(), LEVEL)
     before = rollout(users, Speaker("", []), KEYS)
     starts = [StartState(c.key, c.opening, c.exchanges[:1]) for c in before]
-    held = take_over(users, InWaves([Speaker("A", log), Speaker("B", log)]), KEYS, starts)
+    taken_over = take_over(users, InWaves([Speaker("A", log), Speaker("B", log)]), KEYS, starts)
     assert log[:4] == ["A has 3", "A takes over 3", "B has 4", "B takes over 4"]
-    assert [c.start for c in held] == starts
-    assert all(c.exchanges for c in held)
+    assert [c.start for c in taken_over] == starts
+    assert all(c.exchanges for c in taken_over)
 
 
 def test_users_of_all_levels_think_at_once() -> None:
@@ -104,12 +104,12 @@ def test_users_of_all_levels_think_at_once() -> None:
 
 @pytest.mark.slow
 def test_a_language_model_in_waves_repeats_itself(tmp_path: Path) -> None:
-    """Whatever comes back first: the endpoint's answers are late by chance."""
-    given = language(steps=2, eval_every=1)
+    """Whichever answer comes first: the endpoint's delays are random."""
+    config = language(steps=2, eval_every=1)
     rows = []
     for name in ("first", "second"):
         with serving(delay_s=0.002) as endpoint:
-            run = run_here(tmp_path / name, replace(given, simulator=served(endpoint.url)))
+            run = run_here(tmp_path / name, replace(config, simulator=served(endpoint.url)))
             rows.append(rows_of(run))
             assert len(endpoint.bodies) > 100
     assert rows[0] == rows[1]

@@ -30,29 +30,29 @@ CONFIG = RunConfig(
 )
 
 
-def talk(sampler: TurnSampler, heard: Any) -> tuple[list[list[SampledTurn]], list[TokenRow]]:
+def rolled_out(sampler: TurnSampler, heard: Any) -> tuple[list[list[SampledTurn]], list[TokenRow]]:
     rng = np.random.default_rng(7)
-    rows, said = [TokenRow() for _ in range(COUNT)], []
+    rows, replies = [TokenRow() for _ in range(COUNT)], []
     for turn in range(TURNS):
         uniforms = torch.from_numpy(rng.random((COUNT, LIMIT)))
         new = [heard[turn, i].tolist() for i in range(COUNT)]
-        said.append(sampler.speak(range(COUNT), new, uniforms))
-        for row, words, reply in zip(rows, new, said[-1], strict=True):
+        replies.append(sampler.speak(range(COUNT), new, uniforms))
+        for row, words, reply in zip(rows, new, replies[-1], strict=True):
             row.extend(words)
             row.extend(reply.ids, turn + 1)
             row.extend([END] if reply.ids[-1] != END else [])
-    return said, rows
+    return replies, rows
 
 
-def tokens(said: list[list[SampledTurn]]) -> list[list[int]]:
-    return [reply.ids for turn in said for reply in turn]
+def tokens(replies: list[list[SampledTurn]]) -> list[list[int]]:
+    return [reply.ids for turn in replies for reply in turn]
 
 
-def largest_gap(model: Any, said: list[list[SampledTurn]], rows: list[TokenRow]) -> float:
+def largest_gap(model: Any, replies: list[list[SampledTurn]], rows: list[TokenRow]) -> float:
     own = [[turn > 0 for turn in row.turn] for row in rows]
     wanted = torch.cat(own_log_probabilities(model, [row.ids for row in rows], own, WARM))
-    found = [logp for i in range(COUNT) for turn in said for logp in turn[i].logp]
-    return float((wanted - torch.tensor(found)).abs().max())
+    sampled = [logp for i in range(COUNT) for turn in replies for logp in turn[i].logp]
+    return float((wanted - torch.tensor(sampled)).abs().max())
 
 
 def main() -> None:
@@ -68,15 +68,15 @@ def main() -> None:
                 weight.normal_(std=0.05)
     engine = Colocated(adapted, CONFIG, print)
     with engine.awake():
-        ours, _ = talk(Sampler(adapted, COUNT, END, GREEDY), heard)
-        theirs, _ = talk(engine.sampler(COUNT, END, GREEDY), heard)
-        drawn, rows = talk(engine.sampler(COUNT, END, WARM), heard)
-        again, _ = talk(engine.sampler(COUNT, END, WARM), heard)
+        ours, _ = rolled_out(Sampler(adapted, COUNT, END, GREEDY), heard)
+        theirs, _ = rolled_out(engine.sampler(COUNT, END, GREEDY), heard)
+        drawn, rows = rolled_out(engine.sampler(COUNT, END, WARM), heard)
+        again, _ = rolled_out(engine.sampler(COUNT, END, WARM), heard)
         gap = largest_gap(adapted, drawn, rows)
     with torch.no_grad():
         model.get_input_embeddings().weight.mul_(0.5)
     with engine.awake():
-        synced, later = talk(engine.sampler(COUNT, END, WARM), heard)
+        synced, later = rolled_out(engine.sampler(COUNT, END, WARM), heard)
     pairs = list(zip(tokens(ours), tokens(theirs), strict=True))
     print(
         json.dumps(

@@ -19,10 +19,15 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 HANGS_S = 600
 
 
+def _put(owner: object, name: str, value: object) -> None:
+    """Replace an attribute of code that is not made to be changed."""
+    setattr(owner, name, value)
+
+
 def _let_cpu_be_asked_for() -> None:
     from harness.config import engine_choice
 
-    engine_choice.ON_GPU = ()
+    _put(engine_choice, "ON_GPU", ())
 
 
 def _import_as_a_run_does() -> None:
@@ -35,23 +40,25 @@ def _keep_weights() -> None:
     from vllm.model_executor.layers import utils
 
     def plain(layer: torch.nn.Module, remove_weight: bool) -> None:
-        layer.cpu_linear = torch.nn.functional.linear
+        _put(layer, "cpu_linear", torch.nn.functional.linear)
 
-    utils.dispatch_cpu_unquantized_gemm = plain
+    _put(utils, "dispatch_cpu_unquantized_gemm", plain)
 
 
 def _set_up_for_cpu() -> None:
+    from vllm import LLM
+
     from harness.train.engines import vllm_engine
 
-    options = {"enforce_eager": True, "max_num_batched_tokens": 65_536}
-    vllm_engine.LLM = functools.partial(vllm_engine.LLM, **options)
+    eager = functools.partial(LLM, enforce_eager=True, max_num_batched_tokens=65_536)
+    _put(vllm_engine, "LLM", eager)
 
 
 def _have_faults() -> None:
     from harness.train.engines.vllm_engine import Colocated
 
     if os.environ.get("WEIGHTS_STAY"):
-        Colocated._take_weights = _once(Colocated._take_weights)
+        _put(Colocated, "_take_weights", _once(Colocated._take_weights))
     if "HANGS_AT_TURN" in os.environ:
         _hang_at(int(os.environ["HANGS_AT_TURN"]))
 
@@ -68,18 +75,21 @@ def _once(method: Any) -> Any:
 
 
 def _hang_at(turn: int) -> None:
+    from vllm import LLM
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    from harness.train.engines.vllm_engine import LLM
+    generate, turns = LLM.generate, iter(range(1, sys.maxsize))
 
-    generate, turns = LLM.func.generate, iter(range(1, sys.maxsize))
+    def sleep(engine: Any) -> list[Any]:
+        time.sleep(HANGS_S)
+        return []
 
-    def hang(*given: Any, **named: Any) -> Any:
+    def hang(*arguments: Any, **named: Any) -> Any:
         if next(turns) == turn:
-            LLMEngine.step = lambda engine: time.sleep(HANGS_S) or []
-        return generate(*given, **named)
+            _put(LLMEngine, "step", sleep)
+        return generate(*arguments, **named)
 
-    LLM.func.generate = hang
+    _put(LLM, "generate", hang)
 
 
 _let_cpu_be_asked_for()

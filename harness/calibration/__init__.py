@@ -1,4 +1,4 @@
 """Measures how demanding a level's users are: a level goes in, its difficulty card comes out."""
 
-VERSION = 1
+VERSION = 2
 """Version of what a difficulty card measures: one more where the same user gets another card."""

@@ -13,6 +13,8 @@ from harness.calibration.interval import Floats, Interval, clustered, mean, shar
 from harness.calibration.population import Conversations, Decade
 from harness.calibration.reply_measures import AcceptanceResult
 from harness.calibration.strategy_game import Game
+from harness.calibration.validity import measure as validity
+from harness.calibration.validity.measure import Validity
 from harness.config.run import DifficultyConfig
 
 USERS = 200
@@ -87,6 +89,10 @@ class LevelCard:
     by_decade_of_policy: dict[str, list[Decade]]
     """By member of the population, its mean final emotion in its name."""
     population_final_emotion: Interval | None
+    validity: Validity
+    """On all replies of the validity set."""
+    validity_held_out: Validity
+    """On the half that no simulator was tuned on."""
 
     def to_json(self) -> dict[str, object]:
         """Return the card as it is kept."""
@@ -139,6 +145,8 @@ def _card(
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
+        validity=validity.measure(level),
+        validity_held_out=validity.measure(level, "held_out"),
     )
 
 

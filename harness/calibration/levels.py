@@ -22,6 +22,7 @@ from harness.calibration.card import LevelCard, MeasuredLevel
 from harness.calibration.contexts import Contexts, collect_contexts
 from harness.calibration.interval import Floats
 from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
+from harness.calibration.validity import measure as validity
 from harness.config.run import INTENTIONS, DifficultyConfig
 from harness.utils import process_pool
 
@@ -157,6 +158,15 @@ class Calibration:
         """Whether each level is easier than the next by every measure; None below three levels."""
         return all(test.holds for test in self.order) if self.order else None
 
+    @property
+    def problems(self) -> list[tuple[str, str]]:
+        """Why users of a level are not valid, by level, on the held-out half."""
+        return [
+            (name, problem)
+            for name, card in self.levels.items()
+            for problem in validity.problems(card.validity_held_out)
+        ]
+
     def to_json(self) -> dict[str, object]:
         """Return calibration.json, but for the knobs."""
         return {
@@ -165,6 +175,7 @@ class Calibration:
             "order_holds": self.order_holds,
             "order": [asdict(test) for test in self.order],
             "published": [asdict(match) for match in self.matches],
+            "invalid": [[level, problem] for level, problem in self.problems],
         }
 
 

@@ -7,7 +7,7 @@ are comments. A tree is YAML, read with the line of each of its values.
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,30 @@ def rows(path: Path) -> list[Row]:
             _refuse(where, f"a row must be there once, and is in line {first_at[cells]}", line)
         first_at[cells] = number
         read_rows.append(Row(where, *cells))
+    return read_rows
+
+
+def columns(
+    path: Path, names: Sequence[str], allowed: Mapping[str, Collection[str]]
+) -> list[tuple[str, ...]]:
+    """Return the cells of a file with the columns `names`, of which some have only some values.
+
+    Raises ConfigError for a malformed file.
+    """
+    header, *lines = _text(path).splitlines()
+    rule = f"the first row must be {' '.join(names)}, with tabs"
+    require(f"{path}:1", rule, header == "\t".join(names), header)
+    read_rows = list[tuple[str, ...]]()
+    for number, line in enumerate(lines, start=2):
+        where, cells = f"{path}:{number}", tuple(line.split("\t"))
+        rule = f"a row must have {len(names)} cells, with tabs between"
+        require(where, rule, len(cells) == len(names), line)
+        has_text = all(cell and cell == cell.strip() for cell in cells)
+        require(where, "a cell must have text and no blanks around it", has_text, line)
+        for name, cell in zip(names, cells, strict=True):
+            if name in allowed:
+                require_one_of(where, name, cell, allowed[name])
+        read_rows.append(cells)
     return read_rows
 
 

@@ -8,14 +8,15 @@ import numpy as np
 from harness import calibration, simulator
 from harness.calibration import population, reply_measures
 from harness.calibration.contexts import collect_contexts
+from harness.calibration.validity import measure as validity
 from tests.calibration.levels import LEVELS
 
-MEASURED = {(1, 1): "a61da337d2cb04f0"}
+MEASURED = {(2, 1): "3e9ec728a8a630d9"}
 """Digest of what a second can measure of a card, by version of calibration and simulator."""
 
 
 def measured() -> str:
-    """Needs expressed, spread within groups and the dynamics of emotion, at medium."""
+    """Needs expressed, spread within groups, dynamics of emotion and validity, at medium."""
     level = LEVELS["medium"]
     need = reply_measures.measure_need_expression(level, collect_contexts(level))
     spread = population.group_std(level, 8, 10)
@@ -24,7 +25,9 @@ def measured() -> str:
         [decade.emotion, decade.n, decade.mean_change]
         for decade in population.by_decade([conversations])
     ]
-    numbers = [np.round(need, 9).tolist(), np.round(spread, 9).tolist(), dynamics]
+    heard = validity.measure(level, "held_out").by_category.values()
+    kinder = [round(difference.value, 9) for difference in heard if difference]
+    numbers = [np.round(need, 9).tolist(), np.round(spread, 9).tolist(), dynamics, kinder]
     return hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:16]
 
 

@@ -14,6 +14,19 @@ from harness.utils.safe_text import text
 Rows = Iterator[tuple[str, list[str]]]
 POINTS, SHARES = 1, 2
 """Decimals."""
+VALIDITY = {
+    "kind_minus_cruel": "kind minus cruel, six replies",
+    "kind_minus_neutral": "kind minus neutral",
+    "natural_minus_low_effort": "natural minus low effort",
+    "cruel_heard": "cruel replies heard as hurtful",
+    "cruel_rises": "P(rise) after a cruel reply",
+    "negations_heard": "supportive negations heard as hurtful",
+    "kind_words_rise": "P(rise) after cruelty in kind words",
+    "gibberish_rises": "P(rise) after gibberish",
+    "natural_flagged": "natural replies taken for no language",
+    "asked_word_in_answer": "answers with a word of the question's matter",
+}
+"""Field of a card's validity -> its row."""
 HOW = "at 100, left"
 CAUTION = "a match is of level: it proves no realism"
 
@@ -51,6 +64,8 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
                 f"not met: {match['figure']} of {match['level']} is {match['measured']:.3f}, "
                 f"published {match['published']:.3f}"
             )
+    for level, problem in calibration.get("invalid", ()):
+        yield f"not valid: at {level} {problem}"
     agreements = [card["strategy_agreement"] for card in calibration["levels"].values()]
     if agreements and agreements[0]["value"] < 0.70:
         share = agreements[0]["value"]
@@ -72,8 +87,19 @@ def _rows(cards: list[Mapping[str, Any]]) -> Rows:
     )
     for name in cards[0]["best"]:
         yield f"  best: {name.replace('_', ' ')}", [f"{card['best'][name]:.1f}" for card in cards]
+    yield from _validity([card.get("validity") for card in cards])
     for name in ("zero_variance_groups", "tiny_variance_groups", "lag1"):
         yield name.replace("_", " "), [_interval(card[name], SHARES) for card in cards]
+
+
+def _validity(measured: list[Mapping[str, Any] | None]) -> Rows:
+    """What the user makes of kindness and cruelty; nothing for cards of before it was measured."""
+    if any(part is None for part in measured):
+        return
+    yield "validity", ["" for _ in measured]
+    for name, words in VALIDITY.items():
+        decimals = POINTS if "minus" in name else SHARES
+        yield f"  {words}", [_interval(part[name], decimals) for part in measured if part]
 
 
 def _ends(score: Mapping[str, Any]) -> str:

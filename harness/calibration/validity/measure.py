@@ -1,0 +1,165 @@
+"""How valid the user of a level is, in numbers with intervals.
+
+Everything is asked of held-out users, who have just opened the conversation or held six replies of
+it. Chances are exact where the user's are; only users and replies are sampled, and intervals are
+over users, or over replies where each is met by the same users.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.calibration.interval import Floats, Interval, mean, share
+from harness.calibration.validity.replies import LANGUAGE, LOW_EFFORT, pairs, singles, texts
+from harness.config.run import DifficultyConfig
+from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
+from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.words import stem, words
+
+USERS = 60
+"""Held-out users who hold a conversation of each kind."""
+OPENINGS = 12
+"""Held-out users to whom each single reply is said first."""
+REPLIES = 6
+"""Replies in a conversation."""
+SEED = 2
+LEAST_HEARD = 0.5
+"""Share of cruel replies that must be heard as hurtful."""
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Whether a user prefers kindness, hears what was said and answers it."""
+
+    kind_minus_cruel: Interval | None
+    """Final emotion after six kind replies minus after their cruel twins, points."""
+    kind_minus_start: Interval | None
+    """Final minus initial emotion over six kind replies, points."""
+    neutral_minus_cruel: Interval | None
+    kind_minus_neutral: Interval | None
+    natural_minus_low_effort: Interval | None
+    """Natural, caring replies against short, off-topic or advising ones, points."""
+    cruel_heard: Interval | None
+    """Share of cruel replies that are heard as hurtful."""
+    cruel_rises: Interval | None
+    """Chance that the emotion rises after a cruel reply."""
+    negations_heard: Interval | None
+    """Share of supportive negations that are heard as hurtful."""
+    kind_words_rise: Interval | None
+    """Chance of a rise after something hurtful in kind words."""
+    gibberish_rises: Interval | None
+    natural_flagged: Interval | None
+    """Share of natural replies, of many manners, that are taken for not being language."""
+    asked_word_in_answer: Interval | None
+    """Share of answers to a question that hold a word of what was asked about."""
+    by_category: dict[str, Interval | None]
+    """By kind of cruelty, P(rise) after the kind twin minus after the cruel one."""
+
+
+def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
+    """Measure the scripted user of `level` on one half of the replies, or on all of them."""
+    user = _User(ScriptedSimulator(level))
+    chosen = [pair for pair in pairs() if half in (None, pair.half)]
+    kind, cruel = [pair.kind for pair in chosen], [pair.cruel for pair in chosen]
+    finals = {
+        name: user.finals(some)
+        for name, some in {
+            "kind": kind,
+            "cruel": cruel,
+            "neutral": texts(half, ["neutral"]),
+            "natural": texts(half, ["natural"]),
+            "low": texts(half, LOW_EFFORT),
+        }.items()
+    }
+    rises_kind, rises_cruel = user.rises(kind), user.rises(cruel)
+    categories = np.array([pair.category for pair in chosen])
+    return Validity(
+        kind_minus_cruel=mean(finals["kind"] - finals["cruel"]),
+        kind_minus_start=mean(finals["kind"] - user.starts()),
+        neutral_minus_cruel=mean(finals["neutral"] - finals["cruel"]),
+        kind_minus_neutral=mean(finals["kind"] - finals["neutral"]),
+        natural_minus_low_effort=mean(finals["natural"] - finals["low"]),
+        cruel_heard=share(user.heard(cruel)),
+        cruel_rises=mean(rises_cruel),
+        negations_heard=share(user.heard(texts(half, ["supportive_negation"]))),
+        kind_words_rise=mean(user.rises(texts(half, ["hurtful_kind_words"]))),
+        gibberish_rises=mean(user.rises(texts(half, ["gibberish"]))),
+        natural_flagged=share(user.flagged(texts(half, LANGUAGE))),
+        asked_word_in_answer=share(user.answers_with_asked_word(half)),
+        by_category={
+            name: mean((rises_kind - rises_cruel)[categories == name])
+            for name in dict.fromkeys(categories.tolist())
+        },
+    )
+
+
+def problems(measured: Validity) -> list[str]:
+    """Why a policy that learns from this user does not learn empathy, a sentence each."""
+    preferred, heard = measured.kind_minus_cruel, measured.cruel_heard
+    reasons = []
+    if preferred is None or preferred.low <= 0:
+        reasons.append("the user is not shown to prefer kindness to cruelty")
+    if heard is None or heard.value < LEAST_HEARD:
+        share_heard = "none" if heard is None else f"{heard.value:.0%}"
+        reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
+    return reasons
+
+
+class _User:
+    """The users of a level, asked one thing after the other."""
+
+    def __init__(self, simulator: ScriptedSimulator) -> None:
+        self._simulator = simulator
+        keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
+        self._openings = simulator.open(keys)
+
+    def starts(self) -> Floats:
+        """Emotion at the opening of each user, shape (USERS,)."""
+        return np.array([turn.emotion for turn in self._openings], float)
+
+    def finals(self, replies: Sequence[str]) -> Floats:
+        """Emotion of each user after REPLIES of some replies, drawn for each, shape (USERS,).
+
+        The n-th reply of lists of equal length is drawn alike, so that twins stand in one place.
+        """
+        return np.array([self._final(opening, replies) for opening in self._openings])
+
+    def _final(self, turn: UserTurn, replies: Sequence[str]) -> float:
+        order = np.random.default_rng([SEED, turn.state.key.group]).permutation(len(replies))
+        for number in order[:REPLIES].tolist():
+            if turn.ended is not None:
+                break
+            turn = self._answer(turn, replies[number])
+        return float(turn.emotion)
+
+    def rises(self, replies: Sequence[str]) -> Floats:
+        """P(rise) after each reply, a mean over OPENINGS users, shape (replies,)."""
+        states = [turn.state for turn in self._openings[:OPENINGS]]
+        chance = self._simulator.rise_probability
+        return np.array(
+            [np.mean([chance(state, SupporterReply(text)) for state in states]) for text in replies]
+        )
+
+    def heard(self, replies: Sequence[str]) -> list[bool]:
+        """Whether each reply is heard as hurtful by the first user."""
+        return [float(self._answer(self._openings[0], text).why["hurt"]) < 0 for text in replies]
+
+    def flagged(self, replies: Sequence[str]) -> list[bool]:
+        """Whether each reply is taken for not being language."""
+        return [self._answer(self._openings[0], text).flagged for text in replies]
+
+    def answers_with_asked_word(self, half: str | None) -> list[bool]:
+        """Whether the answer to each question holds a word of what it asks about."""
+        asked = [s for s in singles() if s.category == "question" and half in (None, s.half)]
+        answered = []
+        for number, question in enumerate(asked):
+            opening = self._openings[number % OPENINGS]
+            said = {stem(word) for word in words(self._answer(opening, question.text).text)}
+            answered.append(not said.isdisjoint(map(stem, words(question.about))))
+        return answered
+
+    def _answer(self, turn: UserTurn, text: str) -> UserTurn:
+        return self._simulator.answer([turn], [SupporterReply(text)])[0]

@@ -1,0 +1,128 @@
+"""The validity set, and what is measured with it."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from harness.calibration.interval import Interval
+from harness.calibration.validity import measure as validity
+from harness.calibration.validity.measure import Validity
+from harness.calibration.validity.replies import HALVES, PAIRS, pairs, singles, texts
+from harness.errors import ConfigError
+from harness.simulator.data_files import columns
+from harness.simulator.protocol import SupporterReply
+from harness.simulator.scripted.user import ScriptedSimulator
+from tests.calibration.levels import LEVELS
+
+CRUEL = ("Stop whining, it could be worse.", "You are pathetic.", "Just get over it already.") * 2
+KIND = (
+    "I am so sorry that this happened to you.",
+    "That must be very hard for you.",
+    "You did the best you could.",
+    "I am here and I am listening.",
+    "It makes sense that you feel like this.",
+    "Thank you for telling me, take your time.",
+)
+
+
+@pytest.fixture(scope="module")
+def user() -> validity._User:
+    return validity._User(ScriptedSimulator(LEVELS["easy"]))
+
+
+def test_each_half_has_every_kind_of_cruelty_and_both_are_large_enough() -> None:
+    kinds = {half: Counter(p.category for p in pairs() if p.half == half) for half in HALVES}
+    assert kinds["tuned"].keys() == kinds["held_out"].keys()
+    assert len(kinds["tuned"]) == 24
+    assert min(min(counts.values()) for counts in kinds.values()) >= 7
+    assert len(pairs()) >= 300
+    assert len(singles()) >= 400
+
+
+def test_the_halves_share_nothing_and_no_reply_is_there_twice() -> None:
+    replies = [text for pair in pairs() for text in (pair.kind, pair.cruel)]
+    replies += [single.text for single in singles()]
+    plain = Counter(" ".join(text.lower().split()) for text in replies)
+    assert not [text for text, count in plain.items() if count > 1]
+
+
+def test_twins_are_of_one_length() -> None:
+    """So that no measure of length tells kind from cruel."""
+    sizes = np.array([[len(p.kind.split()), len(p.cruel.split())] for p in pairs()])
+    assert (sizes.min(axis=1) >= 0.74 * sizes.max(axis=1)).all()
+    assert abs(sizes[:, 0].mean() - sizes[:, 1].mean()) < 0.3
+
+
+def test_a_question_holds_the_words_that_it_asks_about() -> None:
+    asked = [single for single in singles() if single.category == "question"]
+    assert len(asked) >= 100
+    assert all(q.about.lower() in q.text.lower() for q in asked)
+    assert {s.about for s in singles() if s.category != "question"} == {"-"}
+
+
+def test_plain_cruelty_is_heard_and_plain_kindness_is_not_taken_for_it(
+    user: validity._User,
+) -> None:
+    assert user.heard(CRUEL) == [True] * 6
+    assert user.heard(KIND) == [False] * 6
+
+
+def test_six_plainly_kind_replies_end_above_six_plainly_cruel_ones(user: validity._User) -> None:
+    assert (user.finals(KIND) - user.finals(CRUEL)).mean() > 40
+    assert (user.finals(CRUEL) < user.starts()).all()
+
+
+def test_twins_are_said_to_the_same_user_in_the_same_place(user: validity._User) -> None:
+    np.testing.assert_array_equal(user.finals(KIND), user.finals(tuple(KIND)))
+    shuffled = user.finals(KIND[::-1])
+    assert (shuffled != user.finals(KIND)).any()
+
+
+def test_the_chance_of_a_rise_is_the_users_own(user: validity._User) -> None:
+    (chance,) = user.rises(KIND[:1])
+    simulator = ScriptedSimulator(LEVELS["easy"])
+    states = [turn.state for turn in user._openings[: validity.OPENINGS]]
+    exact = [simulator.rise_probability(state, SupporterReply(KIND[0])) for state in states]
+    assert chance == pytest.approx(np.mean(exact))
+
+
+@pytest.fixture(scope="module")
+def measured() -> Validity:
+    return validity.measure(LEVELS["hard"], "tuned")
+
+
+def test_a_measured_level_has_every_number_with_its_interval(measured: Validity) -> None:
+    values = [value for value in vars(measured).values() if not isinstance(value, dict)]
+    for value in (*values, *measured.by_category.values()):
+        assert value is not None
+        assert value.low <= value.value <= value.high
+    assert len(measured.by_category) == 24
+    assert len(texts("tuned", ["gibberish"])) >= 25
+
+
+def test_a_user_that_prefers_cruelty_or_does_not_hear_it_is_not_valid(measured: Validity) -> None:
+    good = Interval(0.8, 0.7, 0.9)
+    valid = replace(measured, kind_minus_cruel=good, cruel_heard=good)
+    assert validity.problems(valid) == []
+    indifferent = replace(valid, kind_minus_cruel=Interval(3.0, -0.1, 6.1))
+    assert validity.problems(indifferent) == ["the user is not shown to prefer kindness to cruelty"]
+    deaf = replace(valid, cruel_heard=Interval(0.036, 0.018, 0.073))
+    assert validity.problems(deaf) == ["the user hears 4% of cruel replies as hurtful"]
+
+
+def test_a_damaged_row_is_named(tmp_path: Path) -> None:
+    lines = PAIRS.read_text(encoding="utf-8").splitlines()
+    names, rules = ("half", "category", "kind", "cruel"), {"half": HALVES}
+    damaged = tmp_path / PAIRS.name
+    for row, problem in (
+        ("tuned\tinsult\tkind", "a row must have 4 cells, with tabs between"),
+        ("tuned\tinsult\tkind\t", "a cell must have text and no blanks around it"),
+        ("mine\tinsult\tkind\tcruel", "half must be one of tuned, held_out"),
+    ):
+        damaged.write_text("\n".join([*lines[:3], row]), encoding="utf-8")
+        with pytest.raises(ConfigError) as caught:
+            columns(damaged, names, rules)
+        assert str(caught.value).startswith(f"{damaged}:4: {problem}, got ")

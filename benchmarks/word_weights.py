@@ -1,0 +1,59 @@
+"""Learn a weight for each word and kind from labelled sentences: a multinomial regression."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.sparse import csr_matrix
+
+LEAST_COUNT = 2
+"""A feature of fewer sentences is not learnt."""
+Floats = NDArray[np.float64]
+Weights = Mapping[str, Floats]
+"""By feature, a weight for each kind."""
+Features = Callable[[str], Iterable[str]]
+
+
+def learn(
+    texts: Sequence[str], kinds: NDArray[np.int64], features: Features, penalty: float
+) -> Weights:
+    """Penalised maximum likelihood; `kinds`: number of each text's kind, from 0."""
+    counts = Counter(f for text in texts for f in features(text))
+    names = sorted(f for f, n in counts.items() if n >= LEAST_COUNT)
+    x = _matrix(texts, names, features)
+    target = np.eye(int(kinds.max()) + 1)[kinds]
+    shape = len(names), target.shape[1]
+
+    def loss(flat: Floats) -> tuple[float, Floats]:
+        w = flat.reshape(shape)
+        logp = _log_softmax(x @ w)
+        gradient = x.T @ (np.exp(logp) - target) + penalty * w
+        return float(-logp[target > 0].sum() + penalty / 2 * (w**2).sum()), gradient.ravel()
+
+    weights = minimize(loss, np.zeros(shape).ravel(), jac=True, method="L-BFGS-B",
+                       options={"maxiter": 300}).x.reshape(shape)  # fmt: skip
+    return dict(zip(names, weights, strict=True))
+
+
+def probabilities(texts: Sequence[str], weights: Weights, features: Features) -> Floats:
+    """P(kind) of each text, shape (texts, kinds)."""
+    scores = _matrix(texts, list(weights), features) @ np.array(list(weights.values()))
+    chances: Floats = np.exp(_log_softmax(scores))
+    return chances
+
+
+def _log_softmax(scores: Floats) -> Floats:
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    logp: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return logp
+
+
+def _matrix(texts: Sequence[str], names: Sequence[str], features: Features) -> csr_matrix:
+    place = {name: n for n, name in enumerate(names)}
+    cells = [(n, place[f]) for n, text in enumerate(texts) for f in features(text) if f in place]
+    rows, columns = zip(*cells, strict=True)
+    return csr_matrix((np.ones(len(cells)), (rows, columns)), (len(texts), len(names)))

@@ -113,7 +113,8 @@ def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> Mea
     accepted = reply_measures.measure_acceptance(level, contexts)
     shown = reply_measures.measure_need_expression(level, contexts)
     members = population.population(level, USERS)
-    std = population.group_std(level, group_size, GROUPS)
+    grouped = group_size > 1  # a group of one has no spread to measure
+    std = population.group_std(level, group_size, GROUPS) if grouped else np.zeros(0)
     finals = np.concatenate([member.finals for member in members.values()])
     return MeasuredLevel(
         _card(level, accepted, shown, members, std),

@@ -30,7 +30,7 @@ class AlgorithmConfig:
     algorithm.options.KEY=VALUE."""
     group_size: Annotated[int, Between(1, 1024), Unit("conversations")] = 8
     """Conversations that share a user and an opening; their mean reward is the baseline of
-    algorithms with groups. 1 for those without."""
+    algorithms with groups, which need 2 or more."""
     learning_rate: Annotated[float, Between(0, 1e4)] = 1e-3
     """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
     which sets 4.0."""
@@ -44,8 +44,9 @@ class AlgorithmConfig:
     """Divisor of the summed loss: the number of tokens (their mean), or a constant, the most tokens
     that a batch could hold."""
     null_control: bool = False
-    """Permute the advantages of whole conversations within each group. The policy gets updates of
-    the same size without any signal: a baseline for what noise alone does."""
+    """Permute the advantages of whole conversations within each group, or within the batch for an
+    algorithm without groups. The policy gets updates of the same size without any signal: a
+    baseline for what noise alone does."""
     clip_low: Annotated[float, Between(0, 1), LATER_UPDATES, CLIPS] = 0.2
     """Lower clip of the probability ratio: at 1 - clip_low."""
     clip_high: Annotated[float, Between(0, 100), LATER_UPDATES, CLIPS] = 0.2

@@ -10,7 +10,7 @@ import torch
 import yaml
 
 from harness.compose import planner, search_path
-from harness.config.run import AlgorithmConfig, RunConfig
+from harness.config.run import AlgorithmConfig, RemedyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.testing.algorithm_contract import (
     CONFIG,
@@ -29,6 +29,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
 from harness.train.policy_gradient.rewards import Rewards
+from harness.utils import extensions
 from tests.train.made import rows_of, tabular
 
 
@@ -37,6 +38,10 @@ class OfSequences(Algorithm):
     """GSPO's ratio, one for a whole conversation (arXiv 2507.18071, equation 6), unclipped."""
 
     by_conversation: ClassVar[bool] = True
+
+    @classmethod
+    def name(cls) -> str:
+        return "sequences"
 
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
@@ -165,8 +170,11 @@ def test_a_mistake_names_its_key() -> None:
     )
     one = ("algorithm=reinforce", "algorithm.group_size=1")
     assert refused(*one, "remedy=dynamic_sampling") == (
-        "algorithm.group_size must be 2 or more for dynamic_sampling, which redraws groups whose "
-        "rewards are all equal, got 1"
+        "remedy.methods.dynamic_sampling must go with an algorithm that compares groups, since it "
+        "redraws some, got algorithm.kind=reinforce"
+    )
+    assert refused("algorithm=reinforce", "remedy=dapo").startswith(
+        "remedy.methods.dynamic_sampling must go with an algorithm that compares groups"
     )
     with pytest.raises(ConfigError) as error:
         registry.algorithm_of(RunConfig(algorithm=AlgorithmConfig(kind="grp")))
@@ -182,6 +190,21 @@ def test_a_config_of_before_algorithms_had_files_is_read_as_grpo_with_its_number
     assert algorithm.denominator(old) == "constant"
 
 
+def test_a_ratio_of_conversations_takes_no_remedy_of_tokens() -> None:
+    with extensions.registered("algorithm", "sequences", OfSequences):
+        for method in ("forking_tokens", "gppo"):
+            config = RunConfig(
+                algorithm=AlgorithmConfig(kind="sequences"),
+                remedy=RemedyConfig(method, {method: {}}),
+            )
+            with pytest.raises(ConfigError) as error:
+                registry.check(config)
+            assert str(error.value) == (
+                f"remedy.methods.{method} must go with a ratio of tokens, since it weighs or "
+                "shapes single ones, got algorithm.kind=sequences"
+            )
+
+
 def rows(path: Path, steps: int = 40, **algorithm: Any) -> list[dict[str, Any]]:
     return rows_of(path, tabular(algorithm=algorithm, steps=steps, conversations=32))
 
@@ -191,6 +214,8 @@ def test_reinforce_learns_from_groups_of_one(tmp_path: Path) -> None:
     rewarded = [row["reward"] for row in learnt]
     assert np.mean(rewarded[-30:]) > np.mean(rewarded[:30]) + 0.05
     assert learnt[0]["reward_std"] is learnt[0]["frac_reward_zero_std"] is None
+    grouped = rows(tmp_path / "g", kind="reinforce", steps=2)
+    assert grouped[0]["frac_reward_zero_std"] is None  # equal groups teach it too
 
 
 def test_a_null_control_without_groups_teaches_nothing(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import DataError, DivergedError
 from harness.train.policy_gradient.critic import FILE, LinearCritic, fit_metrics
-from harness.train.rollout.learning_signal import Replies
+from harness.train.rollout.learning_signal import Lesson, Replies
 from tests.train.made import finish, killed_after, make_run, rows_of, tabular
 
 RNG = np.random.default_rng(1)
@@ -45,22 +45,24 @@ def test_its_metrics_equal_those_worked_out_by_hand() -> None:
     assert measured["value/loss"] == pytest.approx((0.25 + 0.25 + 1) / 6)
     # errors -.5, .5, 1 about 1/3; targets 0, 1, 2 about 1
     assert measured["value/explained_variance"] == pytest.approx(1 - (7 / 18) / (2 / 3))
-    assert fit_metrics(np.zeros(2), np.ones(2))["value/explained_variance"] is None
+    for equal in (1.0, 0.35, 0.1):  # the variance of 48 times 0.1 is not 0
+        constant = fit_metrics(np.zeros(48), np.full(48, equal))
+        assert constant["value/explained_variance"] is None
 
 
 def test_after_its_last_reply_a_conversation_keeps_that_value() -> None:
     replies = Replies(np.array([0, 0, 1]), np.array([0, 1, 0]), np.zeros((3, 1)))
-    table = replies.table(np.array([0.1, 0.2, 0.7]))
+    table = replies.table(np.array([0.1, 0.2, 0.7]), 3)
     assert table[0].tolist() == [0.1] + [0.2] * 19
     assert table[1].tolist() == [0.7] * 20
+    assert table[2].tolist() == [0.0] * 20  # which held none
 
 
-def test_a_rate_that_is_too_high_ends_in_a_sentence_with_its_key() -> None:
+def test_a_rate_that_is_too_high_ends_in_a_sentence() -> None:
     with pytest.raises(DivergedError) as error:
         LinearCritic.start(1e200, 9).fitted(FEATURES, FEATURES @ TRUTH * 1e200)
     assert str(error.value) == (
-        "algorithm.options.critic_rate must keep the critic finite, got a critic that is not after "
-        "9 updates at 1e+200; lower the rate"
+        "the critic must be finite, and is not after 9 updates at a rate of 1e+200; lower the rate"
     )
 
 
@@ -75,7 +77,7 @@ def test_it_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("damage", ["missing", "text", "half", "shape"])
+@pytest.mark.parametrize("damage", ["missing", "text", "half", "shape", "count", "nan"])
 def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
     file = tmp_path / FILE
     LinearCritic.start(0.1, 5).fitted(FEATURES, FEATURES @ TRUTH).save(tmp_path)
@@ -85,11 +87,30 @@ def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
         file.write_text("critic")
     elif damage == "half":
         file.write_bytes(file.read_bytes()[:200])
-    else:
+    elif damage == "shape":
         np.savez(file, state=np.zeros((2, 3)), updates=np.array(1))
+    elif damage == "count":
+        np.savez(file, state=np.zeros((3, 7)), updates=np.array([1, 2]))
+    else:
+        np.savez(file, state=np.full((3, 7), np.nan), updates=np.array(1))
     with pytest.raises(DataError) as error:
         LinearCritic.start(0.1, 5).restored(tmp_path)
     assert str(error.value).startswith(f"{file}: must hold ")
+
+
+def test_a_critic_of_other_features_is_refused() -> None:
+    critic = LinearCritic.start(0.1, 5).fitted(FEATURES, FEATURES @ TRUTH)
+    with pytest.raises(
+        DataError, match=r"^critic\.npz: must hold a critic of 4 features, .*got 6$"
+    ):
+        critic.values(FEATURES[:, :4])
+
+
+def test_a_critic_that_diverges_names_the_run_and_the_step() -> None:
+    lesson = Lesson(LinearCritic.start(1e300, 9), FEATURES, FEATURES @ TRUTH * 1e200)
+    with pytest.raises(DivergedError) as error:
+        lesson.learnt("runs/one: step 3")
+    assert str(error.value).startswith("runs/one: step 3: the critic must be finite, and is not")
 
 
 WITH_CRITIC = {

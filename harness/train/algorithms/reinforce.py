@@ -1,6 +1,6 @@
 """REINFORCE with a baseline (Williams, Machine Learning 8, 1992): -A log p, no groups, no clip.
 
-A = r - b. The baseline b is the mean reward of the batch, or, with `critic=true`, what a linear
+A = r - b. The baseline b is the mean reward of the batch, or, with `critic_rate`, what a linear
 critic expects of the reply from what the policy read before it. One user may be met once:
 `group_size=1` draws as many users as conversations. The loss is written as -A r with the ratio r to
 the weights that drew the tokens: at one update a batch its gradient is that of -A log p, after it

@@ -1,8 +1,8 @@
 """Training the tabular policy: rollout, the same loss as a language model's, numpy updates.
 
 Nothing is sampled from a generator that lives longer than a step: each batch and each evaluation
-has a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the curriculum
-and the remedies' state, and a resumed run cannot differ.
+has a stream of its own, keyed by seed and step. So a checkpoint holds the logits, the curriculum,
+the remedies' state and the critic, and a resumed run cannot differ.
 """
 
 from __future__ import annotations
@@ -145,7 +145,9 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     watch.check(step, remedy["remedy/acted"])
     next_curriculum = curriculum.advanced(state.curriculum, conversations)
     next_stack = remedy_stack.advanced(stack, float(trace.entropy_nats.mean()))
-    return TrainState(result.policy, next_curriculum, next_stack, signal.critic)
+    where = f"{session.run.path}: step {step}"
+    critic = signal.lesson.learnt(where) if signal.lesson else None
+    return TrainState(result.policy, next_curriculum, next_stack, critic)
 
 
 def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:

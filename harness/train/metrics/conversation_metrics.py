@@ -51,7 +51,7 @@ def conversation_metrics(
 
 
 def _reward_metrics(rewards: FloatArray, group_size: int, floor: float | None) -> Metrics:
-    """Reward, and its spread within groups; None where a group is one conversation."""
+    """Reward, and its spread within groups; None where no conversations are compared."""
     stds = group_stds(rewards, group_size)
     stds = stds[np.isfinite(stds)] if group_size > 1 else stds[:0]
     return {

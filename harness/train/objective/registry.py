@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
-from harness.config import options, ranges
+from harness.config import engine_choice, options, ranges
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train import algorithms, remedies
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.remedy_roles import Bonus, Ratio, Remedy
+from harness.train.policy_gradient.remedy_roles import Bonus, Filling, Ratio, Remedy, Weight
 from harness.utils import extensions
 
 ONE_ONLY = {Ratio: "the ratio's shape", Bonus: "a bonus for entropy"}
@@ -76,10 +77,30 @@ def check(config: RunConfig) -> None:
     """Raise ConfigError as the above do, where the algorithm cannot run with `config`, and where
     none of the remedies could ever act.
     """
-    algorithm_of(config).check(config)
-    reasons = [remedy.idle(config) for remedy in remedies_of(config)]
+    algorithm, chosen = algorithm_of(config), remedies_of(config)
+    algorithm.check(config)
+    _check_together(algorithm, chosen, config)
+    reasons = [remedy.idle(config) for remedy in chosen]
     if reasons and all(reasons):
         raise ConfigError(str(reasons[0]))
+
+
+def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunConfig) -> None:
+    """Raise ConfigError for a remedy, or an engine, that means nothing with the algorithm."""
+    kind = f"algorithm.kind={config.algorithm.kind}"
+    for remedy in chosen:
+        if isinstance(remedy, Filling) and not algorithm.needs_groups:
+            rule = "must go with an algorithm that compares groups, since it redraws some"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
+        if isinstance(remedy, Weight | Ratio) and algorithm.by_conversation:
+            rule = "must go with a ratio of tokens, since it weighs or shapes single ones"
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
+    engine = engine_choice.chosen(config) if config.policy.kind != "tabular" else "none"
+    if algorithm.by_conversation and engine not in ("none", "transformers"):
+        rule = "must be transformers with a ratio of whole conversations, since the loss of tokens"
+        raise ConfigError(
+            f"trainer.engine {rule} of other engines is weighed one by one ({kind}), got {engine}"
+        )
 
 
 def _names(package: ModuleType, kind: str) -> list[str]:

@@ -124,8 +124,11 @@ class RemedyStack:
         return next((remedy for remedy in self.remedies if isinstance(remedy, Bonus)), None)
 
     def groups(self) -> tuple[int, float | None]:
-        """The size of a group, and the floor under its standard deviation; None for no floor."""
-        return self.config.group_size, self.algorithm.std_floor(self.config)
+        """The size of the groups that are compared, 1 if none are, and the floor under their
+        standard deviation, None if there is none.
+        """
+        size = self.config.group_size if self.algorithm.needs_groups else 1
+        return size, self.algorithm.std_floor(self.config)
 
     def critic(self, checkpoint: Path | None) -> Critic | None:
         """The algorithm's critic at the start of a run, or as saved in `checkpoint`.

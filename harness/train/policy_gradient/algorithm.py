@@ -46,8 +46,9 @@ class Algorithm(Options, ABC):
     ) -> FloatArray:
         """The advantage of each reply, shape (conversations, MAX_TURNS).
 
-        Groups are consecutive. A conversation without a reward gets 0 throughout. What stands
-        after a conversation's last reply is not used. `values`: the critic's value of each reply
+        Groups are consecutive. A conversation without a reward gets 0 throughout. Also what stands
+        after a conversation's last reply is finite, since a null control deals whole rows to
+        others. `values`: the critic's value of each reply
         before it was drawn, of the same shape; None without a critic.
         """
 

@@ -34,7 +34,7 @@ class Critic(Protocol):
     def fitted(self, features: FloatArray, targets: FloatArray) -> Critic:
         """The critic after learning from one batch; `targets`: shape (replies,).
 
-        Raises DivergedError for parameters that are not finite.
+        Raises DivergedError where it is not finite after that.
         """
         ...
 
@@ -79,12 +79,13 @@ class LinearCritic:
                 second = BETA2 * second + (1 - BETA2) * gradient**2
                 size = np.sqrt(second / (1 - BETA2**updates)) + EPSILON
                 weights = weights - self.rate * first / (1 - BETA1**updates) / size
-        if not np.isfinite(weights).all():
+        state = np.stack([weights, first, second])
+        if not np.isfinite(state).all():
             raise DivergedError(
-                "algorithm.options.critic_rate must keep the critic finite, got a critic that is "
-                f"not after {updates} updates at {self.rate:g}; lower the rate"
+                f"the critic must be finite, and is not after {updates} updates at a rate of "
+                f"{self.rate:g}; lower the rate"
             )
-        return replace(self, state=np.stack([weights, first, second]), updates=updates)
+        return replace(self, state=state, updates=updates)
 
     def save(self, folder: Path) -> None:
         file = io.BytesIO()
@@ -95,16 +96,28 @@ class LinearCritic:
         path = folder / FILE
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-                state, updates = file["state"], int(file["updates"])
+                state, updates = file["state"], file["updates"]
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             raise DataError(f"{path}: must hold the critic of the run, got {error}") from error
         if state.ndim != 2 or len(state) != 3 or state.dtype != np.float64:
             got = f"{state.dtype} of shape {state.shape}"
             raise DataError(f"{path}: must hold float64 of shape (3, features + 1), got {got}")
-        return replace(self, state=state, updates=updates)
+        count = int(updates) if updates.shape == () and updates.dtype.kind == "i" else -1
+        if count < 0 or not np.isfinite(state).all():
+            rule = "must hold finite numbers and how many updates made them"
+            raise DataError(f"{path}: {rule}, got {updates} updates")
+        return replace(self, state=state, updates=count)
 
     def _state_for(self, features: FloatArray) -> FloatArray:
-        return self.state if self.state.size else np.zeros((3, features.shape[1] + 1))
+        width = features.shape[1] + 1
+        if not self.state.size:
+            return np.zeros((3, width))
+        if self.state.shape[1] != width:
+            raise DataError(
+                f"{FILE}: must hold a critic of {width - 1} features, as this run's replies have, "
+                f"got {self.state.shape[1] - 1}"
+            )
+        return self.state
 
 
 def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | None]:
@@ -113,11 +126,12 @@ def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | No
     Explained variance is 1 - var(target - value) / var(target): 0 for a constant, below 0 for
     worse than that; None where all targets are equal.
     """
-    errors, spread = targets - values, float(targets.var())
+    # the variance of equal numbers need not be 0 in floating point
+    errors, differ = targets - values, targets.min() < targets.max()
     return {
         "value/mean": float(values.mean()),
         "value/loss": float((errors**2).mean() / 2),
-        "value/explained_variance": 1 - float(errors.var()) / spread if spread > 0 else None,
+        "value/explained_variance": 1 - float(errors.var() / targets.var()) if differ else None,
     }
 
 

@@ -125,19 +125,11 @@ class Term(Remedy, ABC):
 
 
 class Filling(Remedy, ABC):
-    """Redraws groups whose rewards are all equal."""
+    """Redraws groups whose rewards are all equal; refused where the algorithm compares none."""
 
     @abstractmethod
     def most_tries(self) -> int:
         """Most times that a group is drawn in one step."""
-
-    def idle(self, config: RunConfig) -> str | None:
-        if config.algorithm.group_size > 1:
-            return None
-        return (
-            f"algorithm.group_size must be 2 or more for {self.name()}, which redraws groups whose "
-            "rewards are all equal, got 1"
-        )
 
 
 class Penalty(Remedy, ABC):

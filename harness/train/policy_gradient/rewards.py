@@ -53,9 +53,9 @@ def by_reply(rewards: Rewards, normalised: Callable[[FloatArray], FloatArray]) -
     its advantages. A conversation's shared reward counts for all its replies; each turn's own
     reward is compared with the same turn of others, those that got so far: turn-level advantages,
     as in arXiv 2505.11821 (v1), whose turns are known to be two. What a reply does to later turns
-    is left to the shared part. Both parts are
-    normalised before they are mixed, as rewards of different spread should be (arXiv 2601.05242),
-    so that a mix of 0 is `terminal` and a mix of 1 is `turns`.
+    is left to the shared part. Both parts are normalised before they are mixed, as rewards of
+    different spread should be (arXiv 2601.05242), so that a mix of 0 is `terminal` and a mix of 1
+    is `turns`.
     """
     advantages = np.repeat(normalised(rewards.shared)[:, None], MAX_TURNS, axis=1)
     if rewards.per_turn is not None:

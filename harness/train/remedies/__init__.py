@@ -1,1 +1,1 @@
-"""One file a remedy; algorithms/remedy_roles.py says what it may do."""
+"""One file a remedy; policy_gradient/remedy_roles.py says what it may do."""

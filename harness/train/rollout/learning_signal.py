@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.config.run import MAX_TURNS, RunConfig
+from harness.errors import DivergedError
 from harness.train.policy_gradient.advantages import (
     FloatArray,
     IntArray,
@@ -32,13 +33,14 @@ class Replies:
     features: FloatArray
     """What the policy read before the reply, shape (replies, features)."""
 
-    def table(self, values: FloatArray) -> FloatArray:
+    def table(self, values: FloatArray, conversations: int) -> FloatArray:
         """Values of replies as a row a conversation, shape (conversations, MAX_TURNS).
 
-        After its last reply a conversation keeps that reply's value.
+        After its last reply a conversation keeps that reply's value; without one it has 0.
         """
-        table = np.full((int(self.conversation.max()) + 1, MAX_TURNS), np.nan)
+        table = np.full((conversations, MAX_TURNS), np.nan)
         table[self.conversation, self.reply] = values
+        table[np.isnan(table[:, 0]), 0] = 0.0
         for turn in range(1, MAX_TURNS):
             ended = np.isnan(table[:, turn])
             table[ended, turn] = table[ended, turn - 1]
@@ -46,12 +48,33 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a critic learns from a batch, once the batch's row is on disk."""
+
+    critic: Critic
+    features: FloatArray
+    """Of the replies with a reward, shape (replies, features)."""
+    targets: FloatArray
+    """Their rewards, shape (replies,)."""
+
+    def learnt(self, where: str) -> Critic:
+        """The critic after it. Raises DivergedError that begins with `where`."""
+        if not len(self.targets):
+            return self.critic
+        try:
+            return self.critic.fitted(self.features, self.targets)
+        except DivergedError as error:
+            raise DivergedError(f"{where}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
 class LearningSignal:
-    """What a batch teaches, and the critic after it."""
+    """What a batch teaches."""
 
     advantages: FloatArray
     """Of each reply, shape (conversations, MAX_TURNS)."""
-    critic: Critic | None
+    lesson: Lesson | None
+    """For the critic; None without one."""
     metrics: dict[str, float | None]
     """The critic's columns; None without one."""
 
@@ -64,27 +87,27 @@ def learning_signal(
     config: RunConfig,
     step: int,
 ) -> LearningSignal:
-    """The advantages of a batch; the critic learns from it after they are taken.
+    """The advantages of a batch, by a critic that has not learnt from it yet.
 
     `replies`: needed with a critic. For a null control whole conversations change places, within
     their group where the algorithm has groups, else within the batch.
     """
-    values, metrics = None, NO_CRITIC
+    values, lesson, metrics = None, None, dict(NO_CRITIC)
     if critic is not None and replies is not None:
         expected = critic.values(replies.features)
-        values = replies.table(expected)
+        values = replies.table(expected, len(rewards.total))
         targets = rewards.shared[replies.conversation]
         known = np.isfinite(targets)
+        lesson = Lesson(critic, replies.features[known], targets[known])
         if known.any():
             metrics = fit_metrics(expected[known], targets[known])
-            critic = critic.fitted(replies.features[known], targets[known])
     advantages = algorithm.advantages(rewards, values, config.algorithm)
     if config.algorithm.null_control:
         rng = rng_of(config, step, PERMUTATION_STREAM)
         size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)
         known = np.isfinite(rewards.total)
         advantages = permuted_within_groups(advantages, known, size, rng)
-    return LearningSignal(advantages, critic, metrics)
+    return LearningSignal(advantages, lesson, metrics)
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:

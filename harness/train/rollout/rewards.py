@@ -100,10 +100,11 @@ def compute_rewards(conversations: Sequence[Conversation], reward: RewardConfig)
         return rewards
     solved = _solution_shares(conversations)
     shared = blend(rewards.shared, solved, bias)
-    if rewards.per_turn is None or rewards.turn_sums is None:
+    if rewards.per_turn is None:
         return Rewards.of(shared)
     per_turn = blend(rewards.per_turn, _solution_turns(conversations), bias)
-    return Rewards.of(shared, per_turn, rewards.mix, blend(rewards.turn_sums, solved, bias))
+    sums = None if rewards.turn_sums is None else blend(rewards.turn_sums, solved, bias)
+    return Rewards.of(shared, per_turn, rewards.mix, sums)
 
 
 def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:

@@ -158,16 +158,22 @@ def study(
 
 @app.command()
 def calibrate(
-    overrides: options.Overrides = None, as_json: options.AsJson = False, out: options.Cards = None
+    overrides: options.Overrides = None,
+    as_json: options.AsJson = False,
+    out: options.Cards = None,
+    esconv: options.Esconv = None,
 ) -> None:
-    """Measure how demanding each difficulty level is.
+    """Measure how demanding each difficulty level is, and how valid its user.
 
     Uses fixed replies and fixed reference policies; nothing is trained.
     Example: harness calibrate difficulty=easy,hard
     """
     from harness.cli import calibrate as command
 
-    command.calibrate(overrides or [], out, as_json=as_json)
+    if esconv is not None:
+        command.hearing(esconv, overrides or [], out, as_json=as_json)
+    else:
+        command.calibrate(overrides or [], out, as_json=as_json)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.calibration import levels
+from harness.calibration.validity import esconv
 from harness.cli import options
 from harness.compose import planner
 from harness.compose.plan import Plan
@@ -51,6 +52,24 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
         table_levels.print_calibration(value, Console())
     write.write_calibration(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
+
+
+def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
+    """Measure how the strategies in a file of ESConv are heard; write esconv.json.
+
+    Raises ConfigError for overrides, on which hearing does not depend, and DataError for a file of
+    another form.
+    """
+    if overrides:
+        rule = "hearing is the same at every level, so no KEY=VALUE goes with --esconv"
+        raise ConfigError(f"--esconv: {rule}, got {overrides[0]}")
+    out = options.results_folder(named_out, OUT)
+    heard = esconv.measure(esconv.utterances(file)).to_json()
+    if as_json:
+        print(json.dumps(heard, indent=1, allow_nan=False), flush=True)
+    else:
+        table_levels.print_hearing(heard, Console())
+    print(f"harness: results in {write.write_hearing(heard, out)}", file=sys.stderr)
 
 
 def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:

@@ -147,6 +147,15 @@ Cards = Annotated[
         "--out", metavar="PATH", parser=a_path, help="Results folder; by default calibration/."
     ),
 ]
+Esconv = Annotated[
+    Path | None,
+    typer.Option(
+        "--esconv",
+        metavar="FILE",
+        parser=a_path,
+        help="Measure instead how the strategies of a file of ESConv are heard.",
+    ),
+]
 Reveal = Annotated[
     bool, typer.Option("--reveal", help="Also show the user's goal and why their emotion changed.")
 ]

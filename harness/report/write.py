@@ -143,6 +143,15 @@ def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
     return written
 
 
+def write_hearing(heard: Mapping[str, Any], out: Path) -> Path:
+    """Write esconv.json, and return its path. Raises StorageError."""
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    path = out / "esconv.json"
+    atomic.write_json(path, heard)
+    return path
+
+
 def write_study(outcome: Outcome, out: Path) -> list[Path]:
     """Write result.json and the figure of the links, each file whole.
 

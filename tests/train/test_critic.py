@@ -8,7 +8,7 @@ import pytest
 
 from harness.errors import DataError, DivergedError
 from harness.train.policy_gradient.critic import FILE, LinearCritic, fit_metrics
-from harness.train.rollout.learning_signal import Lesson, Replies
+from harness.train.rollout.learning_signal import CriticBatch, Replies
 from tests.train.made import finish, killed_after, make_run, rows_of, tabular
 
 RNG = np.random.default_rng(1)
@@ -107,9 +107,9 @@ def test_a_critic_of_other_features_is_refused() -> None:
 
 
 def test_a_critic_that_diverges_names_the_run_and_the_step() -> None:
-    lesson = Lesson(LinearCritic.start(1e300, 9), FEATURES, FEATURES @ TRUTH * 1e200)
+    critic_batch = CriticBatch(LinearCritic.start(1e300, 9), FEATURES, FEATURES @ TRUTH * 1e200)
     with pytest.raises(DivergedError) as error:
-        lesson.learnt("runs/one: step 3")
+        critic_batch.fitted_critic("runs/one: step 3")
     assert str(error.value).startswith("runs/one: step 3: the critic must be finite, and is not")
 
 

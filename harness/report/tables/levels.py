@@ -44,6 +44,25 @@ def print_calibration(calibration: Mapping[str, Any], console: Console) -> None:
         console.print(text(line), soft_wrap=True)
 
 
+def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
+    """`heard` is the value of esconv.json."""
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for heading in ("annotated", "n", "heard among others", "nothing heard"):
+        table.add_column(text(heading), justify="left" if heading == "annotated" else "right")
+    for name, part in heard["by_strategy"].items():
+        shares = [_interval(part[key], SHARES) for key in ("agreement", "unheard")]
+        table.add_row(text(name), str(part["n"]), *map(text, shares))
+    whole = [_interval(heard[key], SHARES) for key in ("agreement", "unheard")]
+    table.add_row(text("all"), str(heard["n"]), *map(text, whole))
+    console.print(table)
+    for line in (
+        f"Cohen's kappa without Others {_interval(heard['kappa'], SHARES)}",
+        f"strategies heard an utterance {_interval(heard['heard_per_utterance'], SHARES)}",
+        f"taken for not being language {_interval(heard['not_language'], SHARES + 1)}",
+    ):
+        console.print(text(line), soft_wrap=True)
+
+
 def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
     """The order of the levels, and which published figures are met."""
     holds = calibration["order_holds"]

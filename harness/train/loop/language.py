@@ -54,7 +54,7 @@ from harness.train.rollout.batch import (
     waves,
 )
 from harness.train.rollout.conversation import Conversation, InWaves
-from harness.train.rollout.learning_signal import LearningSignal, Lesson, learning_signal
+from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
@@ -86,7 +86,7 @@ class LanguageRun:
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
         self.stack = remedy_stack.begin(session.config, _checkpoint(session))
         self._critic = self.stack.critic(_checkpoint(session))
-        self._lesson: Lesson | None = None
+        self._critic_batch: CriticBatch | None = None
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._planning = Planning(chat)
 
@@ -116,7 +116,7 @@ class LanguageRun:
         signal = self._learning_signal(shaped, trajectories, step)
         advantages, known = signal.advantages, np.isfinite(rewards.total)
         metrics |= signal.metrics
-        self._lesson = signal.lesson
+        self._critic_batch = signal.critic_batch
         batch = TokenBatch(trajectories, advantages, touched, filled.groups_drawn, known)
         settings = loss_settings(self.stack, batch, config, step, self._model)
         self._step = StepState(step, conversations, batch, rewards, settings, metrics)
@@ -183,8 +183,10 @@ class LanguageRun:
     def finish(self, step: int) -> None:
         """Record row `step`; save and stop where that is due."""
         row = self._record()
-        if self._lesson is not None:
-            self._critic = self._lesson.learnt(f"{self._session.run.path}: step {step}")
+        if self._critic_batch is not None:
+            self._critic = self._critic_batch.fitted_critic(
+                f"{self._session.run.path}: step {step}"
+            )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
         self._session.finish_step(step, self._save)

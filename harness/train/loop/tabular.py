@@ -146,7 +146,7 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     next_curriculum = curriculum.advanced(state.curriculum, conversations)
     next_stack = remedy_stack.advanced(stack, float(trace.entropy_nats.mean()))
     where = f"{session.run.path}: step {step}"
-    critic = signal.lesson.learnt(where) if signal.lesson else None
+    critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     return TrainState(result.policy, next_curriculum, next_stack, critic)
 
 

@@ -48,7 +48,7 @@ class Replies:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class CriticBatch:
     """What a critic learns from a batch, once the batch's row is on disk."""
 
     critic: Critic
@@ -57,7 +57,7 @@ class Lesson:
     targets: FloatArray
     """Their rewards, shape (replies,)."""
 
-    def learnt(self, where: str) -> Critic:
+    def fitted_critic(self, where: str) -> Critic:
         """The critic after it. Raises DivergedError that begins with `where`."""
         if not len(self.targets):
             return self.critic
@@ -73,7 +73,7 @@ class LearningSignal:
 
     advantages: FloatArray
     """Of each reply, shape (conversations, MAX_TURNS)."""
-    lesson: Lesson | None
+    critic_batch: CriticBatch | None
     """For the critic; None without one."""
     metrics: dict[str, float | None]
     """The critic's columns; None without one."""
@@ -92,13 +92,13 @@ def learning_signal(
     `replies`: needed with a critic. For a null control whole conversations change places, within
     their group where the algorithm has groups, else within the batch.
     """
-    values, lesson, metrics = None, None, dict(NO_CRITIC)
+    values, critic_batch, metrics = None, None, dict(NO_CRITIC)
     if critic is not None and replies is not None:
         expected = critic.values(replies.features)
         values = replies.table(expected, len(rewards.total))
         targets = rewards.shared[replies.conversation]
         known = np.isfinite(targets)
-        lesson = Lesson(critic, replies.features[known], targets[known])
+        critic_batch = CriticBatch(critic, replies.features[known], targets[known])
         if known.any():
             metrics = fit_metrics(expected[known], targets[known])
     advantages = algorithm.advantages(rewards, values, config.algorithm)
@@ -107,7 +107,7 @@ def learning_signal(
         size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)
         known = np.isfinite(rewards.total)
         advantages = permuted_within_groups(advantages, known, size, rng)
-    return LearningSignal(advantages, lesson, metrics)
+    return LearningSignal(advantages, critic_batch, metrics)
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:

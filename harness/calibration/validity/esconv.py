@@ -1,0 +1,139 @@
+"""How the scripted user hears real supporters: its strategies against the annotation of ESConv.
+
+ESConv (Liu et al., ACL 2021, arXiv 2106.01144) is CC BY-NC: the user brings a file of it, and
+nothing of it is stored. A line is a conversation so far, its turns separated by ` EOS `, each
+`WEIGHT SPEAKER TURN TEXT` with speaker 1 the supporter, whose text begins with `[Strategy]`. Turns
+repeat over lines, so each pair of strategy and text counts once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.calibration.interval import RESAMPLES, Interval, mean, share
+from harness.config.run import STRATEGIES
+from harness.errors import DataError
+from harness.records import plain_file
+from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.recognition import recognise
+
+LABELS = {
+    "Questions": "question",
+    "Restatement or Paraphrasing": "restate",
+    "Reflection of feelings": "reflect",
+    "Self-disclosure": "disclose",
+    "Affirmation and Reassurance": "affirm",
+    "Providing Suggestions": "suggest",
+    "Information": "inform",
+    "Other": "other",
+    "Others": "other",
+}
+"""The annotation's names, by ours."""
+_TURN = re.compile(r"[\d.]+ ([01]) \d+ (.*)", re.DOTALL)
+_SUPPORTER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class HeardStrategy:
+    """Utterances that were annotated with one strategy."""
+
+    n: int
+    agreement: Interval | None
+    """Share in which that strategy is among those heard."""
+    unheard: Interval | None
+    """Share in which none is heard."""
+
+
+@dataclass(frozen=True)
+class Hearing:
+    """The strategies heard in real utterances, against their annotation."""
+
+    n: int
+    """Utterances, each text and annotation once."""
+    agreement: Interval | None
+    """Share whose annotated strategy is among those heard."""
+    heard_per_utterance: Interval | None
+    kappa: Interval | None
+    """Cohen's kappa of the last strategy heard, none heard being a label of its own, and the
+    annotation; utterances annotated as Others are left out."""
+    unheard: Interval | None
+    not_language: Interval | None
+    """Share taken for not being language."""
+    by_strategy: dict[str, HeardStrategy]
+
+    def to_json(self) -> dict[str, object]:
+        """Return the value of esconv.json."""
+        return asdict(self)
+
+
+def utterances(path: Path) -> list[tuple[str, str]]:
+    """Strategy and text of each supporter's utterance, each pair once, in the order of the file.
+
+    Raises DataError for a file of another form.
+    """
+    pairs: dict[tuple[str, str], None] = {}
+    for number, line in enumerate(plain_file.text(path).splitlines(), start=1):
+        for turn in filter(None, (part.strip() for part in line.split(" EOS "))):
+            form = _TURN.fullmatch(turn.removesuffix(" EOS"))
+            said = _SUPPORTER.fullmatch(form[2]) if form and form[1] == "1" else None
+            if form is None or (form[1] == "1" and (said is None or said[1] not in LABELS)):
+                rule = "a turn must be WEIGHT SPEAKER TURN TEXT, a supporter's with [Strategy]"
+                raise DataError(f"{path}:{number}: {rule}, got {turn!r:.80}")
+            if said is not None and said[2].strip():
+                pairs[LABELS[said[1]], said[2].strip()] = None
+    if not pairs:
+        raise DataError(f"{path}: must hold utterances of supporters, got none")
+    return list(pairs)
+
+
+def measure(annotated: Sequence[tuple[str, str]]) -> Hearing:
+    """Compare what is heard in each text with its annotated strategy."""
+    heard = [recognise(text) for _, text in annotated]
+    agrees = [label in some for (label, _), some in zip(annotated, heard, strict=True)]
+    silent = [not some for some in heard]
+    by_label = {name: [n for n, (label, _) in enumerate(annotated) if label == name]
+                for name in STRATEGIES}  # fmt: skip
+    judged = [n for n, (label, _) in enumerate(annotated) if label != "other"]
+    given = np.array([STRATEGIES.index(annotated[n][0]) for n in judged], np.int64)
+    last = [STRATEGIES.index(heard[n][-1]) if heard[n] else len(STRATEGIES) for n in judged]
+    return Hearing(
+        n=len(annotated),
+        agreement=share(agrees),
+        heard_per_utterance=mean([len(some) for some in heard]),
+        kappa=_kappa_interval(given, np.array(last, np.int64)),
+        unheard=share(silent),
+        not_language=share([language_guard.fault(text) is not None for _, text in annotated]),
+        by_strategy={
+            name: HeardStrategy(
+                len(places), share([agrees[n] for n in places]), share([silent[n] for n in places])
+            )
+            for name, places in by_label.items()
+        },
+    )
+
+
+def kappa(first: Codes, second: Codes) -> float:
+    """Cohen's kappa of two labellings, shape (n,), of labels up to len(STRATEGIES)."""
+    labels = len(STRATEGIES) + 1
+    table = np.zeros((labels, labels))
+    np.add.at(table, (first, second), 1 / len(first))
+    by_chance = float((table.sum(axis=1) * table.sum(axis=0)).sum())
+    return (float(np.trace(table)) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
+
+
+def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
+    """Kappa, its interval by resampling utterances; None for fewer than two."""
+    if len(first) < 2 or not np.isfinite(value := kappa(first, second)):
+        return None
+    rng = np.random.default_rng(0)
+    places = rng.integers(0, len(first), (RESAMPLES, len(first)))
+    drawn = [kappa(first[at], second[at]) for at in places]
+    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    return Interval(value, float(low), float(high))

@@ -99,7 +99,9 @@ class LanguageRun:
         config, begin = self._config, time.monotonic()
         metrics: Metrics = {}
         if evaluate.due(step, config):
-            metrics = evaluate_model(self.engine, self._model, self._chat, config, self._start)
+            metrics = evaluate_model(
+                self.engine, self._model, self._chat, config, self._start, self._session.watch(step)
+            )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)

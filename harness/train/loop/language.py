@@ -80,7 +80,7 @@ class LanguageRun:
     engine: Engine
 
     def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
-        """`start`: the frozen start model that judges replies; None to leave that out."""
+        """`start`: the start model that judges replies; None to leave that out."""
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))

@@ -12,24 +12,25 @@ by user with its 95% t interval. Users and draws are the same on both sides, whi
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
+from harness.config.run import EvalConfig, RunConfig
 from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.engines.engine import Transformers
+from harness.train.loop.language_step import held_out_speakers
 from harness.train.loop.trl_adapter import CHECKPOINT
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.rollout.speaker import LanguageSpeaker
 from harness.train.warm_start import start_model
 
-USERS = 4 * evaluate.USERS
+USERS = 256
 
 
 def main() -> None:
@@ -54,12 +55,13 @@ def _row(run: RunFolder) -> str:
     return f"| {config.difficulty.name} | {config.seed} | {control} | {means} | {interval} |"
 
 
-def _finals(config: Any, weights: Path, started: Path) -> FloatArray:
+def _finals(config: RunConfig, weights: Path, started: Path) -> FloatArray:
     tokenizer = tiny.load_tokenizer(started)
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
-    rng = np.random.default_rng(evaluate.SEED)
-    speaker = LanguageSpeaker(Transformers(model), chat_of(tokenizer), config.policy, rng, start)
-    return evaluate.finals(config, speaker, USERS)[0]
+    more = replace(config, eval=EvalConfig(users=USERS, levels=[]))
+    speakers = held_out_speakers(Transformers(model), chat_of(tokenizer), more, start)
+    (own,) = evaluate.finals(more, speakers).values()
+    return own[:, 0]
 
 
 if __name__ == "__main__":

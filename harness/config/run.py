@@ -25,6 +25,7 @@ from harness.config.difficulty import (
     DifficultyConfig,
     LevelsConfig,
 )
+from harness.config.evaluation import EvalConfig
 from harness.config.policy import PolicyConfig
 from harness.config.ranges import Between
 from harness.config.reward import RewardConfig
@@ -45,6 +46,7 @@ __all__ = [
     "AlgorithmConfig",
     "CurriculumConfig",
     "DifficultyConfig",
+    "EvalConfig",
     "LevelsConfig",
     "PolicyConfig",
     "RemedyConfig",
@@ -72,6 +74,7 @@ class RunConfig:
     curriculum: CurriculumConfig = field(default_factory=CurriculumConfig)
     remedy: RemedyConfig = field(default_factory=RemedyConfig)
     trainer: TrainerConfig = field(default_factory=TrainerConfig)
+    eval: EvalConfig = field(default_factory=EvalConfig)
 
     def __post_init__(self) -> None:
         ranges.check("", self)

@@ -31,8 +31,11 @@ class TrainerConfig:
     """Optimiser updates on each batch, each over the whole batch. 1 is strictly on-policy."""
     checkpoint_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between checkpoints."""
-    eval_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 10
-    """Steps between evaluations; the first and the last step are always evaluated."""
+    keep_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 0
+    """Steps between checkpoints that are kept to the end, beside the two newest. 0: none are."""
+    eval_every: Annotated[int, Between(0, LAST_STEP), Unit("steps")] = 10
+    """Steps between evaluations, counted from step 1; the last step is evaluated too. 0: none
+    is made."""
     conversations_every: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 25
     """Steps between writing all turns to conversations/; the first and the last step are always
     written."""

@@ -6,7 +6,6 @@ import dataclasses
 import functools
 import importlib.util
 import json
-import math
 import os
 import shutil
 import subprocess
@@ -16,10 +15,10 @@ from pathlib import Path
 
 from harness.config import engine_choice
 from harness.config.grant import Grant
-from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig
+from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig, TrainerConfig
 from harness.errors import ConfigError, FolderError
 from harness.policy import model_files
-from harness.records import checkpoints, user_folders
+from harness.records import user_folders
 from harness.train import trackers
 from harness.trust import permission
 from harness.utils import installation, safe_text
@@ -163,8 +162,17 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
 def least_bytes(config: RunConfig) -> int:
     """Least size of a run folder, without its conversations."""
     trainer = config.trainer
-    kept = min(checkpoints.KEEP, math.ceil(trainer.steps / trainer.checkpoint_every))
-    return trainer.steps * ROW_BYTES + kept * _checkpoint_bytes(config.policy)
+    return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
+
+
+def _kept(trainer: TrainerConfig) -> int:
+    """Number of checkpoints when the run ends: the two newest, and those of trainer.keep_every."""
+    steps, every = trainer.steps, trainer.keep_every
+    saved = [n for n in (trainer.checkpoint_every, every) if n]
+    newest = {steps, max((steps - 1) // n * n for n in saved)} - {0}
+    if not every:
+        return len(newest)
+    return steps // every + sum(step % every != 0 for step in newest)
 
 
 def _checkpoint_bytes(policy: PolicyConfig) -> int:

@@ -2,7 +2,7 @@
 
 manifest.json, written last, holds size and sha256 of every file, and whose the checkpoint is;
 loading takes the newest checkpoint whose manifest verifies, and refuses one of another run. At
-least two are kept, since the newest may be damaged.
+least two are kept, since the newest may be damaged, and those that trainer.keep_every asks for.
 """
 
 from __future__ import annotations
@@ -38,16 +38,18 @@ def publish(
     fill: Callable[[Path], object],
     identity: Identity | None = None,
     rows: RowSums | None = None,
+    keep_every: int = 0,
 ) -> Checkpoint:
     """Let `fill` write a scratch folder, then make it `root/step-NNNNN` durably and at once.
 
-    `identity`: the run that it is of; `rows`: by which the rows up to it are known.
+    `identity`: the run that it is of; `rows`: by which the rows up to it are known;
+    `keep_every`: those of steps that are its multiples stay, beside the KEEP newest.
     """
     target = root / f"step-{step:05d}"
     with atomic.storage(target):
         root.mkdir(exist_ok=True)  # but not the run's folder, should that have been removed
         atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, identity, rows))
-        _prune(root, step)
+        _prune(root, step, keep_every)
     return Checkpoint(step, target, identity)
 
 
@@ -142,10 +144,13 @@ def step_of(path: Path) -> int:
     return int(path.name.removeprefix("step-"))
 
 
-def _prune(root: Path, step: int) -> None:
-    """Keep `step` and the newest before it; what is later was passed over as damaged."""
+def _prune(root: Path, step: int, keep_every: int) -> None:
+    """Keep `step`, the newest before it and the multiples of `keep_every`; what is later was
+    passed over as damaged.
+    """
     folders = all_in(root)
-    kept = [p for p in folders if step_of(p) <= step][-KEEP:]
+    until = [p for p in folders if step_of(p) <= step]
+    kept = until[-KEEP:] + [p for p in until if keep_every and step_of(p) % keep_every == 0]
     for path in set(folders) - set(kept):
         with contextlib.suppress(OSError):
             atomic.remove(path)

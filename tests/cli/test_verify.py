@@ -15,14 +15,13 @@ import pytest
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
-from tests.train.made import brief, few_held_out_users, go_on, make_run
+from tests.train.made import brief, go_on, make_run
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     run = make_run(tmp_path_factory.mktemp("done") / "run", brief(steps=3, conversations=8))
-    with few_held_out_users():
-        assert go_on(run)[0] == 0
+    assert go_on(run)[0] == 0
     return run
 
 

@@ -129,7 +129,7 @@ def test_the_json_reference_holds_the_same_keys(tmp_path: Path) -> None:
 def test_a_group_that_does_not_exist_ends_2_naming_the_nearest(tmp_path: Path) -> None:
     done = here("config", "trainr", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("trainer, got 'trainr'; nearest: trainer\n")
+    assert done.stderr.endswith("trainer, eval, got 'trainr'; nearest: trainer\n")
     assert "harness: GROUP must be one of run, difficulty, policy" in done.stderr
 
 

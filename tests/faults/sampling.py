@@ -12,12 +12,6 @@ from collections.abc import Callable
 from harness.records.run_folder import RunFolder
 from tests.simulator.endpoint import HANG, Body, Script, completion, play, purpose, response
 
-FEW_USERS = (
-    "import sys; from harness.train import __main__ as child; "
-    "from harness.train.metrics import evaluate; evaluate.USERS = 8; "
-    "sys.exit(child.main())"
-)
-
 
 def sampled(chance: random.Random, fails: float = 0.0) -> Script:
     """A model that draws anew at every call; a share of its calls fails in mixed ways."""
@@ -36,10 +30,8 @@ def sampled(chance: random.Random, fails: float = 0.0) -> Script:
 
 
 def attempt(run: RunFolder, killed: Callable[[], bool] = lambda: False) -> tuple[int, str]:
-    """Exit code and stderr of the run's process, which has 8 held-out users a level; it is killed
-    once `killed` says so.
-    """
-    words = [sys.executable, "-P", "-c", FEW_USERS, str(run.path)]
+    """Exit code and stderr of the run's process; it is killed once `killed` says so."""
+    words = [sys.executable, "-P", "-m", "harness.train", str(run.path)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
         while child.poll() is None and not killed():
             time.sleep(0.002)

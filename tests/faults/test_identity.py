@@ -17,7 +17,7 @@ from harness.records import metric_rows
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import harness, here
 from tests.faults.limited import quick
-from tests.train.made import few_held_out_users, go_on, killed_after, make_run
+from tests.train.made import go_on, killed_after, make_run
 
 Seen = Callable[[str, object], None]
 
@@ -38,8 +38,7 @@ def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[int, RunFolder]:
     """Seed 1 stopped after step 7, seed 2 after step 12: of equal configs but for the seed."""
     root = tmp_path_factory.mktemp("seeds")
     made = {seed: make_run(root / f"seed{seed}", quick(seed=seed)) for seed in (1, 2)}
-    with few_held_out_users():
-        assert [go_on(made[1], 7)[0], go_on(made[2], 12)[0]] == [75, 75]
+    assert [go_on(made[1], 7)[0], go_on(made[2], 12)[0]] == [75, 75]
     return made
 
 
@@ -114,10 +113,9 @@ def test_a_changed_row_past_the_checkpoint_is_computed_again(
 )
 def test_a_changed_row_of_a_done_run_is_found(tmp_path: Path, record_property: Seen) -> None:
     run = make_run(tmp_path / "run", quick(steps=3))
-    with few_held_out_users():
-        assert go_on(run)[0] == 0
-        change_a_digit(run, 2)
-        code, _, err = go_on(run)
+    assert go_on(run)[0] == 0
+    change_a_digit(run, 2)
+    code, _, err = go_on(run)
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
     assert f"{run.metrics}:2: row 2 must fit its checksum, and does not" in err
@@ -170,8 +168,7 @@ def test_a_checkpoint_of_another_config_is_refused(
     killed: RunFolder, tmp_path: Path, record_property: Seen
 ) -> None:
     other = make_run(tmp_path / "other", quick(steps=30))
-    with few_held_out_users():
-        assert go_on(other, 20)[0] == 75
+    assert go_on(other, 20)[0] == 75
     shutil.copytree(other.checkpoints / "step-00020", killed.checkpoints / "step-00099")
     done = resumed(killed)
     last = seen(record_property, done)

@@ -15,7 +15,7 @@ from harness.records import run_folder, soundness
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, harness, here, only_sweep
 from tests.faults.limited import quick
-from tests.train.made import few_held_out_users, go_on, make_run, status
+from tests.train.made import go_on, make_run, status
 
 
 def _less_a_row(path: Path) -> None:
@@ -40,8 +40,7 @@ CUT: dict[str, Callable[[Path], object]] = {
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     run = make_run(tmp_path_factory.mktemp("done") / "run", quick(steps=3))
-    with few_held_out_users():
-        assert go_on(run)[0] == 0
+    assert go_on(run)[0] == 0
     return run
 
 
@@ -78,8 +77,7 @@ def test_its_resume_ends_65_and_without_checkpoints_it_computes_the_rows_again(
     assert code == 65
     assert "needs a row for each step up to it, found 0; without checkpoints/ it begins anew" in err
     shutil.rmtree(run.checkpoints)
-    with few_held_out_users():
-        assert go_on(run)[0] == 0
+    assert go_on(run)[0] == 0
     assert run.metrics.read_bytes() == done.metrics.read_bytes()
     assert status(run)["status"] == "done"
 

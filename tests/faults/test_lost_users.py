@@ -13,7 +13,7 @@ from harness.records.run_folder import RunFolder
 from harness.train.loop import served_users
 from tests.faults.outages import ANSWERS, a_run, lost
 from tests.simulator.endpoint import Body, Endpoint, Script, purpose, response, serving
-from tests.train.made import few_held_out_users, go_on, status
+from tests.train.made import go_on, status
 from tests.train.test_served_run import rows
 
 Record = Callable[[str, object], None]
@@ -44,13 +44,13 @@ def an_evaluation(endpoint: Endpoint, path: Path, share: float) -> tuple[RunFold
     "exit 69 before the row of that step; a resume asks those again and goes on",
 )
 def test_an_evaluation_of_half_the_users_is_no_row(tmp_path: Path, record_property: Record) -> None:
-    with serving() as endpoint, few_held_out_users():
+    with serving() as endpoint:
         run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.5)
         assert (code, rows(run)) == (69, [])
         assert (
-            f"{run.path}: step 1: at most 20% of the 8 held-out users of a level may be lost in "
-            f"an evaluation on {endpoint.url}, 4 at hard were; its row is not written, and asks "
-            f"them again. Once it answers, continue with `harness resume {run.path}`"
+            f"{run.path}: step 1: at most 20% of the 8 held-out conversations of a level may be "
+            f"lost in an evaluation on {endpoint.url}, 4 at hard were; its row is not written, and "
+            f"asks them again. Once it answers, continue with `harness resume {run.path}`"
         ) in err
         assert (status(run)["status"], status(run)["exit_code"]) == ("stopped", 69)
         endpoint.script, calls = ANSWERS, len(endpoint.bodies)
@@ -63,7 +63,7 @@ def test_an_evaluation_of_half_the_users_is_no_row(tmp_path: Path, record_proper
 
 
 def test_an_evaluation_that_lost_few_is_a_row_that_counts_them(tmp_path: Path) -> None:
-    with serving() as endpoint, few_held_out_users():
+    with serving() as endpoint:
         run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.125)
     assert code == 0, err
     assert [row["eval/hard/failed"] for row in rows(run)] == [1, None, 1]
@@ -71,7 +71,7 @@ def test_an_evaluation_that_lost_few_is_a_row_that_counts_them(tmp_path: Path) -
 
 def test_the_row_of_an_evaluation_that_is_on_disk_is_history(tmp_path: Path) -> None:
     """As a run of an older version left it: it is computed again and found equal."""
-    with serving() as endpoint, few_held_out_users():
+    with serving() as endpoint:
         with pytest.MonkeyPatch.context() as once:
             once.setattr(served_users, "MOST_LOST", 1.0)
             run, code, err = an_evaluation(endpoint, tmp_path / "run", 0.5)

@@ -11,7 +11,7 @@ import pytest
 from harness.errors import DataError
 from harness.simulator.served.model_identity import ModelIdentity
 from tests.simulator.endpoint import Body, completion, play, serving
-from tests.train.made import few_held_out_users, go_on, status
+from tests.train.made import go_on, status
 from tests.train.test_served_run import a_run, rows
 
 Record = Callable[[str, object], None]
@@ -24,7 +24,7 @@ def as_model(model: str, build: str = "b1") -> Callable[[int, Body], bytes]:
 def test_another_model_stops_the_run_before_it_counts_and_the_first_one_goes_on(
     tmp_path: Path,
 ) -> None:
-    with serving(as_model("A-0718")) as endpoint, few_held_out_users():
+    with serving(as_model("A-0718")) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, steps=2)
         code, _, err = go_on(run, stop_after=1)
         assert code == 75, err
@@ -47,7 +47,7 @@ def test_a_model_that_changes_on_the_way_leaves_no_row_of_both(tmp_path: Path) -
     def script(number: int, body: Body) -> bytes:
         return as_model("B" if number > 150 else "A")(number, body)
 
-    with serving(script) as endpoint, few_held_out_users():
+    with serving(script) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, steps=20)
         code, _, err = go_on(run)
         assert code == 69
@@ -125,7 +125,7 @@ def test_a_run_says_once_that_builds_change_and_keeps_one_a_step(tmp_path: Path)
     def script(number: int, body: Body) -> bytes:
         return as_model("A", build=f"b{number}")(number, body)
 
-    with serving(script) as endpoint, few_held_out_users():
+    with serving(script) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, steps=3)
         code, _, err = go_on(run)
     assert code == 0, err

@@ -21,9 +21,8 @@ from harness.records.run_folder import RunFolder
 from harness.simulator.served.faults import Fault, Outages
 from harness.testing.commands import until
 from tests.faults.outages import ANSWERS, BUSY, REFUSED, a_run, away, lost
-from tests.faults.sampling import FEW_USERS
 from tests.simulator.endpoint import HANG, Body, completion, data, play, purpose, response, serving
-from tests.train.made import few_held_out_users, go_on, status
+from tests.train.made import go_on, status
 from tests.train.test_served_run import events, rows
 
 Record = Callable[[str, object], None]
@@ -31,8 +30,8 @@ Record = Callable[[str, object], None]
 
 @contextlib.contextmanager
 def child_of(run: RunFolder) -> Iterator[subprocess.Popen[str]]:
-    """The run's process, with 8 held-out users a level; ended on the way out."""
-    words = [sys.executable, "-P", "-c", FEW_USERS, str(run.path)]
+    """The run's process, ended on the way out."""
+    words = [sys.executable, "-P", "-m", "harness.train", str(run.path)]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as child:
         try:
             yield child
@@ -48,7 +47,7 @@ def child_of(run: RunFolder) -> Iterator[subprocess.Popen[str]]:
 def test_an_outage_is_waited_out(
     tmp_path: Path, wire: bytes | str, record_property: Record
 ) -> None:
-    with serving(away(2.0, wire)) as endpoint, few_held_out_users():
+    with serving(away(2.0, wire)) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, deadline_s=0.5)
         code, _, err = go_on(run)
     assert code == 0, err
@@ -65,7 +64,7 @@ def test_an_outage_is_waited_out(
 
 @pytest.mark.attack("the endpoint is not there yet when a run begins", "it is waited for: exit 0")
 def test_an_outage_at_the_start_is_waited_out(tmp_path: Path, record_property: Record) -> None:
-    with serving(away(2.0, after=0)) as endpoint, few_held_out_users():
+    with serving(away(2.0, after=0)) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url)
         code, _, err = go_on(run)
     assert (code, lost(run)) == (0, 0), err
@@ -77,7 +76,7 @@ def test_an_outage_at_the_start_is_waited_out(tmp_path: Path, record_property: R
     "exit 69, resumable; no row of that step, so that all are asked again",
 )
 def test_one_that_stays_away_stops_the_run(tmp_path: Path, record_property: Record) -> None:
-    with serving(away(1e6)) as endpoint, few_held_out_users():
+    with serving(away(1e6)) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, outage_s=1.5)
         code, _, err = go_on(run)
         told = f"simulator.base_url: {endpoint.url} must answer within 1.5 s (simulator.outage_s), "
@@ -149,7 +148,7 @@ def test_a_fault_of_one_request_is_no_outage(
         marked.append(json.dumps(data(body)))
         return wire if marked[-1] == marked[0] else None
 
-    with serving(script) as endpoint, few_held_out_users():
+    with serving(script) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url)
         code, _, err = go_on(run)
     assert code == 0, err
@@ -208,7 +207,7 @@ def test_another_model_after_an_outage_is_refused(tmp_path: Path, record_propert
         model = "A" if number < 30 else "B"
         return gone(number, body) or completion(play(body), model=model)
 
-    with serving(script) as endpoint, few_held_out_users():
+    with serving(script) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url)
         code, _, err = go_on(run)
     assert (code, rows(run)) == (69, []), err

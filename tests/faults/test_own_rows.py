@@ -20,7 +20,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing.commands import harness, here
 from tests.faults.limited import quick
 from tests.law import ended
-from tests.train.made import few_held_out_users, go_on, make_run
+from tests.train.made import go_on, make_run
 
 Seen = Callable[[str, object], None]
 OTHERS = "must be those that the run wrote, by the sum in run.json"
@@ -31,8 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Seeds 1 and 2, done, and seed 3, stopped after step 7; of equal configs but for the seed."""
     root = tmp_path_factory.mktemp("made")
     runs = [make_run(root / f"s{seed}", quick(seed=seed, steps=12)) for seed in (1, 2, 3)]
-    with few_held_out_users():
-        assert [go_on(runs[0])[0], go_on(runs[1])[0], go_on(runs[2], 7)[0]] == [0, 0, 75]
+    assert [go_on(runs[0])[0], go_on(runs[1])[0], go_on(runs[2], 7)[0]] == [0, 0, 75]
     return root
 
 
@@ -96,8 +95,7 @@ def test_a_run_goes_on_from_its_own_rows_only(
 ) -> None:
     shutil.copyfile(seeds[1].metrics, seeds[3].metrics)
     before = seeds[3].metrics.read_bytes()
-    with few_held_out_users():
-        code, _, err = go_on(seeds[3])
+    code, _, err = go_on(seeds[3])
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
     assert f"{seeds[3].metrics}: rows 1 to 7 must be those that step-00007 was saved after" in err

@@ -20,7 +20,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.train.warm_start import start_model
 from tests.faults.limited import UNDER
-from tests.train.made import few_held_out_users, go_on, make_run, short, status
+from tests.train.made import go_on, make_run, short, status
 from tests.train.test_hugging_face import SMALL, folder_with_a_model
 from tests.train.test_warm_start import QUICK
 
@@ -205,13 +205,12 @@ def test_a_run_goes_on_from_the_start_model_it_began_with(
 ) -> None:
     entry = own_copy(cache, tmp_path, monkeypatch)
     whole, run = (make_run(tmp_path / name, config("tiny")) for name in ("whole", "run"))
-    with few_held_out_users():
-        assert [go_on(whole)[0], go_on(run, stop_after=1)[0]] == [0, 75]
-        began = status(run)["start_model"]
-        assert began == status(whole)["start_model"]
-        assert len(began) == 64
-        flip_a_bit(entry / "model.safetensors")
-        code, _, err = go_on(run)
+    assert [go_on(whole)[0], go_on(run, stop_after=1)[0]] == [0, 75]
+    began = status(run)["start_model"]
+    assert began == status(whole)["start_model"]
+    assert len(began) == 64
+    flip_a_bit(entry / "model.safetensors")
+    code, _, err = go_on(run)
     record_property("seen", f"exit {code}: {err.splitlines()[0]}")
     assert code == 0, err
     assert "model.safetensors differs from its manifest; it is built again" in err
@@ -232,14 +231,13 @@ def test_other_weights_behind_the_same_name_are_refused(
 ) -> None:
     model = folder_with_a_model(tmp_path / "model")
     run = make_run(tmp_path / "run", config("hf", model))
-    with few_held_out_users():
-        assert go_on(run, stop_after=1)[0] == 75
-        began = status(run)["start_model"]
-        assert here("verify", "run", cwd=tmp_path).returncode == 0
-        _other_weights(model)
-        code, _, err = go_on(run)
-        verified = here("verify", "run", "--json", cwd=tmp_path)
-        again, last = _without_the_record(run)
+    assert go_on(run, stop_after=1)[0] == 75
+    began = status(run)["start_model"]
+    assert here("verify", "run", cwd=tmp_path).returncode == 0
+    _other_weights(model)
+    code, _, err = go_on(run)
+    verified = here("verify", "run", "--json", cwd=tmp_path)
+    again, last = _without_the_record(run)
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
     rule = f"a run must go on from the start model that it began with, {began[:12]}, since"

@@ -10,13 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from harness.config.run import (
     AlgorithmConfig,
@@ -30,7 +29,6 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.train.__main__ import attempt
-from harness.train.metrics import evaluate
 from harness.train.objective import registry
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray
@@ -43,6 +41,8 @@ from harness.train.rollout.learning_signal import learning_signal
 from harness.utils.process import STOP_SIGNALS
 
 STEPS = 24
+FEW = 8
+"""Held-out users a level, in runs whose evaluation is not asked about."""
 HANDLED = (*STOP_SIGNALS, signal.SIGALRM, signal.SIGHUP)
 LEVELS = LevelsConfig(
     easy=DifficultyConfig(name="easy", disclosure="free", acceptance="any_kindness"),
@@ -137,8 +137,11 @@ def conversation(
     )
 
 
-def make_run(path: Path, config: RunConfig) -> RunFolder:
+def make_run(path: Path, config: RunConfig, users: int | None = FEW) -> RunFolder:
+    """A run of `config`, evaluated on a few users a level; None for as many as it says."""
     run = RunFolder(path)
+    if users is not None:
+        config = replace(config, eval=replace(config.eval, users=users))
     run_folder.create(run, config)
     return run
 
@@ -157,15 +160,17 @@ def finish(run: RunFolder) -> tuple[int, list[dict[str, Any]], str]:
     return child.returncode, [json.loads(line) for line in out.splitlines()], err
 
 
-def go_on(run: RunFolder, stop_after: int | None = None) -> tuple[int, list[dict[str, Any]], str]:
+def go_on(
+    run: RunFolder, stop_after: int | None = None, event_of_stop: str = "step"
+) -> tuple[int, list[dict[str, Any]], str]:
     """An attempt in this process: exit code, events, stderr; with `stop_after` a stop is asked
-    for when that row is durable.
+    for when that row is durable, or at another event of that step.
     """
     events: list[dict[str, Any]] = []
 
     def emit(event: Mapping[str, Any]) -> None:
         events.append({key: value for key, value in event.items() if key != "values"})
-        if event["event"] == "step" and event["step"] == stop_after:
+        if event["event"] == event_of_stop and event["step"] == stop_after:
             os.kill(os.getpid(), signal.SIGTERM)
 
     before = {number: signal.getsignal(number) for number in HANDLED}
@@ -177,19 +182,10 @@ def go_on(run: RunFolder, stop_after: int | None = None) -> tuple[int, list[dict
             signal.signal(number, handler)
 
 
-@contextlib.contextmanager
-def few_held_out_users() -> Iterator[None]:
-    """Evaluate runs of this process on 8 users a level, for tests that ignore evaluation."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluate, "USERS", 8)
-        yield
-
-
 def rows_of(path: Path, config: RunConfig, evaluated: bool = False) -> list[dict[str, Any]]:
     """Rows of a run in this process; unless `evaluated`, its eval/* are of few users."""
-    run = make_run(path, config)
-    with contextlib.nullcontext() if evaluated else few_held_out_users():
-        assert attempt(run, lambda event: None) == 0
+    run = make_run(path, config, None if evaluated else FEW)
+    assert attempt(run, lambda event: None) == 0
     return [json.loads(line) for line in run.metrics.read_text().splitlines()]
 
 

@@ -2,17 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.config.run import (
+    DifficultyConfig,
+    EvalConfig,
+    PolicyConfig,
+    RunConfig,
+    SimulatorConfig,
+)
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
-from harness.train.metrics import evaluate
+from harness.train.loop import tabular as tabular_loop
+from harness.train.metrics import card, evaluate, held_out
+from harness.train.metrics.held_out import Meeting
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import rollout
-from harness.train.rollout.tabular_speaker import TabularSpeaker
 from tests.train.made import LEVELS, tabular
 
 
@@ -26,8 +35,12 @@ class OneLine:
         return [SupporterReply("How do you feel about it now?") for _ in live]
 
 
-def start_speaker() -> TabularSpeaker:
-    return TabularSpeaker(TabularPolicy.start(), 1.0, np.random.default_rng(evaluate.SEED))
+def one_line(held: Sequence[Meeting]) -> OneLine:
+    return OneLine()
+
+
+KEYS = [Meeting(0, user).key for user in range(64)]
+START = tabular_loop.speakers(TabularPolicy.start(), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -38,6 +51,7 @@ def start_speaker() -> TabularSpeaker:
         (3, 10, [1, 3]),
         (4, 1, [1, 2, 3, 4]),
         (1, 10, [1]),
+        (25, 0, []),
     ],
 )
 def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
@@ -47,35 +61,43 @@ def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
     assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
 
 
+def test_the_first_step_can_be_left_out() -> None:
+    config = sized(tabular(steps=12, eval_every=5), at_start=False)
+    assert [n for n in range(1, 13) if evaluate.due(n, config)] == [6, 11, 12]
+
+
 def test_the_users_are_held_out_and_the_same_for_every_run() -> None:
-    keys = evaluate.keys()
-    assert len(set(keys)) == evaluate.USERS == 64
+    met = held_out.meetings(tabular(LEVELS.hard))
+    assert [m.level for m in met] == [0] * 64 + [1] * 64 + [2] * 64
+    keys = [m.key for m in met]
+    assert keys[:64] == keys[64:128] == keys[128:]
+    assert len(set(keys)) == 64
     assert {k.split for k in keys} == {HELD_OUT}
-    assert keys == evaluate.keys()
+    assert keys == [m.key for m in held_out.meetings(tabular(seed=2))]
 
 
 def test_each_level_is_what_its_users_give_alone() -> None:
     config = tabular(DifficultyConfig(name="mine", threshold=1.0, reward_flips=1.0))
-    measured = evaluate.evaluate(config, OneLine())
+    measured = evaluate.evaluate(config, one_line)
     levels = {"": config.difficulty, "easy/": LEVELS.easy, "medium/": LEVELS.medium}
     for name, level in levels.items():
-        alone = rollout(make(SimulatorConfig(), level), OneLine(), evaluate.keys())
+        alone = rollout(make(SimulatorConfig(), level), OneLine(), KEYS)
         finals = np.array([c.last.emotion / 100 for c in alone])
         assert measured[f"eval/{name}reward"] == pytest.approx(finals.mean(), abs=1e-15)
         if not name:
             assert measured["eval/reward_se"] == pytest.approx(finals.std(ddof=1) / 8)
 
 
-def test_a_run_at_a_named_level_does_not_evaluate_it_twice() -> None:
-    speaker = OneLine()
-    measured = evaluate.evaluate(tabular(replace(LEVELS.hard, name="mine")), speaker)
-    assert speaker.count == 3 * evaluate.USERS
+def test_a_named_level_is_not_held_twice() -> None:
+    own = tabular(replace(LEVELS.hard, name="mine"))
+    measured = evaluate.evaluate(own, one_line)
+    assert len(held_out.meetings(own)) == 3 * 64
     assert measured["eval/reward"] == measured["eval/hard/reward"]
 
 
 def test_seed_and_own_level_do_not_move_the_named_levels() -> None:
-    first = evaluate.evaluate(tabular(LEVELS.easy, seed=1), start_speaker())
-    second = evaluate.evaluate(tabular(DifficultyConfig(threshold=2.0), seed=2), start_speaker())
+    first = evaluate.evaluate(tabular(LEVELS.easy, seed=1), START)
+    second = evaluate.evaluate(tabular(DifficultyConfig(threshold=2.0), seed=2), START)
     for level in ("easy", "medium", "hard"):
         assert first[f"eval/{level}/reward"] == second[f"eval/{level}/reward"]
 
@@ -84,9 +106,9 @@ def test_what_is_reported_to_the_trainer_does_not_count() -> None:
     """Evaluation reads the users' own emotion, where every reported change has its sign flipped."""
     honest = replace(LEVELS.easy, turn_cap=2)
     flipped = replace(honest, reward_flips=1.0)
-    measured = evaluate.evaluate(tabular(flipped), OneLine())
-    conversations = rollout(make(SimulatorConfig(), flipped), OneLine(), evaluate.keys())
-    assert measured["eval/reward"] == evaluate.evaluate(tabular(honest), OneLine())["eval/reward"]
+    measured = evaluate.evaluate(tabular(flipped), one_line)
+    conversations = rollout(make(SimulatorConfig(), flipped), OneLine(), KEYS)
+    assert measured["eval/reward"] == evaluate.evaluate(tabular(honest), one_line)["eval/reward"]
     assert measured["eval/reward"] != pytest.approx(
         np.mean([c.reward for c in conversations]), abs=0.01
     )
@@ -108,8 +130,110 @@ def test_the_probe_does_not_repeat_itself() -> None:
     assert len({p.turns for p in evaluate.prefixes()}) == 64
 
 
-def test_a_further_level_moves_no_uniform_of_a_language_model() -> None:
-    few, more = evaluate.ByTurn(0), evaluate.ByTurn(0)
-    for _ in range(3):
-        np.testing.assert_array_equal(few.random((6, 4)), more.random((8, 4))[:6])
-    assert not np.array_equal(evaluate.ByTurn(1).random((6, 4)), evaluate.ByTurn(0).random((6, 4)))
+def sized(config: RunConfig, **size: Any) -> RunConfig:
+    return replace(config, eval=EvalConfig(**size))
+
+
+def draws(config: RunConfig, held: Sequence[Meeting], turns: int = 3) -> FloatArray:
+    """A language model's uniforms in some meetings, shape (turns, meetings, tokens)."""
+    made = held_out.TurnDraws(config, held)
+    return np.array([made.random((len(held), 4)) for _ in range(turns)])
+
+
+SERVED = replace(tabular(), simulator=SimulatorConfig(name="served", kind="served"))
+BEYOND = sized(tabular(), users=70, repeats=2)
+"""More users than one generator has rows for, and a second meeting with each."""
+
+
+def test_the_first_evaluations_draws_are_those_of_one_table() -> None:
+    everyone = held_out.meetings(tabular())
+    wave = [np.random.default_rng([held_out.SEED, 0, turn]).random((192, 4)) for turn in (1, 2, 3)]
+    np.testing.assert_array_equal(draws(tabular(), everyone), wave)
+    table = np.random.default_rng(held_out.SEED).random((192, 5, 2))
+    np.testing.assert_array_equal(held_out.TableDraws(everyone).random((192, 5, 2)), table)
+
+
+def test_two_waves_have_generators_of_their_own() -> None:
+    measured = draws(SERVED, held_out.meetings(SERVED), turns=1)[0]
+    halves = [np.random.default_rng([held_out.SEED, wave, 1]).random((96, 4)) for wave in (0, 1)]
+    np.testing.assert_array_equal(measured, np.concatenate(halves))
+
+
+@pytest.mark.parametrize("config", [tabular(), SERVED, BEYOND])
+@pytest.mark.parametrize("size", [1, 7])
+def test_a_meeting_has_its_draws_in_every_slice(config: RunConfig, size: int) -> None:
+    everyone = held_out.meetings(config)
+    whole = draws(config, everyone)
+    flat = whole.reshape(3, len(everyone), -1)
+    assert len(np.unique(flat[0], axis=0)) == len(everyone)
+    for first in range(0, len(everyone), size):
+        some = everyone[first : first + size]
+        np.testing.assert_array_equal(draws(config, some), whole[:, first : first + size])
+        if first > 40:
+            break
+    table = held_out.TableDraws(everyone).random((len(everyone), 2, 3))
+    np.testing.assert_array_equal(
+        held_out.TableDraws(everyone[-size:]).random((size, 2, 3)), table[-size:]
+    )
+
+
+def test_a_run_is_evaluated_in_slices_of_its_batch_and_says_how_far_it_is() -> None:
+    config = replace(tabular(conversations=16), policy=PolicyConfig())
+    watched: list[tuple[int, int]] = []
+    evaluate.evaluate(config, one_line, lambda held, of: watched.append((held, of)))
+    assert watched == [(held, 192) for held in range(0, 192, 16)]
+
+
+def test_what_is_met_does_not_depend_on_slices_or_on_the_size_of_the_evaluation() -> None:
+    whole = evaluate.finals(tabular(), START)
+    few = evaluate.finals(sized(tabular(), users=5, levels=["hard"]), START)
+    assert {level: outcomes.shape for level, outcomes in few.items()} == {1: (5, 1), 2: (5, 1)}
+    for level, outcomes in few.items():
+        np.testing.assert_array_equal(outcomes, whole[level][:5])
+    more = evaluate.finals(sized(tabular(), users=65, repeats=2), START)
+    np.testing.assert_array_equal(more[2][:64, :1], whole[2])
+    assert not np.array_equal(more[2][:64, 1:], whole[2])
+
+
+def test_a_level_that_is_not_evaluated_has_no_numbers_but_the_runs_own_has() -> None:
+    measured = evaluate.evaluate(sized(tabular(LEVELS.hard), levels=[]), one_line)
+    assert {key for key in measured if key.endswith("/reward")} == {
+        "eval/reward",
+        "eval/hard/reward",
+    }
+    assert measured["eval/reward"] == measured["eval/hard/reward"]
+    mine = sized(tabular(DifficultyConfig(name="mine", threshold=1.0)), levels=["easy"])
+    measured = evaluate.evaluate(mine, one_line)
+    assert {key for key in measured if key.endswith("/reward")} == {
+        "eval/reward",
+        "eval/easy/reward",
+    }
+
+
+def test_a_turn_cap_ends_the_conversations_of_evaluations_alone() -> None:
+    capped = sized(tabular(), turn_cap=2)
+    by_hand = replace(LEVELS.easy, turn_cap=2)
+    conversations = rollout(make(SimulatorConfig(), by_hand), OneLine(), KEYS)
+    assert {len(c.exchanges) for c in conversations} == {2}
+    expected = np.mean([c.last.emotion / 100 for c in conversations])
+    assert evaluate.evaluate(capped, one_line)["eval/easy/reward"] == pytest.approx(expected)
+    assert capped.difficulty.turn_cap == 8
+
+
+def test_meetings_with_one_user_are_a_cluster() -> None:
+    """Users differ by 1, meetings with one of them not at all: ten tell no more than one."""
+    users = np.repeat(np.array([[0.0], [1.0], [2.0], [3.0]]), 10, axis=1)
+    once = evaluate.standard_error(users[:, :1])
+    assert evaluate.standard_error(users) == pytest.approx(once) == np.std([0, 1, 2, 3], ddof=1) / 2
+    users[0, 3:] = users[1] = np.nan
+    three = np.std([0, 2, 3], ddof=1) / np.sqrt(3)
+    assert evaluate.standard_error(users) == pytest.approx(three)
+    assert np.isnan(evaluate.standard_error(users[:2]))
+
+
+def test_the_card_says_how_large_the_evaluation_is() -> None:
+    said = card.of_tabular(sized(tabular(), users=4, levels=["hard", "easy"], turn_cap=3))["eval"]
+    assert {key: said[key] for key in ("users", "levels", "repeats", "turn_cap")} == {
+        "users": 4, "levels": ["easy", "hard"], "repeats": 1, "turn_cap": 3,
+    }  # fmt: skip
+    assert said["conversations"] == "4 held-out users a level, fixed draws"

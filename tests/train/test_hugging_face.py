@@ -20,7 +20,7 @@ from harness.records.run_folder import RunFolder
 from harness.train.engines.scoring import entropies, head_logits, log_distribution, own_states
 from harness.train.loop import memory, start
 from tests.policy.test_chat_template import THINKS
-from tests.train.made import few_held_out_users, go_on, make_run, short, status
+from tests.train.made import go_on, make_run, short, status
 
 SHORT = short(2)
 NOISY = replace(SHORT.easy, reward_noise=20.0)
@@ -53,8 +53,7 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 
 
 def finish(run: RunFolder, stop_after: int | None = None) -> int:
-    with few_held_out_users():
-        code, _, err = go_on(run, stop_after)
+    code, _, err = go_on(run, stop_after)
     assert "Traceback" not in err, err
     return code
 

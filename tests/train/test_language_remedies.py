@@ -11,7 +11,7 @@ import torch
 from harness.config.run import RemedyConfig
 from harness.train.engines.sampler import Sampler
 from harness.train.objective.language_loss import own_entropies
-from tests.train.made import few_held_out_users, go_on, make_run
+from tests.train.made import go_on, make_run
 from tests.train.test_language import model
 from tests.train.test_language_run import config, rows_of, run_here
 
@@ -44,12 +44,11 @@ def test_the_sampler_notes_the_entropy_of_what_it_draws_from(model: Any) -> None
 def test_many_remedies_at_once_act_and_are_resumed_byte_for_byte(tmp_path: Path) -> None:
     many = config({"learning_rate": 0.02}, steps=3, updates_per_batch=2)
     many = replace(many, remedy=RemedyConfig("many", MANY))
-    with few_held_out_users():
-        plain = rows_of(run_here(tmp_path / "plain", replace(many, remedy=RemedyConfig())))
-        whole = rows_of(run_here(tmp_path / "whole", many))
-        cut = make_run(tmp_path / "cut", many)
-        assert go_on(cut, stop_after=1)[0] == 75
-        assert go_on(cut)[0] == 0
+    plain = rows_of(run_here(tmp_path / "plain", replace(many, remedy=RemedyConfig())))
+    whole = rows_of(run_here(tmp_path / "whole", many))
+    cut = make_run(tmp_path / "cut", many)
+    assert go_on(cut, stop_after=1)[0] == 75
+    assert go_on(cut)[0] == 0
     assert rows_of(cut) == whole
     assert [row["entropy_coef"] for row in whole] == [0, 0.001, 0.002]
     assert 0.5 <= whole[0]["remedy/acted"] <= 1 == whole[2]["remedy/acted"]

@@ -2,7 +2,7 @@
 
 import gc
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,13 @@ import torch
 
 from harness.config.curriculum import CurriculumConfig
 from harness.config.reward import RewardConfig
-from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, TrainerConfig
+from harness.config.run import AlgorithmConfig, EvalConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.records.run_folder import RunFolder
+from harness.train.engines.engine import Transformers
+from harness.train.loop import start as starts
+from harness.train.loop.language_step import evaluate_model
 from tests.train.made import (
-    few_held_out_users,
+    FEW,
     finish,
     go_on,
     killed_after,
@@ -71,13 +74,11 @@ def trained(run: RunFolder) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def quicker() -> Iterator[None]:
-    """Few users to evaluate on, and no search for garbage among what the libraries are made of."""
+def quicker() -> None:
+    """No search for garbage among what the libraries are made of."""
     import harness.train.loop.language  # noqa: F401
 
     gc.freeze()
-    with few_held_out_users():
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +128,29 @@ def test_a_stopped_run_goes_on_as_if_nothing_had_happened(whole: RunFolder, tmp_
     difficulty = [row["curriculum/difficulty"] for row in rows_of(run)]
     assert difficulty[3] != difficulty[0]  # what the stop had to keep
     assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+@pytest.mark.slow
+def test_a_stop_in_an_evaluation_loses_no_step(whole: RunFolder, tmp_path: Path) -> None:
+    run = make_run(tmp_path, config())
+    assert go_on(run, STEPS, "evaluation")[0] == 75
+    assert (status(run)["last_step"], len(rows_of(run))) == (STEPS - 1, STEPS - 1)
+    code, events, _ = go_on(run)
+    assert code == 0
+    assert [e["step"] for e in events if e["event"] == "step"] == [STEPS]
+    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 7, 3 * FEW])
+def test_an_evaluation_does_not_depend_on_its_slices(whole: RunFolder, size: int) -> None:
+    """Rewards byte for byte, and the probe, whose replies are drawn in such slices too."""
+    given = replace(config(), eval=EvalConfig(users=FEW))
+    made = starts.load(given, "cpu")
+    engine = Transformers(made.learner)
+    found = evaluate_model(engine, made.learner, made.chat, given, made.judge, size=size)
+    row = rows_of(whole)[0]
+    assert {key: row[key] for key in found} == found
 
 
 @pytest.mark.slow

@@ -26,3 +26,12 @@ def test_a_run_that_was_stopped_says_so_itself() -> None:
     stream = io.StringIO()
     line_printer(stream, Path("runs/a"))({"event": "end", "status": "stopped", "exit_code": 75})
     assert stream.getvalue() == ""
+
+
+def test_a_long_evaluation_says_how_far_it_is() -> None:
+    stream = io.StringIO()
+    tell = line_printer(stream, Path("runs/a"))
+    for held in (16, 32, 48):
+        seconds = 3.0 * held / 16
+        tell({"event": "evaluation", "step": 1, "held": held, "of": 192, "seconds": seconds})
+    assert stream.getvalue() == "step 1  32 of 192 evaluated\n"

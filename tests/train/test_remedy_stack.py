@@ -17,7 +17,7 @@ from harness.testing.commands import here
 from harness.train import remedies
 from harness.train.objective import registry
 from harness.train.remedies.clip_cov import ClipCov
-from tests.train.made import few_held_out_users, go_on, make_run, short, tabular
+from tests.train.made import go_on, make_run, short, tabular
 
 TWICE = "trainer.updates_per_batch=2"
 INERT_ALONE = ("ce_gppo", "clip_higher", "gppo", "kl_cov")
@@ -127,8 +127,7 @@ def test_two_files_make_the_remedy_that_the_docs_add(
     words = ["remedy=sure_tokens", "remedy.methods.sure_tokens.above=-1.9"]
     (point,) = planner.plan(words).points
     run = made_of(tmp_path / "run", point.config.remedy, steps=2)
-    with few_held_out_users():
-        assert go_on(run)[0] == 0
+    assert go_on(run)[0] == 0
     for row in rows_of(run):
         assert 0 < row["remedy/acted"] == row["remedy/chosen"] < 1
 
@@ -151,8 +150,7 @@ def rows_of(run: RunFolder) -> list[dict[str, Any]]:
 
 def test_a_remedy_that_never_acts_is_reported_once(tmp_path: Path) -> None:
     run = treated(tmp_path, steps=22, target=0.01)
-    with few_held_out_users():
-        code, _, err = go_on(run)
+    code, _, err = go_on(run)
     assert code == 0
     assert [row["remedy/acted"] for row in rows_of(run)] == [0] * 22
     assert err.count("remedy=test has acted on no token in 20 steps") == 1
@@ -164,10 +162,9 @@ def test_a_resumed_controller_goes_on_with_its_coefficient(tmp_path: Path) -> No
         treated(tmp_path / name, steps=6, target=2.0, delta=0.01, most=0.03)
         for name in ("whole", "cut")
     )
-    with few_held_out_users():
-        assert go_on(whole)[0] == 0
-        assert go_on(cut, stop_after=2)[0] == 75
-        assert go_on(cut)[0] == 0
+    assert go_on(whole)[0] == 0
+    assert go_on(cut, stop_after=2)[0] == 75
+    assert go_on(cut)[0] == 0
     rows = rows_of(whole)
     assert [row["entropy_coef"] for row in rows] == [0, 0.01, 0.02, 0.03, 0.03, 0.03]
     assert [row["remedy/acted"] for row in rows] == [0, 1, 1, 1, 1, 1]

@@ -14,6 +14,7 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.testing.reward_contract import RewardContract
+from harness.train.loop import tabular as tabular_loop
 from harness.train.metrics import evaluate
 from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
@@ -201,9 +202,8 @@ def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
     evaluations = []
     for reward in rewards:
-        rng = np.random.default_rng(evaluate.SEED)
-        speaker = TabularSpeaker(TabularPolicy.start(), 1.0, rng)
-        evaluations.append(evaluate.evaluate(config_of(reward), speaker))
+        speakers = tabular_loop.speakers(TabularPolicy.start(), 1.0)
+        evaluations.append(evaluate.evaluate(config_of(reward), speakers))
     assert evaluations[0] == evaluations[1] == evaluations[2]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.execution import preflight
 from harness.records import checkpoints, metric_rows, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 from tests.train.made import (
@@ -160,3 +161,46 @@ def test_logits_that_are_not_finite_end_70(killed: RunFolder) -> None:
     assert f"step {newest.step + 1}: logits must be finite after an update" in err
     last = json.loads(killed.metrics.read_text().splitlines()[-1])
     assert (last["step"], last["entropy"]) == (newest.step + 1, None)
+
+
+@pytest.mark.parametrize("step", [1, 4])
+def test_a_stop_in_an_evaluation_ends_it_at_once_and_loses_no_step(
+    tmp_path: Path, step: int
+) -> None:
+    config = brief(steps=6, eval_every=3, checkpoint_every=100)
+    whole, run = (make_run(tmp_path / name, config, users=300) for name in ("whole", "run"))
+    assert go_on(whole)[0] == 0
+    code, events, err = go_on(run, step, "evaluation")
+    assert code == 75
+    assert [e["held"] for e in events if e["event"] == "evaluation"][-1] == 256
+    assert f"stopped by SIGTERM in the evaluation of step {step}; continue with " in err
+    assert (status(run)["last_step"], status(run)["status"]) == (step - 1, "stopped")
+    kept = checkpoints.all_in(run.checkpoints)
+    assert [checkpoints.step_of(path) for path in kept] == [step - 1] * (step > 1)
+    code, events, _ = go_on(run)
+    assert code == 0
+    assert [e["step"] for e in events if e["event"] == "step"] == list(range(step, 7))
+    assert run.metrics.read_bytes() == whole.metrics.read_bytes()
+
+
+def test_every_nth_checkpoint_is_kept_beside_the_newest(tmp_path: Path) -> None:
+    run = make_run(tmp_path, brief(steps=11, checkpoint_every=2, keep_every=3))
+    needed = preflight.least_bytes(brief(steps=11, checkpoint_every=2, keep_every=3))
+    assert go_on(run)[0] == 0
+    kept = checkpoints.all_in(run.checkpoints)
+    assert [checkpoints.step_of(path) for path in kept] == [3, 6, 9, 10, 11]
+    rows = 11 * preflight.ROW_BYTES
+    assert needed == rows + len(kept) * preflight.TABULAR_BYTES
+    assert go_on(run)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("steps", "every", "keep", "kept"),
+    [(10, 5, 0, 2), (4, 5, 0, 1), (10, 5, 5, 2), (10, 3, 4, 4), (9, 5, 1, 9), (100, 25, 10, 10)],
+)
+def test_the_checkpoints_that_a_run_ends_with_are_counted(
+    steps: int, every: int, keep: int, kept: int
+) -> None:
+    config = brief(steps=steps, checkpoint_every=every, keep_every=keep)
+    size = preflight.least_bytes(config) - steps * preflight.ROW_BYTES
+    assert size == kept * preflight.TABULAR_BYTES

@@ -130,6 +130,16 @@ def plain_model(model: Any) -> Any:
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
+def start_weights(model: Any) -> AbstractContextManager[Any]:
+    """A context in which a model with adapters is the one that it was before it learnt: they are
+    switched off. A model without any stays as it is.
+    """
+    off: AbstractContextManager[Any] = (
+        model.disable_adapter() if hasattr(model, "disable_adapter") else nullcontext()
+    )
+    return off
+
+
 @torch.no_grad()
 def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
     """Every weight by name, one at a time, with the adapters' part added; tied weights once.

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
-from harness.train.engines.scoring import entropies, head_logits, padded
+from harness.train.engines.scoring import chunks, entropies, head_logits, padded
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,10 @@ class Reader:
         """Hidden states after one more token in each live conversation, shape (live, hidden)."""
         self._cache.slots.aim(self._live, 1)
         return self._states(tokens[:, None])[:, 0]
+
+    def pieces(self, states: Tensor) -> Sequence[slice]:
+        """Slices of `states`, shape (tokens, hidden), whose logits are few enough to be held."""
+        return chunks(states, self._head)
 
     @torch.no_grad()
     def logits(self, states: Tensor) -> Tensor:

@@ -80,7 +80,7 @@ class LanguageRun:
     engine: Engine
 
     def __init__(self, session: Session, model: Any, start: Any, chat: Chat) -> None:
-        """`start`: the frozen start model that judges replies; None to leave that out."""
+        """`start`: the start model that judges replies; None to leave that out."""
         self._session, self._config = session, session.config
         self._model, self._start, self._chat = model, start, chat
         self._curriculum = curriculum.begin(session.config, _checkpoint(session))
@@ -100,7 +100,9 @@ class LanguageRun:
         config, begin = self._config, time.monotonic()
         metrics: Metrics = {}
         if evaluate.due(step, config):
-            metrics = evaluate_model(self.engine, self._model, self._chat, config, self._start)
+            metrics = evaluate_model(
+                self.engine, self._model, self._chat, config, self._start, self._session.watch(step)
+            )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)

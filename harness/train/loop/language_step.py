@@ -16,7 +16,9 @@ import torch
 from harness.config.run import MAX_TURNS, PolicyConfig, RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
+from harness.train.engines.sampler import SampledTurn
 from harness.train.metrics import evaluate
+from harness.train.metrics.held_out import Meeting, TurnDraws, at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
     LossResult,
@@ -30,7 +32,7 @@ from harness.train.policy_gradient.losses import BoolArray
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of, waves
-from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.conversation import Conversation, InWaves, shares
 from harness.train.rollout.learning_signal import Replies, denominator
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
@@ -172,35 +174,73 @@ def divergence(trace: TokenTrace, trajectories: Sequence[TokenTrajectory]) -> fl
 
 
 def evaluate_model(
-    engine: Engine, model: Any, chat: Chat, config: RunConfig, start: Any
+    engine: Engine,
+    model: Any,
+    chat: Chat,
+    config: RunConfig,
+    start: Any,
+    watch: evaluate.Watch | None = None,
+    size: int | None = None,
 ) -> Metrics:
     """eval/* and entropy/probe of `model` with its current weights, for which `engine` speaks.
 
-    `start`: the frozen start model that judges replies; None to leave that out.
+    `start`: the frozen start model that judges replies; None to leave that out; `size`: the
+    conversations at a time, as many as a batch has if None.
     """
-    speakers = [
-        LanguageSpeaker(engine, chat, config.policy, evaluate.ByTurn(wave), start)
-        for wave in range(waves(config))
-    ]
+    size = at_once(config) if size is None else size
+    speakers = held_out_speakers(engine, chat, config, start)
     return {
-        **evaluate.evaluate(config, InWaves(speakers)),
-        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy),
+        **evaluate.evaluate(config, speakers, watch, size),
+        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy, size),
     }
 
 
-def probe_entropy_nats(engine: Engine, model: Any, chat: Chat, policy: PolicyConfig) -> float:
+def held_out_speakers(
+    engine: Engine, chat: Chat, config: RunConfig, start: Any
+) -> evaluate.Speakers:
+    """Makes the speakers of some held-out conversations, one for each wave."""
+
+    def speakers(held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
+        parts = shares(len(held), min(waves(config), len(held)))
+        draws = [TurnDraws(config, held[part.start : part.stop]) for part in parts]
+        return InWaves(
+            [LanguageSpeaker(engine, chat, config.policy, drawn, start) for drawn in draws]
+        )
+
+    return speakers
+
+
+def probe_entropy_nats(
+    engine: Engine, model: Any, chat: Chat, policy: PolicyConfig, size: int
+) -> float:
     """Mean exact entropy of a token, in nats, over one reply to each frozen prefix.
 
-    The replies are drawn by fixed uniforms.
+    The replies are drawn by fixed uniforms, to `size` prefixes at a time.
     """
     prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes()]
     rng = np.random.default_rng(evaluate.PROBE_SEED)
     uniforms = torch.from_numpy(rng.random((len(prefixes), policy.max_turn_tokens)))
-    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
-    replies = sampler.speak(range(len(prefixes)), prefixes, uniforms)
+    replies = [
+        reply
+        for first in range(0, len(prefixes), size)
+        for reply in _one_reply_each(
+            engine, chat, policy, prefixes[first : first + size], uniforms[first:]
+        )
+    ]
     ids = [[*prefix, *reply.ids] for prefix, reply in zip(prefixes, replies, strict=True)]
     own = [
         [False] * len(prefix) + [True] * len(reply.ids)
         for prefix, reply in zip(prefixes, replies, strict=True)
     ]
     return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())
+
+
+def _one_reply_each(
+    engine: Engine,
+    chat: Chat,
+    policy: PolicyConfig,
+    prefixes: Sequence[Sequence[int]],
+    uniforms: torch.Tensor,
+) -> list[SampledTurn]:
+    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
+    return sampler.speak(range(len(prefixes)), prefixes, uniforms[: len(prefixes)])

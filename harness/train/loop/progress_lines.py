@@ -44,7 +44,8 @@ def jsonl_emitter(enabled: bool) -> Emit:
 def line_printer(stream: TextIO, run: Path) -> Emit:
     """Print step, H and R at most every EVERY_S seconds and at the end, then the next command.
 
-    A stream that is closed, or that nobody reads, does not stop training.
+    An evaluation that takes longer says how far it is. A stream that is closed, or that nobody
+    reads, does not stop training.
     """
     last, unsaid = -EVERY_S, ""
 
@@ -54,11 +55,15 @@ def line_printer(stream: TextIO, run: Path) -> Emit:
         if event["event"] == "step":
             unsaid = f"step {event['step']}  {_measured(event['values'])}\n"
             due = now - last >= EVERY_S
+        elif event["event"] == "evaluation":
+            due = min(now - last, event["seconds"]) >= EVERY_S
+            if due:
+                unsaid += f"step {event['step']}  {event['held']} of {event['of']} evaluated\n"
         elif event["event"] == "end" and event["status"] == "done":
             unsaid += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            safe_text.tell(stream, unsaid, 0.0 if event["event"] == "step" else safe_text.WAIT_S)
+            safe_text.tell(stream, unsaid, safe_text.WAIT_S if event["event"] == "end" else 0.0)
             last, unsaid = now, ""
 
     return emit

@@ -35,7 +35,7 @@ class ServedUsers:
 
         Raises DataError for a damaged journal.
         """
-        self._where, self._url = run.path, config.simulator.base_url
+        self._where, self._url, self._config = run.path, config.simulator.base_url, config
         self._line = client_for(config.simulator)
         self._line.keep_in(run.simulator)
         self._line.wait_out_outages(probe_request(), on_outage)
@@ -66,15 +66,15 @@ class ServedUsers:
 
         Called before they become a row; a row that is on disk already is not judged again.
         """
-        shares = evaluate.lost_shares(values)
+        shares = evaluate.lost_shares(values, self._config)
         if step > self._last_row and max(shares.values()) > MOST_LOST:
-            users = evaluate.USERS
-            lost = {name: round(share * users) for name, share in shares.items()}
+            held = evaluate.held_at_a_level(self._config)
+            lost = {name: round(share * held) for name, share in shares.items()}
             counts = ", ".join(f"{count} at {name}" for name, count in lost.items() if count)
             raise EndpointError(
-                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {users} held-out "
-                f"users of a level may be lost in an evaluation on {self._url}, {counts} were; "
-                "its row is not written, and asks them again. Once it answers, continue with "
+                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {held} held-out "
+                f"conversations of a level may be lost in an evaluation on {self._url}, {counts} "
+                "were; its row is not written, and asks them again. Once it answers, continue with "
                 f"`harness resume {self._where}`"
             )
 

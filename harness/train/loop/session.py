@@ -53,6 +53,7 @@ class Session:
         self._superseded = 0
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
+        self._unsaved: Callable[[Path], None] | None = None
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -120,6 +121,26 @@ class Session:
         if self._served is not None:
             self._served.judge_evaluation(step, values)
 
+    def watch(self, step: int) -> Callable[[int, int], None]:
+        """What the evaluation of `step` calls between its slices: it reports how far it is.
+
+        After a stop request that raises StoppedError, with the checkpoint of the step before on
+        disk.
+        """
+        began = time.monotonic()
+
+        def at(held: int, of: int) -> None:
+            if held:
+                spent = round(time.monotonic() - began, 1)
+                far = {"held": held, "of": of, "seconds": spent}
+                self._emit({"event": "evaluation", "step": step, **far})
+            if self.leaving.asked_by is not None:
+                if self._unsaved is not None:
+                    self._save(step - 1, self._unsaved)
+                raise self._stopped(f"in the evaluation of step {step}")
+
+        return at
+
     def record(
         self,
         step: int,
@@ -156,23 +177,34 @@ class Session:
         """
         trainer = self.config.trainer
         stopping = self.leaving.asked_by is not None and step < trainer.steps
-        if stopping or step == trainer.steps or step % trainer.checkpoint_every == 0:
-            began = time.monotonic()
-            rows = self._metrics.sums(step)
-            checkpoints.publish(self.run.checkpoints, step, fill, self._provenance.own, rows)
-            self._write_status(**self._rows())
-            self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
-            self._emit({"event": "checkpoint", "step": step})
+        due = [every for every in (trainer.checkpoint_every, trainer.keep_every) if every]
+        if stopping or step == trainer.steps or any(step % every == 0 for every in due):
+            self._save(step, fill)
+        else:
+            self._unsaved = fill
         if stopping:
-            name = signal.Signals(self.leaving.asked_by or 0).name
-            raise StoppedError(
-                f"{self.run.path}: stopped by {name} after step {step}; "
-                f"continue with `harness resume {self.run.path}`"
-            )
+            raise self._stopped(f"after step {step}")
         if self._served is not None:
             self._served.judge(step)
             self._served.at_step(step + 1, self.last_step)
         self._deadline.restart()
+
+    def _save(self, step: int, fill: Callable[[Path], None]) -> None:
+        """Publish the checkpoint of `step`, which `fill` writes."""
+        began, trainer = time.monotonic(), self.config.trainer
+        rows, own = self._metrics.sums(step), self._provenance.own
+        checkpoints.publish(self.run.checkpoints, step, fill, own, rows, trainer.keep_every)
+        self._unsaved = None
+        self._write_status(**self._rows())
+        self.note("checkpoint", step=step, seconds=round(time.monotonic() - began, 4))
+        self._emit({"event": "checkpoint", "step": step})
+
+    def _stopped(self, where: str) -> StoppedError:
+        name = signal.Signals(self.leaving.asked_by or 0).name
+        return StoppedError(
+            f"{self.run.path}: stopped by {name} {where}; "
+            f"continue with `harness resume {self.run.path}`"
+        )
 
     def close(self) -> None:
         """Stop timers, close logs and write run.json, as the next attempt expects them."""

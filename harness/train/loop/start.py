@@ -1,4 +1,4 @@
-"""The start of a language model's run: the model that learns, its frozen copy, and the engine."""
+"""The start of a language model's run: the model that learns, the one that judges, the engine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class StartModels:
     chat: Chat
     learner: Any
     judge: Any
-    """The same weights, frozen: a reply's likelihood is taken under them."""
+    """The model of the weights that a run starts from: a reply's likelihood is taken under them.
+    A frozen copy, or the learner itself where only its adapters learn, to be read without them.
+    """
     sum: str | None = None
     """sha256 over the files that they were loaded from; None if there are none."""
 
@@ -82,11 +84,12 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
         parts = memory.with_engine(memory.estimate_bytes(config, folder), config, total_bytes)
         print(memory.summary(parts), file=sys.stderr)
         memory.check(parts, free_bytes)
-    judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
-    huggingface.check_vocabulary(policy, tokenizer, judge)
     model = huggingface.load_model(policy, folder, device)
+    huggingface.check_vocabulary(policy, tokenizer, model)
     if policy.lora_rank:
-        model = huggingface.with_adapters(policy, model)
+        judge = model = huggingface.with_adapters(policy, model)
+    else:
+        judge = huggingface.load_model(policy, folder, device).requires_grad_(False)
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness.config.run import STRATEGIES, RunConfig
+from harness.config.run import STRATEGIES
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
 from harness.records import atomic
@@ -24,6 +24,7 @@ from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch
 from harness.train.metrics import card, evaluate
 from harness.train.metrics.conversation_metrics import conversation_metrics
+from harness.train.metrics.held_out import TableDraws
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
@@ -114,7 +115,7 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     rewards = compute_rewards(conversations, config.reward)
     signal = learning_signal(algorithm, state.critic, rewards, _replies(acts), config, step)
     trace = _trace(state.policy, acts, signal.advantages, temperature)
-    evaluated = _evaluate(state.policy, config) if evaluate.due(step, config) else {}
+    evaluated = _evaluate(session, state.policy, step) if evaluate.due(step, config) else {}
     session.judge_evaluation(step, evaluated)
     eval_end = time.monotonic()
     start_logp = log_p_of_acts(TabularPolicy.start(), acts, temperature)
@@ -183,14 +184,18 @@ def _trace(
     )
 
 
-def _evaluate(policy: TabularPolicy, config: RunConfig) -> Metrics:
-    """eval/* and entropy/probe of the policy."""
-    temperature = config.policy.temperature
-    speaker = TabularSpeaker(policy, temperature, np.random.default_rng(evaluate.SEED))
+def _evaluate(session: Session, policy: TabularPolicy, step: int) -> Metrics:
+    """eval/* and entropy/probe of the policy before step `step`."""
+    config, temperature = session.config, session.config.policy.temperature
     return {
-        **evaluate.evaluate(config, speaker),
+        **evaluate.evaluate(config, speakers(policy, temperature), session.watch(step)),
         "entropy/probe": probe_entropy_nats(policy, temperature),
     }
+
+
+def speakers(policy: TabularPolicy, temperature: float) -> evaluate.Speakers:
+    """Makes the speaker of some held-out conversations."""
+    return lambda held: TabularSpeaker(policy, temperature, TableDraws(held))
 
 
 def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.config import engine_choice
-from harness.config.run import RunConfig
+from harness.config.run import LEVELS, RunConfig
 from harness.train.metrics import evaluate
 from harness.train.rollout import rewards
 
@@ -47,7 +47,11 @@ def _card(
         },
         "reward": rewards.card(config.reward),
         "eval": {
-            "conversations": f"{evaluate.USERS} held-out users a level, fixed draws",
+            "conversations": f"{config.eval.users} held-out users a level, fixed draws",
+            "users": config.eval.users,
+            "levels": [name for name in LEVELS if name in config.eval.levels],
+            "repeats": config.eval.repeats,
+            "turn_cap": config.eval.turn_cap,
             "temperature": config.policy.temperature,
             "weights": "before update",
         },

@@ -8,8 +8,8 @@ same for every difficulty and seed, hold the states still.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -17,15 +17,12 @@ import numpy as np
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
 from harness.simulator.factory import make
-from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply
+from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.train.metrics.held_out import Meeting, at_once, by_level, levels_of, meetings
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.batch import SideBySide
 from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
 
-USERS = 64
-"""Held-out conversations at each level."""
-SEED = 20_260_101
-"""Seed of the held-out users and of the speaker given to `evaluate`; no run has it."""
 OPENERS = 32
 MID_CONVERSATION = 32
 PROBE_SEED = 20_260_102
@@ -33,80 +30,88 @@ PROBE_SEED = 20_260_102
 LONGEST = 4
 """Replies in the longest prefixes; the shortest mid-conversation ones have one."""
 
+Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
+"""Makes the speaker of some meetings, which draws from `held_out.TurnDraws` or `TableDraws`: an
+evaluation neither shifts the training's random numbers nor depends on when it happens."""
+Watch = Callable[[int, int], None]
+"""Called before each slice with the conversations held so far and all of them; raises to stop."""
+
 
 def due(step: int, config: RunConfig) -> bool:
-    """Whether step `step` is evaluated: 1, every trainer.eval_every after it, and the last."""
+    """Whether step `step` is evaluated: 1 unless eval.at_start is false, every
+    trainer.eval_every after it, and the last.
+    """
     trainer = config.trainer
+    if not trainer.eval_every or (step == 1 and not config.eval.at_start):
+        return False
     return (step - 1) % trainer.eval_every == 0 or step == trainer.steps
 
 
-def keys(users: int = USERS) -> list[ConversationKey]:
-    """Keys of the held-out conversations: the same users, with the same draws, at every level."""
-    return [ConversationKey(SEED, 0, user, 0, HELD_OUT) for user in range(users)]
+def evaluate(
+    config: RunConfig, speakers: Speakers, watch: Watch | None = None, size: int | None = None
+) -> dict[str, float]:
+    """eval/*: rewards with the standard error of the run's own level, and lost users, by level.
 
-
-def evaluation_rng() -> np.random.Generator:
-    """A generator that is the same at every evaluation, for a speaker that draws acts."""
-    return np.random.default_rng(SEED)
-
-
-class ByTurn:
-    """The uniforms of a language model's evaluation, keyed by wave and turn alone.
-
-    In one stream, a further level would shift those of every later turn at all levels.
+    `size`: conversations at a time, `held_out.at_once` if None.
     """
-
-    def __init__(self, wave: int) -> None:
-        self._wave, self._turn = wave, 0
-
-    def random(self, shape: tuple[int, int]) -> FloatArray:
-        """Uniforms of shape (conversations, tokens); a row does not depend on those after it."""
-        self._turn += 1
-        return np.random.default_rng([SEED, self._wave, self._turn]).random(shape)
-
-
-def evaluate(config: RunConfig, speaker: Speaker | InWaves[Speaker]) -> dict[str, float]:
-    """eval/*: rewards with the standard error of the run's own level, and lost users, by level."""
-    own, by_level = finals(config, speaker)
-    known = own[np.isfinite(own)]
-    error = float(known.std(ddof=1) / math.sqrt(len(known))) if len(known) > 1 else math.nan
+    outcomes = finals(config, speakers, watch, size)
+    own = outcomes[levels_of(config).own]
+    named = {name: outcomes[n] for n, name in enumerate(LEVELS) if n in outcomes}
     return {
         "eval/reward": _known_mean(own),
-        "eval/reward_se": error,
+        "eval/reward_se": standard_error(own),
         "eval/failed": float(np.isnan(own).sum()),
-        **{f"eval/{name}/reward": _known_mean(final) for name, final in by_level.items()},
-        **{f"eval/{name}/failed": float(np.isnan(final).sum()) for name, final in by_level.items()},
+        **{f"eval/{name}/reward": _known_mean(final) for name, final in named.items()},
+        **{f"eval/{name}/failed": float(np.isnan(final).sum()) for name, final in named.items()},
     }
 
 
-def lost_shares(values: Mapping[str, float | None]) -> dict[str, float]:
-    """Share of held-out users lost in an evaluation's `values`, by level, the run's own first."""
+def standard_error(outcomes: FloatArray) -> float:
+    """Standard error of the mean of outcomes of shape (users, repeats); nan of less than two users.
+
+    The users are the replicates: conversations with one of them are a cluster, of which the mean
+    counts.
+    """
+    known = np.isfinite(outcomes)
+    met = known.any(axis=1)
+    counts = known[met].sum(axis=1)
+    by_user = np.where(known, outcomes, 0.0)[met].sum(axis=1) / counts
+    return float(by_user.std(ddof=1) / math.sqrt(len(by_user))) if len(by_user) > 1 else math.nan
+
+
+def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:
+    """Share of an evaluation's conversations that were lost, by level, the run's own first."""
     names = {"its own": "eval/failed", **{name: f"eval/{name}/failed" for name in LEVELS}}
-    return {name: (values.get(key) or 0.0) / USERS for name, key in names.items()}
+    held = held_at_a_level(config)
+    return {name: (values.get(key) or 0.0) / held for name, key in names.items()}
+
+
+def held_at_a_level(config: RunConfig) -> int:
+    """Conversations of one evaluation at each level."""
+    return config.eval.users * config.eval.repeats
 
 
 def finals(
-    config: RunConfig, speaker: Speaker | InWaves[Speaker], users: int | None = None
-) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Final emotion / 100 of each user: at the run's own level, and by name at the others.
+    config: RunConfig, speakers: Speakers, watch: Watch | None = None, size: int | None = None
+) -> Mapping[int, FloatArray]:
+    """Final emotion / 100 of each conversation, by number of the level in `levels_of`.
 
-    Shapes (users,), nan where the simulator failed; `users`: at each level, USERS if None.
-
-    `speaker` must draw from `evaluation_rng` or `ByTurn`, so that an evaluation neither shifts the
-    training's random numbers nor depends on when it happens.
+    Shapes (users, repeats), nan where the simulator failed. Conversations are held in slices, and
+    do not depend on them.
     """
-    users = USERS if users is None else users
-    levels = [getattr(config.levels, name) for name in LEVELS]
-    nameless = [_nameless(level) for level in levels]
-    own = _nameless(config.difficulty)
-    if own not in nameless:
-        levels.append(config.difficulty)
-    owners = [number for number in range(len(levels)) for _ in range(users)]
-    side_by_side = SideBySide([make(config.simulator, level) for level in levels], owners)
-    conversations = rollout(side_by_side, speaker, keys(users) * len(levels))
-    by_level = np.array([_final(c) for c in conversations]).reshape(len(levels), users)
-    own_level = by_level[nameless.index(own) if own in nameless else -1]
-    return own_level, dict(zip(LEVELS, by_level, strict=False))
+    every, everyone = levels_of(config).every, meetings(config)
+    users = {n: make(config.simulator, every[n]) for n in levels_of(config).met}
+    outcomes: list[float] = []
+    size = at_once(config) if size is None else size
+    for some in (everyone[first : first + size] for first in range(0, len(everyone), size)):
+        if watch is not None:
+            watch(len(outcomes), len(everyone))
+        here = sorted({meeting.level for meeting in some})
+        owners = [here.index(meeting.level) for meeting in some]
+        side_by_side = SideBySide([users[n] for n in here], owners)
+        held = rollout(side_by_side, speakers(some), [meeting.key for meeting in some])
+        outcomes += [_final(conversation) for conversation in held]
+    return by_level(everyone, outcomes)
 
 
 def _final(conversation: Conversation) -> float:
@@ -117,10 +122,6 @@ def _final(conversation: Conversation) -> float:
 def _known_mean(values: FloatArray) -> float:
     known = values[np.isfinite(values)]
     return float(known.mean()) if len(known) else math.nan
-
-
-def _nameless(difficulty: DifficultyConfig) -> DifficultyConfig:
-    return replace(difficulty, name="")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,8 +120,12 @@ class InWaves(Generic[S]):
 
     def shares(self, count: int) -> list[range]:
         """Each speaker's range of `count` conversations."""
-        waves = len(self.speakers)
-        return [range(count * n // waves, count * (n + 1) // waves) for n in range(waves)]
+        return shares(count, len(self.speakers))
+
+
+def shares(count: int, waves: int) -> list[range]:
+    """The ranges of `count` conversations that so many waves have."""
+    return [range(count * n // waves, count * (n + 1) // waves) for n in range(waves)]
 
 
 def rollout(

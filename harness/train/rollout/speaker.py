@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
-from harness.train.engines.engine import Engine
+from harness.train.engines.engine import Engine, start_weights
 from harness.train.engines.sampler import Reader, SampledTurn
 from harness.train.engines.scoring import TokenRow, log_probabilities
 from harness.train.rollout.conversation import StartState
@@ -125,10 +125,14 @@ class ReplyScore:
 
 
 class StartJudge:
-    """The frozen start policy, which reads along and scores each reply."""
+    """The frozen start policy, which reads along and scores each reply.
+
+    Where only adapters learn, it is the learning model with its adapters switched off.
+    """
 
     def __init__(self, model: Any, count: int, temperature: float) -> None:
-        self._reader, self._temperature = Reader(model, count), temperature
+        self._model, self._temperature = model, temperature
+        self._reader = Reader(model, count)
         self._unread: list[list[int]] = [[] for _ in range(count)]
 
     @torch.no_grad()
@@ -144,7 +148,8 @@ class StartJudge:
         place = {conversation: n for n, conversation in enumerate(live)}
         order = [place[i] for i in self._reader.order]
         pieces = [[*self._unread[live[n]], *heard[n], *replies[n][:-1]] for n in order]
-        states = self._reader.read(pieces)
+        with start_weights(self._model):
+            read = self._reader.read(pieces)
         rows = [row for row, n in enumerate(order) for _ in replies[n]]
         ends = [len(piece) for piece in pieces]
         columns = [
@@ -152,10 +157,9 @@ class StartJudge:
             for row, n in enumerate(order)
             for k in range(len(replies[n]))
         ]
-        logits = self._reader.logits(states[rows, columns])
-        tokens = torch.tensor([token for n in order for token in replies[n]], device=logits.device)
-        plain = log_probabilities(logits, tokens, 1.0)
-        at_temperature = log_probabilities(logits, tokens, self._temperature)
+        plain, at_temperature = self._log_probabilities(
+            read[rows, columns], [token for n in order for token in replies[n]]
+        )
         sizes = [len(replies[n]) for n in order]
         scores: dict[int, ReplyScore] = {}
         for n, own, own_t in zip(
@@ -166,3 +170,18 @@ class StartJudge:
             )
             scores[n] = ReplyScore(-float(own.mean()), own_t.tolist())
         return [scores[n] for n in range(len(live))]
+
+    def _log_probabilities(
+        self, states: torch.Tensor, drawn: Sequence[int]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Of the tokens drawn at `states`, at temperature 1 and at that of sampling.
+
+        Through the head in pieces: the logits of all replies of a large vocabulary are gigabytes.
+        """
+        tokens = torch.tensor(drawn, device=states.device)
+        plain, at_temperature = [], []
+        for at in self._reader.pieces(states):
+            logits = self._reader.logits(states[at])
+            plain.append(log_probabilities(logits, tokens[at], 1.0))
+            at_temperature.append(log_probabilities(logits, tokens[at], self._temperature))
+        return torch.cat(plain), torch.cat(at_temperature)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from harness.policy.grammar import say
 from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.tabular import NOTHING_YET, Observations, TabularPolicy, observe
 from harness.simulator.protocol import SupporterReply
-from harness.train.policy_gradient.advantages import IntArray
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.conversation import StartState
 
 WORDING_DRAWS = 8
@@ -32,10 +32,18 @@ class Acts:
     """Number of the reply among the policy's own in its conversation, from 0."""
 
 
+class Uniforms(Protocol):
+    """A numpy generator, or an object with its method `random`."""
+
+    def random(self, shape: tuple[int, int, int], /) -> FloatArray:
+        """Uniform numbers in [0, 1), filled row by row."""
+        ...
+
+
 class TabularSpeaker:
     """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
 
-    def __init__(self, policy: TabularPolicy, temperature: float, rng: np.random.Generator) -> None:
+    def __init__(self, policy: TabularPolicy, temperature: float, rng: Uniforms) -> None:
         self._policy, self._temperature, self._rng = policy, temperature, rng
 
     def begin(self, count: int) -> None:

@@ -1,0 +1,34 @@
+"""The size of an evaluation: whom it meets, at which levels, how often and for how long."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated
+
+from harness.config import ranges
+from harness.config.difficulty import LEVELS, MAX_TURNS
+from harness.config.ranges import Between, ByOption, SomeOf, Unit
+
+
+@dataclass(frozen=True)
+class EvalConfig:
+    """The evaluation with held-out users. trainer.eval_every says when it is due."""
+
+    name: Annotated[str, ByOption()] = "default"
+    """Name of the evaluation's option."""
+    users: Annotated[int, Between(2, 1_000_000), Unit("users")] = 64
+    """Held-out users at each level. The first n are the same in every run, whatever the number."""
+    levels: Annotated[list[str], SomeOf(LEVELS, may_be_empty=True)] = field(
+        default_factory=lambda: list(LEVELS)
+    )
+    """Named levels to evaluate at, beside the run's own level, which always is. The columns of
+    the others are null."""
+    repeats: Annotated[int, Between(1, 1000), Unit("conversations")] = 1
+    """Conversations with each user, each with draws of its own."""
+    at_start: bool = True
+    """Evaluate at step 1, before anything is learnt."""
+    turn_cap: Annotated[int | None, Between(1, MAX_TURNS), Unit("replies")] = None
+    """Maximum number of replies in a conversation of an evaluation. null: each level's own."""
+
+    def __post_init__(self) -> None:
+        ranges.check("eval", self)

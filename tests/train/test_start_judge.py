@@ -1,0 +1,94 @@
+"""The judge: the start model's likelihood of each reply, in pieces and without adapters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from harness.policy import huggingface
+from harness.train.engines import scoring
+from harness.train.loop import start
+from harness.train.rollout.speaker import ReplyScore, StartJudge
+from tests.train.test_hugging_face import SMALL, config
+
+END, COUNT = 3, 5
+ADAPTED = replace(SMALL, lora_rank=4)
+
+
+def judged(model: Any, temperature: float = 0.7) -> list[ReplyScore]:
+    """The scores of three turns of made-up conversations, of which one ends early."""
+    rng, judge = np.random.default_rng(4), StartJudge(model, COUNT, temperature)
+    scores = []
+    for live in (range(COUNT), range(COUNT), [0, 2, 4]):
+        heard = [rng.integers(4, 800, rng.integers(1, 9)).tolist() for _ in live]
+        replies = [rng.integers(4, 800, rng.integers(1, 7)).tolist() for _ in live]
+        replies[0][-1] = END
+        scores += judge.judge(live, heard, replies, END)
+    return scores
+
+
+def with_learnt_adapters() -> Any:
+    """A model whose adapters are far from where they began, and change what it says."""
+    model = start.load(config(ADAPTED), "cpu").learner
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(std=0.3)
+    return model
+
+
+def test_the_learner_without_its_adapters_judges_as_a_copy_of_the_start_does() -> None:
+    model = with_learnt_adapters()
+    copy = huggingface.load_model(ADAPTED, None, "cpu").requires_grad_(False)
+    assert judged(model) == judged(copy)
+    assert [p.requires_grad for n, p in model.named_parameters() if "lora_" in n] == [True] * 28
+    ids = torch.arange(4, 20)[None]
+    with torch.no_grad():
+        assert not torch.equal(model(ids).logits, copy(ids).logits)
+
+
+def test_with_adapters_there_is_one_copy_of_the_weights() -> None:
+    made = start.load(config(ADAPTED), "cpu")
+    assert made.judge is made.learner
+    whole = huggingface.load_model(SMALL, None, "cpu").num_parameters()
+    assert sum(p.numel() for n, p in made.learner.named_parameters() if "lora_" not in n) == whole
+
+
+@pytest.mark.parametrize("at_once", [800, 3 * 800, 2**26])
+def test_the_scores_do_not_depend_on_the_pieces(
+    monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    """Some matrix products differ in the last digit with their height."""
+    model = huggingface.load_model(SMALL, None, "cpu")
+    whole = judged(model)
+    monkeypatch.setattr(scoring, "LOGITS_AT_ONCE", at_once)
+    seen: list[int] = []
+
+    def counted(states: torch.Tensor, *weights: Any) -> torch.Tensor:
+        seen.append(len(states))
+        return torch.nn.functional.linear(states, *weights)
+
+    monkeypatch.setattr("harness.train.engines.scoring.linear", counted)
+    for now, then in zip(judged(model), whole, strict=True):
+        assert now.nll == pytest.approx(then.nll, abs=1e-6)
+        assert now.logp == pytest.approx(then.logp, abs=1e-5)
+    assert max(seen) * 800 <= at_once
+
+
+def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
+    model = huggingface.load_model(SMALL, None, "cpu")
+    heard, reply = [5, 6, 7], [9, 10, END]
+    (score,) = StartJudge(model, 1, 0.5).judge([0], [heard], [reply], END)
+    with torch.no_grad():
+        logits = model(torch.tensor([[*heard, *reply]])).logits[0, 2:-1]
+    for temperature, found in ((1.0, None), (0.5, score.logp)):
+        logp = torch.log_softmax(logits / temperature, -1)[range(3), reply]
+        if found is None:
+            assert score.nll == pytest.approx(-float(logp.mean()), abs=1e-5)
+        else:
+            assert found == pytest.approx(logp.tolist(), abs=1e-5)

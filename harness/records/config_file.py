@@ -54,6 +54,24 @@ def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
         raise ConfigError(f"{at}: {error}") from error
 
 
+def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a config file with the defaults of the keys that it lacks, as an older one
+    does; unlike `from_dict` it takes whatever stands there. What has another schema stays as it is.
+    """
+    return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
+
+
+def _filled(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are there stay first and in their order."""
+    kinds = _part_types(cls)
+    return {
+        name: _filled(kinds[name], value)
+        if name in kinds and isinstance(value, Mapping)
+        else value
+        for name, value in {**values, **_completed(cls, values)}.items()
+    }
+
+
 def absent(values: Mapping[str, Any]) -> list[str]:
     """Dotted keys that a config file lacks, because they came after it was written."""
     return list(keys.difference(values).lacking)

@@ -140,6 +140,6 @@ def _is_first(distribution: metadata.Distribution) -> bool:
     return first.locate_file("") == distribution.locate_file("")
 
 
-def _distributions(**named: str) -> Iterable[metadata.Distribution]:
-    """Installed packages, not those that merely lie in the current folder."""
-    return metadata.distributions(path=safe_path.without_here(), **named)
+def _distributions(name: str | None = None) -> Iterable[metadata.Distribution]:
+    """Installed packages, or those of this name; none that merely lies in the current folder."""
+    return metadata.distributions(name=name, path=safe_path.without_here())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -92,7 +93,8 @@ def _completed(cls: type[Any], values: Any) -> Any:
     return {**defaults, **values}
 
 
-def _defaults(cls: type) -> dict[str, Any]:
+@functools.cache
+def _defaults(cls: type) -> Mapping[str, Any]:
     """Defaults of a config class, as plain values, for the keys that have one."""
     defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
@@ -108,7 +110,8 @@ def _plain(value: Any) -> Any:
     return dataclasses.asdict(value) if is_part else value
 
 
-def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
+@functools.cache
+def _part_types(cls: type[Any]) -> Mapping[str, type[Any]]:
     """Which fields of a config class are config classes themselves."""
     kinds: dict[str, type[Any]] = get_type_hints(cls)
     return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}

@@ -167,7 +167,7 @@ def _repeats(
     for run in runs:
         name = who[run.run]
         if name.config is not None and name.seed is not None:
-            alike.setdefault(json.dumps(name.config, sort_keys=True), []).append(run.run)
+            alike.setdefault(json.dumps(name.full_config, sort_keys=True), []).append(run.run)
     counts = {
         run: max(same, key=lambda r: (readable[r], r not in partial, *_rank(who[r])))
         for same in alike.values()

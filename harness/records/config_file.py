@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Mapping
@@ -54,6 +55,22 @@ def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
         raise ConfigError(f"{at}: {error}") from error
 
 
+def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a config file with the defaults of the keys that it lacks, as an older one
+    does; unlike `from_dict` it takes whatever stands there. What has another schema stays as it is.
+    """
+    return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
+
+
+def _filled(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys that are there stay first and in their order."""
+    kinds = _part_types(cls)
+    return {
+        name: _filled(kinds[name], value) if name in kinds and isinstance(value, Mapping) else value
+        for name, value in {**values, **_completed(cls, values)}.items()
+    }
+
+
 def absent(values: Mapping[str, Any]) -> list[str]:
     """Dotted keys that a config file lacks, because they came after it was written."""
     return list(keys.difference(values).lacking)
@@ -74,7 +91,8 @@ def _completed(cls: type[Any], values: Any) -> Any:
     return {**defaults, **values}
 
 
-def _defaults(cls: type) -> dict[str, Any]:
+@functools.cache
+def _defaults(cls: type) -> Mapping[str, Any]:
     """Defaults of a config class, as plain values, for the keys that have one."""
     defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
@@ -90,7 +108,8 @@ def _plain(value: Any) -> Any:
     return dataclasses.asdict(value) if is_part else value
 
 
-def _part_types(cls: type[Any]) -> dict[str, type[Any]]:
+@functools.cache
+def _part_types(cls: type[Any]) -> Mapping[str, type[Any]]:
     """Which fields of a config class are config classes themselves."""
     kinds: dict[str, type[Any]] = get_type_hints(cls)
     return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}

@@ -7,6 +7,7 @@ conversations gives.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -246,5 +247,16 @@ def planned_with(folder: Path, part: str, **values: Any) -> None:
     config = yaml.safe_load(path.read_text(encoding="utf-8"))
     config[part].update(values)
     path.write_text(yaml.safe_dump(config), encoding="utf-8")
+    planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
+    run_folder.write_status(run, planned)
+
+
+def of_an_older_version(folder: Path, *keys: str) -> None:
+    """Let a run have been planned before these dotted keys came."""
+    path, run = folder / "config.yaml", RunFolder(folder)
+    config = yaml.safe_load(path.read_text(encoding="utf-8"))
+    for *parts, name in (key.split(".") for key in keys):
+        del functools.reduce(dict.__getitem__, parts, config)[name]
+    path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
     run_folder.write_status(run, planned)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib.util
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from harness.errors import ConfigError
+from harness.utils import safe_path
 
 KINDS = ("algorithm", "remedy", "reward", "simulator", "importer", "figure")
 """The kinds of things that another package can add; the entry points are `harness.KINDs`."""
@@ -56,14 +57,15 @@ def names(kind: str) -> tuple[str, ...]:
 def load(kind: str, name: str) -> Any:
     """The item that an extension calls `name`.
 
-    Raises ConfigError if its package cannot be imported, and KeyError if there is none.
+    Raises ConfigError if its package cannot be imported, for whatever reason, and KeyError if there
+    is none.
     """
     if name in _registered[kind]:
         return _registered[kind][name]
     point = _installed(group(kind))[name]
     try:
         return point.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:  # its module may raise anything
         raise ConfigError(
             f"{group(kind)}: {name} of {package_of(kind, name)} must be importable as "
             f"{point.value}, got {type(error).__name__}: {error}"
@@ -88,7 +90,7 @@ def packages() -> dict[str, str]:
     """Version of each installed package that adds an extension or a conf/ folder, by name."""
     groups = {CONF, *map(group, KINDS)}
     found: dict[str, str] = {}
-    for distribution in metadata.distributions():
+    for distribution in _distributions():
         if any(point.group in groups for point in distribution.entry_points):
             found.setdefault(distribution.name, distribution.version)  # the first is imported
     return found
@@ -115,9 +117,29 @@ def _distribution(point: metadata.EntryPoint) -> str:
 def _installed(group: str) -> Mapping[str, metadata.EntryPoint]:
     """Entry points by name. Raises ConfigError if two packages give one name."""
     found: dict[str, metadata.EntryPoint] = {}
-    for point in metadata.entry_points(group=group):
+    for point in _points(group):
         if point.name in found and found[point.name].value != point.value:
             values = f"{found[point.name].value} and {point.value}"
             raise ConfigError(f"{group}: {point.name} must be given once, got {values}")
         found[point.name] = point
     return found
+
+
+def _points(group: str) -> Iterator[metadata.EntryPoint]:
+    """The entry points of a group; of a package found twice, those of the first, which Python
+    imports.
+    """
+    for distribution in _distributions():
+        points = [point for point in distribution.entry_points if point.group == group]
+        if points and _is_first(distribution):
+            yield from points
+
+
+def _is_first(distribution: metadata.Distribution) -> bool:
+    first = next(iter(_distributions(name=distribution.name)))
+    return first.locate_file("") == distribution.locate_file("")
+
+
+def _distributions(name: str | None = None) -> Iterable[metadata.Distribution]:
+    """Installed packages, or those of this name; none that merely lies in the current folder."""
+    return metadata.distributions(name=name, path=safe_path.without_here())

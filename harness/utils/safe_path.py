@@ -24,18 +24,27 @@ def keep() -> None:
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
     search_path = os.environ.get(PATH)
-    kept = [entry for entry in (search_path or "").split(os.pathsep) if not _stands_for_here(entry)]
-    if search_path and os.pathsep.join(kept) != search_path and not _is_ours(os.curdir):
-        _keep(kept)
+    kept = os.pathsep.join(_named())
+    if search_path and kept != search_path and not _is_ours(os.curdir):
+        os.environ[PATH] = kept  # an empty one names no folder at all
+        sys.path[:] = without_here()
 
 
-def _keep(kept: list[str]) -> None:
-    """Leave only these of PYTHONPATH; an empty one names no folder at all."""
-    os.environ[PATH] = os.pathsep.join(kept)
+def without_here() -> list[str]:
+    """The module search path without the current folder, unless the user named it in PYTHONPATH,
+    it is Python's own, or the checkout that we run from.
+    """
     here = _real(os.curdir)
     pythons_own = here.startswith((_real(sys.prefix), _real(sys.base_prefix)))
-    if here not in map(_real, kept) and not pythons_own:
-        sys.path[:] = [entry for entry in sys.path if _real(entry) != here]
+    if pythons_own or here in map(_real, _named()) or _is_ours(os.curdir):
+        return list(sys.path)
+    return [entry for entry in sys.path if _real(entry) != here]
+
+
+def _named() -> list[str]:
+    """The folders of PYTHONPATH but for those that stand for the current one."""
+    entries = os.environ.get(PATH, "").split(os.pathsep)
+    return [entry for entry in entries if not _stands_for_here(entry)]
 
 
 def _stands_for_here(entry: str) -> bool:

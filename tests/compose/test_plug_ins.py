@@ -141,3 +141,16 @@ def test_nothing_of_it_is_imported_while_it_is_not_used() -> None:
 
     planner.plan(["difficulty=mine"])
     assert "other_code" not in sys.modules
+
+
+@pytest.mark.parametrize("words", [("config", "reward"), ("sweep", "reward=mine", "--dry-run")])
+def test_a_module_that_raises_ends_a_command_with_a_sentence(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "other_code.py").write_text("MINE = undefined\n")
+    done = here(*words, cwd=tmp_path / "here")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "harness: harness.rewards: mine of other must be importable as other_code:Mine, "
+        "got NameError: name 'undefined' is not defined\n"
+    )

@@ -264,3 +264,18 @@ def test_status_survives_a_round_trip(tmp_path: Path) -> None:
     run_folder.write_status(run, replace(status, status="done"))
     assert run_folder.read_status(run).status == "done"
     assert [p.name for p in tmp_path.iterdir()] == ["run.json"]
+
+
+def test_a_config_file_is_completed_with_defaults_and_keeps_what_it_holds() -> None:
+    whole = config_file.to_dict(RunConfig(seed=3))
+    older = json.loads(json.dumps(whole))
+    del older["algorithm"]["kind"], older["curriculum"], older["levels"]["hard"]["clamp"]
+    older["algorithm"]["newer"], older["trainer"] = 1, 7
+    completed = config_file.completed(older)
+    assert completed == {
+        **whole, "algorithm": {**whole["algorithm"], "newer": 1}, "trainer": 7
+    }  # fmt: skip
+    assert list(config_file.completed(dict(reversed(whole.items())))) == list(reversed(whole))
+    assert "seed" not in config_file.completed({"schema": 1})
+    for other in ({}, {"schema": 2, "algorithm": {}}, {"seed": 1}):
+        assert config_file.completed(other) == other

@@ -1,5 +1,7 @@
 """Extensions of other packages, by entry point and in this process."""
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -40,6 +42,26 @@ def test_a_package_that_cannot_be_imported_is_named(installed: Install) -> None:
     assert str(caught.value) == (
         "harness.remedies: mine of other must be importable as nowhere_at_all:MINE, "
         "got ModuleNotFoundError: No module named 'nowhere_at_all'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        ("def (:\n", "SyntaxError: invalid syntax (other_broken.py, line 1)"),
+        ("MINE = undefined\n", "NameError: name 'undefined' is not defined"),
+        ("1 / 0\n", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_module_that_raises_while_it_is_imported_is_named(
+    installed: Install, tmp_path: Path, code: str, raised: str
+) -> None:
+    (tmp_path / "other_broken.py").write_text(code)
+    installed("[harness.rewards]\nmine = other_broken:MINE\n")
+    with pytest.raises(ConfigError) as caught:
+        extensions.load("reward", "mine")
+    assert str(caught.value) == (
+        f"harness.rewards: mine of other must be importable as other_broken:MINE, got {raised}"
     )
 
 
@@ -97,3 +119,32 @@ def test_the_packages_that_add_something_are_recorded_with_their_version(
     installed("[console_scripts]\nmine = a:A\n", "third")
     assert extensions.packages() == {"other": "1.0"}
     assert provenance.installed()["other"] == "1.0"
+
+
+LIST = "from harness.utils import extensions as e; print(e.names('reward'), e.packages())"
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_package_that_lies_in_the_current_folder_counts_only_where_pythonpath_names_it(
+    installed: Install, tmp_path: Path, named: bool
+) -> None:
+    installed("[harness.rewards]\nmine = a:A\n")
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", LIST], cwd=tmp_path, text=True, capture_output=True,
+        env=env | ({"PYTHONPATH": str(tmp_path)} if named else {}),
+    )  # fmt: skip
+    assert done.stdout == ("('mine',) {'other': '1.0'}\n" if named else "() {}\n"), done.stderr
+
+
+def test_of_a_package_that_is_found_twice_the_first_counts(
+    installed: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed("[harness.rewards]\nmine = a:A\n")
+    first = tmp_path / "first" / "other-2.0.dist-info"
+    first.mkdir(parents=True)
+    (first / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 2.0\n")
+    (first / "entry_points.txt").write_text("[harness.rewards]\nyours = a:A\n")
+    monkeypatch.syspath_prepend(first.parent)
+    assert extensions.names("reward") == ("yours",)
+    assert extensions.packages() == {"other": "2.0"}

@@ -104,11 +104,12 @@ class Grouping:
 def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
     """Groups in the order of their first run; runs without a config belong to none.
 
-    Runs of one config whose measurement cards differ are groups of their own unless
+    Configs of several versions are alike where the keys that one lacks have their defaults in the
+    other. Runs of one config whose measurement cards differ are groups of their own unless
     `pool_unlike`. Unfinished runs are in no mean unless `with_unfinished`.
     """
     configured = [m for m in members if m.identity.config is not None]
-    configs = [flat(m.identity.config or {}) for m in configured]
+    configs = [flat(m.identity.full_config or {}) for m in configured]
     cards = [{} if pool_unlike else card for card in _cards(configured, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = _telling(axes)

@@ -90,7 +90,7 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
         if not inside + lost:
             continue
         who = (inside + lost)[0].identity
-        config, card = grouping.flat(who.config or {}), grouping.flat(who.measurement)
+        config, card = grouping.flat(who.full_config or {}), grouping.flat(who.measurement)
         with_runs.append(Side(place, group.key, inside, lost, config, card))
     return sorted(with_runs, key=lambda side: (_rank(side), side.place))
 

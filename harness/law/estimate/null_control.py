@@ -195,7 +195,7 @@ def _filled(run: RunResult, net: Net) -> RunResult:
 
 def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
     """The config that a run and its null control share: all but seed and null_control."""
-    config = {key: value for key, value in (who.config or {}).items() if key != "seed"}
+    config = {key: value for key, value in (who.full_config or {}).items() if key != "seed"}
     algorithm = config.get("algorithm")
     if isinstance(algorithm, dict):
         config["algorithm"] = {k: v for k, v in algorithm.items() if k != "null_control"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import json
 import math
 from collections.abc import Mapping
@@ -19,7 +20,7 @@ from harness.config.run import EvalConfig
 from harness.errors import DataError
 from harness.law.results import Interval, setting
 from harness.records import compatibility as planned
-from harness.records import plain_file, run_folder
+from harness.records import config_file, plain_file, run_folder
 from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
 
@@ -53,6 +54,13 @@ class Identity:
     """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
     """Why config.yaml is not the one that the run was planned with, where it is not."""
+
+    @functools.cached_property
+    def full_config(self) -> Mapping[str, Any] | None:
+        """The config with the defaults of the keys that came after it was written: by it runs of
+        several versions are compared.
+        """
+        return None if self.config is None else _json(config_file.completed(self.config))
 
     @property
     def has_record(self) -> bool:

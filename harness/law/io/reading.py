@@ -2,7 +2,7 @@
 
 Written for files of a killed run, of a run still going, and of other programs: a quick reader
 takes what is whole and has our columns; where it gives up, the importer of the format reads line by
-line. Importers of plug-ins are asked before ours.
+line. Importers of plug-ins are asked before ours, though not for the log of a run folder.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.errors import ConfigError
 from harness.law.io import fast_reading, table
 from harness.law.io.importers import (
     csv_text,
@@ -24,8 +25,10 @@ from harness.law.io.importers import (
 )
 from harness.law.io.importers.rows import Importer, Rows
 from harness.law.io.table import ReadError, Table
+from harness.records.run_folder import RunFolder
 from harness.utils import extensions
 
+METRICS = "metrics.jsonl"
 GZIP = b"\x1f\x8b"
 LARGEST_BYTES = 2**30
 """Rows of 390,000 steps. A larger file is refused: reading takes three times its size in memory."""
@@ -100,13 +103,19 @@ def _rows(path: Path, data: bytes, wanted: Sequence[str]) -> Rows:
 
 
 def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
-    """Rows by the first importer of a plug-in that takes the file; None if there is none."""
+    """Rows by the first importer of a plug-in that takes the file; None if there is none, or the
+    file is the log of one of our runs.
+    """
+    if path.name == METRICS and RunFolder(path.parent).is_run():
+        return None
     for name in extensions.names("importer"):
-        importer = extensions.load("importer", name)
         try:
+            importer = extensions.load("importer", name)
             if importer.looks_like(path.name, data):
                 rows: Rows = importer.rows(data)
                 return rows
+        except ConfigError as error:  # it cannot be imported
+            raise ReadError("unreadable", f"{path}: {error}") from error
         except Exception as error:  # of whatever kind, another log must still be read
             package = extensions.package_of("importer", name)
             rule = f"must be readable by the importer {name} of {package}"

@@ -143,6 +143,70 @@ def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) 
     assert len(pooled.runs) == 3
 
 
+LATER_KEYS = ("algorithm.kind", "algorithm.options", "levels.hard.reward_noise", "curriculum")
+
+
+def test_runs_of_several_versions_are_one_group_where_what_one_lacks_is_the_default(
+    tmp_path: Path,
+) -> None:
+    for seed in (1, 2, 3, 4):
+        run = synthetic.write_run(tmp_path / f"s{seed}", lawful_rows(seed), seed=seed)
+        if seed < 3:
+            synthetic.of_an_older_version(run, *LATER_KEYS)
+    found = analyse([tmp_path])
+    assert [(dict(g.key), len(g.runs), g.a.n) for g in found.groups] == [({}, 4, 4)]
+    assert not found.skipped
+    assert "kind" not in (found.runs[0].config or {})["algorithm"], "its own file is left as it is"
+
+
+def test_a_run_of_an_older_version_is_a_repeat_of_one_of_this(tmp_path: Path) -> None:
+    for name in ("old", "new"):
+        synthetic.write_run(tmp_path / name, lawful_rows(), seed=1)
+    synthetic.of_an_older_version(tmp_path / "old", *LATER_KEYS)
+    os.utime(tmp_path / "old" / "run.json", (1e9, 1e9))
+    found = analyse([tmp_path])
+    assert list(found.skipped) == [Skipped(str(tmp_path / "old"), f"repeat of {tmp_path / 'new'}")]
+
+
+def test_a_null_control_of_an_older_version_is_one_of_a_run_of_this(tmp_path: Path) -> None:
+    null = synthetic.write_run(tmp_path / "null", lawful_rows(1), null_control=True)
+    synthetic.of_an_older_version(null, *LATER_KEYS)
+    synthetic.write_run(tmp_path / "run", lawful_rows(2))
+    found = analyse([tmp_path])
+    assert {Path(run.run).name: run.null_share is None for run in found.runs} == {
+        "null": True,
+        "run": False,
+    }
+    assert {tuple(group.key) for group in found.groups} == {("algorithm.null_control",)}
+
+
+def test_a_run_of_an_older_version_that_has_another_value_is_a_group_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """Dr. GRPO, when it was GRPO with other keys."""
+    old = synthetic.write_run(tmp_path / "old", lawful_rows(1), seed=1)
+    synthetic.planned_with(old, "algorithm", name="dr_grpo", std_floor=None, denominator="constant")
+    synthetic.of_an_older_version(old, *LATER_KEYS)
+    new = synthetic.write_run(tmp_path / "new", lawful_rows(2), seed=2)
+    synthetic.planned_with(new, "algorithm", name="dr_grpo", kind="dr_grpo")
+    plain = synthetic.write_run(tmp_path / "plain", lawful_rows(3), seed=3)
+    groups = analyse([old, new, plain]).groups
+    assert [dict(group.key) for group in groups] == [
+        {"algorithm": "dr_grpo", "algorithm.denominator": "constant"},
+        {"algorithm": "dr_grpo", "algorithm.denominator": "tokens"},
+        {"algorithm": "grpo", "algorithm.denominator": "tokens"},
+    ]
+
+
+def test_a_config_of_another_program_is_compared_as_it_stands(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        folder = synthetic.write_rows(tmp_path / f"s{seed}", lawful_rows(seed))
+        kind = "" if seed == 1 else ", kind: grpo"
+        (folder / "config.yaml").write_text(f"seed: {seed}\nalgorithm: {{name: grpo{kind}}}\n")
+    groups = analyse([tmp_path]).groups
+    assert [dict(g.key) for g in groups] == [{"algorithm.kind": None}, {"algorithm.kind": "grpo"}]
+
+
 def test_bare_logs_have_no_config_and_belong_to_no_group(tmp_path: Path) -> None:
     synthetic.write_rows(tmp_path / "bare", lawful_rows())
     found = analyse([tmp_path])

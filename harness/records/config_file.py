@@ -34,7 +34,7 @@ def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfi
     return config
 
 
-def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
+def _build(cls: Any, values: Any, where: str, key: str) -> Any:
     parts = [f.name for f in dataclasses.fields(cls)]
     unknown = [name for name in values if name not in parts] if isinstance(values, dict) else []
     if unknown:
@@ -62,7 +62,7 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
 
 
-def _filled(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The keys that are there stay first and in their order."""
     kinds = _part_types(cls)
     return {
@@ -81,7 +81,7 @@ def unknown(values: Mapping[str, Any]) -> list[str]:
     return list(keys.difference(values).unknown)
 
 
-def _completed(cls: type[Any], values: Any) -> Any:
+def _completed(cls: Any, values: Any) -> Any:
     """Add the defaults of the keys that are absent, as plain values; no run has ever
     been written without its seed.
     """
@@ -92,7 +92,7 @@ def _completed(cls: type[Any], values: Any) -> Any:
 
 
 @functools.cache
-def _defaults(cls: type) -> Mapping[str, Any]:
+def _defaults(cls: Any) -> Mapping[str, Any]:
     """Defaults of a config class, as plain values, for the keys that have one."""
     defaults: dict[str, Any] = {}
     for part in dataclasses.fields(cls):
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 
 @functools.cache
-def _part_types(cls: type[Any]) -> Mapping[str, type[Any]]:
+def _part_types(cls: Any) -> Mapping[str, type[Any]]:
     """Which fields of a config class are config classes themselves."""
     kinds: dict[str, type[Any]] = get_type_hints(cls)
     return {name: kind for name, kind in kinds.items() if dataclasses.is_dataclass(kind)}

@@ -6,7 +6,6 @@ Read leniently, since an older or damaged config must not keep a run's numbers f
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import json
 import math
@@ -15,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harness.config import keys
 from harness.config.run import EvalConfig
 from harness.errors import DataError
 from harness.law.results import Interval, setting
@@ -98,7 +96,7 @@ def read(folder: Path | None) -> Identity:
         return Identity()
     run = RunFolder(folder)
     values = _values(run)
-    config: Mapping[str, Any] | None = None if values is None else _completed(_json(values))
+    config: Mapping[str, Any] | None = None if values is None else _json(values)
     ours = run.status.exists() or run.config.exists()
     try:
         status = run_folder.read_status(run)
@@ -124,36 +122,16 @@ def read(folder: Path | None) -> Identity:
     )
 
 
-def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
-    """The config with the defaults of the keys that came after it was written, so that it is equal
-    to one that states them. A config that names no schema is no run's, and stays as it is.
-    """
-    if "schema" not in config:
-        return config
-    whole = copy.deepcopy(config)
-    lacking = keys.difference(config).lacking
-    for name, default in lacking.items():
-        if name == "seed":  # no version's default: which seed it was is not known
-            continue
-        *above, key = name.split(".")
-        part: Any = whole
-        for group in above:
-            part = part.setdefault(group, {}) if isinstance(part, dict) else None
-        if isinstance(part, dict):
-            part[key] = _json(default)
-    return whole
-
-
 def _with_size(card: dict[str, Any]) -> Mapping[str, Any]:
     """The measurement card with the size of its evaluation, which was EvalConfig's default before
     cards said it.
     """
-    said = card.get("eval")
-    if not isinstance(said, dict) or "users" in said:
+    evaluation = card.get("eval")
+    if not isinstance(evaluation, dict) or "users" in evaluation:
         return card
     default = EvalConfig()
     size = {name: getattr(default, name) for name in ("users", "levels", "repeats", "turn_cap")}
-    return {**card, "eval": {**said, **size}}
+    return {**card, "eval": {**evaluation, **size}}
 
 
 def _sums(rows: Mapping[str, str]) -> RowSums | None:

@@ -25,12 +25,9 @@ def test_a_config_without_the_newer_keys_is_one_with_their_defaults(tmp_path: Pa
     config = run_folder.read_config(old)
     new = RunFolder(tmp_path / "new")
     run_folder.create(new, config)
-    found = identity.read(old.path).config
-    assert (
-        found
-        == identity.read(new.path).config
-        == json.loads(json.dumps(config_file.to_dict(config)))
-    )
+    completed = identity.read(old.path).full_config
+    whole = json.loads(json.dumps(config_file.to_dict(config)))
+    assert completed == identity.read(new.path).full_config == whole
 
 
 @pytest.mark.parametrize("size", [{}, {"users": 4}, {"turn_cap": 2}, {"levels": ["hard"]}])

@@ -34,7 +34,7 @@ def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfi
     return config
 
 
-def _build(cls: type[Any], values: Any, where: str, key: str) -> Any:
+def _build(cls: Any, values: Any, where: str, key: str) -> Any:
     parts = [f.name for f in dataclasses.fields(cls)]
     unknown = [name for name in values if name not in parts] if isinstance(values, dict) else []
     if unknown:
@@ -62,13 +62,11 @@ def completed(values: Mapping[str, Any]) -> dict[str, Any]:
     return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
 
 
-def _filled(cls: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The keys that are there stay first and in their order."""
     kinds = _part_types(cls)
     return {
-        name: _filled(kinds[name], value)
-        if name in kinds and isinstance(value, Mapping)
-        else value
+        name: _filled(kinds[name], value) if name in kinds and isinstance(value, Mapping) else value
         for name, value in {**values, **_completed(cls, values)}.items()
     }
 
@@ -83,7 +81,7 @@ def unknown(values: Mapping[str, Any]) -> list[str]:
     return list(keys.difference(values).unknown)
 
 
-def _completed(cls: type[Any], values: Any) -> Any:
+def _completed(cls: Any, values: Any) -> Any:
     """Add the defaults of the keys that are absent, as plain values; no run has ever
     been written without its seed.
     """

@@ -4,17 +4,22 @@
     class Patience(Reward):
         weight: Annotated[float, Between(0, 1)] = 0.5
 
-Types and ranges are declared as in harness.config, and checked whenever an instance is made.
+Types and ranges are declared as in harness.config, and checked whenever an instance is made. An
+option that does something only beside another one says so with `Only` or `Unless`, whose selector
+is the other's dotted key; where it would do nothing it is refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import inspect
+import typing
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union
 
-from harness.config import ranges
+from harness.config import keys, ranges
 from harness.errors import ConfigError
 from harness.utils import extensions, shape
 
@@ -44,8 +49,8 @@ class Options:
 def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
     """An instance with these values, and defaults for what they lack.
 
-    Raises ConfigError for what is no mapping, for an unknown key with the nearest one, and as the
-    class itself does.
+    Raises ConfigError for what is no mapping, for an unknown key with the nearest one, for a key
+    that would do nothing beside the others, and as the class itself does.
     """
     key = cls.key()
     if not isinstance(values, Mapping):
@@ -55,19 +60,74 @@ def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
         if not names:
             raise ConfigError(f"{key} must be empty, as {cls.__name__} has none, got {name!r}")
         ranges.one_of(f"a key of {key}", str(name), names)
-    return cls(**values)
+    built = cls(**values)
+    _refuse_unused(built)
+    return built
+
+
+def canonical(cls: Any, values: Any) -> dict[str, Any]:
+    """All options as plain values: with defaults for what `values` lack, and as floats where the
+    class declares floats, so that the same options are written alike. Raises ConfigError as
+    `build` does.
+    """
+    built, notes = build(cls, values), ranges.notes(cls)
+    return {
+        part.name: _widened(getattr(built, part.name), notes[part.name][0])
+        for part in dataclasses.fields(cls)
+    }
 
 
 def plug_in(kind: str, name: str, base: type) -> Any:
     """The class that a plug-in adds under `name`.
 
-    Raises ConfigError if it cannot be imported or is no subclass of `base`, and KeyError if there
-    is none.
+    Raises ConfigError if it cannot be imported, is no frozen dataclass derived from `base`, lacks a
+    method, or has a field without a default; and KeyError if there is none.
     """
     item = extensions.load(kind, name)
-    if not (isinstance(item, type) and issubclass(item, base) and dataclasses.is_dataclass(item)):
-        raise ConfigError(
-            f"{extensions.group(kind)}: {name} must be a frozen dataclass and a subclass of "
-            f"{base.__module__}.{base.__name__}, got {item!r}"
-        )
+    where = f"{extensions.group(kind)}: {name}"
+    if not _is_frozen_dataclass(item, base):
+        rule = "must be a frozen dataclass and a subclass of"
+        raise ConfigError(f"{where} {rule} {base.__module__}.{base.__name__}, got {item!r}")
+    if inspect.isabstract(item):
+        lacking = ", ".join(sorted(item.__abstractmethods__))
+        raise ConfigError(f"{where} must define {lacking}, got {item!r} without")
+    for part in dataclasses.fields(item):
+        if part.init and part.default is part.default_factory is dataclasses.MISSING:
+            rule = f"must have a default for each option, got none for {part.name}"
+            raise ConfigError(f"{where} {rule} of {item!r}")
+    try:
+        ranges.notes(item)
+    except Exception as error:  # evaluating an annotation may raise anything
+        rule = f"must have annotations that can be evaluated, got {type(error).__name__}: {error}"
+        raise ConfigError(f"{where} {rule} in {item!r}") from error
     return item
+
+
+def _is_frozen_dataclass(item: Any, base: type) -> bool:
+    """Whether it is decorated itself: one that is not inherits the fields of its base alone."""
+    if not (isinstance(item, type) and issubclass(item, base)):
+        return False
+    parameters = vars(item).get("__dataclass_params__")
+    return parameters is not None and bool(parameters.frozen)
+
+
+def _refuse_unused(built: Options) -> None:
+    """Raise ConfigError for a value other than the default that the other options leave unused."""
+    cls: Any = type(built)
+    for key in keys.own_keys(cls, cls.key()):
+        value = getattr(built, key.field)
+        for condition in () if value == key.default else key.conditions:
+            other = getattr(built, condition.selector.rpartition(".")[2])
+            if not condition.met(other):
+                raise ConfigError(f"{key.name}: {condition.refusal(other)}, got {value}")
+
+
+def _widened(value: Any, kind: Any) -> Any:
+    """A whole number as a float, where a float is declared and a whole number is not."""
+    kinds = typing.get_args(kind) if typing.get_origin(kind) in (Union, UnionType) else (kind,)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return float(value) if float in kinds and int not in kinds else value
+    inner = next((one for one in kinds if typing.get_origin(one) in (list, Sequence)), None)
+    if isinstance(value, list) and inner is not None:
+        return [_widened(one, typing.get_args(inner)[0]) for one in value]
+    return value

@@ -125,10 +125,10 @@ class Only:
 
     def refusal(self, value: Any) -> str:
         """Why the key does nothing with this value of the selector."""
-        return f"has no effect with {self.selector}={value}; it belongs to {self}"
+        return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
-        return f"{self.selector}={' or '.join(map(str, self.values))}"
+        return f"{self.selector}={' or '.join(map(_written, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -144,10 +144,10 @@ class Unless:
 
     def refusal(self, value: Any) -> str:
         """Why the key does nothing with this value of the selector."""
-        return f"has no effect with {self.selector}={value}, since {self.why}"
+        return f"has no effect with {self.selector}={_written(value)}, since {self.why}"
 
     def __str__(self) -> str:
-        return f"{self.selector} other than {self.value}"
+        return f"{self.selector} other than {_written(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -162,10 +162,14 @@ class OfPlugIns:
 
     def refusal(self, value: Any) -> str:
         """Why the key does nothing with this value of the selector."""
-        return f"has no effect with {self.selector}={value}; it belongs to {self}"
+        return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
         return f"a {self.selector} of a plug-in"
+
+
+def _written(value: Any) -> str:
+    return "null" if value is None else str(value)
 
 
 Condition = Only | Unless | OfPlugIns

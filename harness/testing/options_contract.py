@@ -47,6 +47,11 @@ class OptionsContract:
             if isinstance(key.rule, OneOf):
                 assert key.name in _refusal(options, key, "none of them")
 
+    def test_an_option_depends_on_another_of_them_alone(self, options: Options) -> None:
+        every = {key.name for key in _keys(options)}
+        for key in _keys(options):
+            assert {condition.selector for condition in key.conditions} <= every - {key.name}
+
     def test_an_unknown_option_is_refused_by_name(self, options: Options) -> None:
         with pytest.raises(ConfigError) as caught:
             _built(options, {"no_such_option": 1})

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import pytest
 
 from harness.config import options, reference
-from harness.config.ranges import Between, OneOf
+from harness.config.ranges import Between, OneOf, Only, Unless
 from harness.config.run import DifficultyConfig, RewardConfig, SimulatorConfig
 from harness.errors import ConfigError
 from harness.simulator import factory
@@ -19,6 +19,7 @@ from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.commands import here
 from harness.testing.options_contract import OptionsContract
 from harness.testing.reward_contract import conversations
+from harness.train.algorithms.reinforce import Reinforce
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import rewards
 from harness.train.rollout.conversation import Conversation
@@ -119,6 +120,132 @@ def test_an_extension_of_another_class_is_refused_with_what_it_must_be(item: Any
         "harness.rewards: odd must be a frozen dataclass and a subclass of "
         f"harness.train.rollout.rewards.Reward, got {item!r}"
     )
+
+
+class Undecorated(Scaled):
+    """Inherits the decoration of its base."""
+
+    more: Annotated[float, Between(0, 1)] = 0.5
+
+
+@dataclass(frozen=True)
+class Abstract(Reward):
+    """Has no rewards."""
+
+
+@dataclass(frozen=True)
+class WithoutDefault(Reward):
+    """Asks for a number."""
+
+    by: Annotated[float, Between(0, 1)]
+    rewards = Terminal.rewards
+
+
+@dataclass(frozen=True)
+class Unknown(Reward):
+    """Has a type that is nowhere."""
+
+    by: Nowhere = 1  # type: ignore[name-defined]  # noqa: F821
+    rewards = Terminal.rewards
+
+
+@pytest.mark.parametrize(
+    ("item", "sentence"),
+    [
+        (
+            Undecorated,
+            "must be a frozen dataclass and a subclass of harness.train.rollout.rewards.Reward, "
+            "got {item}",
+        ),
+        (Abstract, "must define rewards, got {item} without"),
+        (WithoutDefault, "must have a default for each option, got none for by of {item}"),
+        (
+            Unknown,
+            "must have annotations that can be evaluated, got NameError: name 'Nowhere' is not "
+            "defined in {item}",
+        ),
+    ],
+)
+def test_a_class_that_cannot_be_made_is_refused_by_its_name(item: Any, sentence: str) -> None:
+    with extensions.registered("reward", "odd", item), pytest.raises(ConfigError) as caught:
+        rewards.make(RewardConfig("odd", "odd"))
+    assert str(caught.value) == "harness.rewards: odd " + sentence.format(item=item)
+
+
+@dataclass(frozen=True)
+class Dependent(Reward):
+    """Has options that depend on others."""
+
+    kind: Annotated[str, OneOf(("line", "power"))] = "line"
+    """Shape."""
+    power: Annotated[float, Between(0, 9), Only("reward.options.kind", ("power",))] = 2.0
+    """Exponent."""
+    limit: Annotated[float | None, Between(0, 9)] = None
+    """Largest reward; null for none."""
+    soft: Annotated[bool, Unless("reward.options.limit", None, "nothing is limited")] = False
+    """Whether the limit is soft."""
+    weights: list[float] = field(default_factory=list)
+    """Weights."""
+    count: Annotated[int | float, Between(0, 9)] = 1
+    """Count."""
+    rewards = Terminal.rewards
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (
+            {"power": 3},
+            "reward.options.power: has no effect with reward.options.kind=line; it belongs to "
+            "reward.options.kind=power, got 3",
+        ),
+        (
+            {"soft": True, "limit": None},
+            "reward.options.soft: has no effect with reward.options.limit=null, since nothing is "
+            "limited, got True",
+        ),
+        ({"power": 99}, "reward.options.power must lie between 0 and 9, got 99"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(values: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        options.build(Dependent, values)
+    assert str(caught.value) == sentence
+
+
+def test_an_option_that_does_something_or_has_its_default_is_taken() -> None:
+    assert options.build(Dependent, {"kind": "power", "power": 3}).power == 3
+    assert options.build(Dependent, {"soft": True, "limit": 1}).soft
+    assert options.build(Dependent, {"power": 2.0, "soft": False}) == Dependent()
+    assert reference.entries(Dependent, "reward.options")[3].used_with == (
+        "reward.options.limit other than null",
+    )
+
+
+def test_canonical_options_are_all_of_them_each_in_its_declared_type() -> None:
+    given = {"limit": 3, "soft": True, "weights": [1, 2.5]}
+    expected = {
+        "kind": "line", "power": 2.0, "limit": 3.0, "soft": True, "weights": [1.0, 2.5], "count": 1,
+    }  # fmt: skip
+    whole = options.canonical(Dependent, given)
+    assert whole == expected
+    assert [type(v) for v in whole.values()] == [type(v) for v in expected.values()]
+    assert type(whole["weights"][0]) is float
+    assert list(whole) == list(expected)
+    assert options.canonical(Dependent, whole) == whole
+    assert options.canonical(Plain, {}) == {}
+    with pytest.raises(ConfigError, match=r"^reward\.options\.limit must lie between"):
+        options.canonical(Dependent, {"limit": 10})
+
+
+def test_reinforce_has_no_passes_of_a_critic_that_is_not_there() -> None:
+    with pytest.raises(ConfigError) as caught:
+        options.build(Reinforce, {"critic_passes": 20})
+    assert str(caught.value) == (
+        "algorithm.options.critic_passes: has no effect with algorithm.options.critic_rate=null, "
+        "since there is no critic, got 20"
+    )
+    assert options.build(Reinforce, {"critic_passes": 20, "critic_rate": 0.1}).critic_passes == 20
 
 
 def test_an_unknown_name_is_refused_with_those_of_plug_ins() -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from harness.config.algorithm import AlgorithmConfig
-from harness.config.ranges import Between
+from harness.config.ranges import Between, Unless
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
@@ -22,6 +22,8 @@ from harness.train.policy_gradient.algorithm import Algorithm
 from harness.train.policy_gradient.critic import Critic, LinearCritic
 from harness.train.policy_gradient.losses import LossTokens, TokenLoss, unclipped
 from harness.train.policy_gradient.rewards import Rewards, by_reply
+
+WITH_CRITIC = Unless("algorithm.options.critic_rate", None, "there is no critic")
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Reinforce(Algorithm):
     needs_groups: ClassVar[bool] = False
     critic_rate: Annotated[float | None, Between(0, 100)] = None
     """Learning rate of the critic's Adam; null for the batch's mean instead of a critic."""
-    critic_passes: Annotated[int, Between(1, 1000)] = 10
+    critic_passes: Annotated[int, Between(1, 1000), WITH_CRITIC] = 10
     """Updates of the critic on each batch."""
 
     def advantages(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -66,7 +68,7 @@ def moved(given: LossTokens, token: int, by: float) -> LossTokens:
     """The tokens, one of them likelier by `by`."""
     logp = given.logp.copy()
     logp[token] += by
-    return LossTokens(logp, given.old_logp, given.advantage, given.conversation, 10)
+    return replace(given, logp=logp)
 
 
 class AlgorithmContract(OptionsContract):
@@ -118,9 +120,11 @@ class AlgorithmContract(OptionsContract):
         np.testing.assert_array_equal(given.per_turn, before.per_turn)
 
     def test_the_slope_is_the_gradient_of_the_summed_value(self, algorithm: Algorithm) -> None:
+        if self.through_the_clip:
+            pytest.skip("its slope is on purpose not the gradient of its value")
         given, step = tokens(), 1e-6
         slope = algorithm.loss(given, CONFIG).slope
-        for token in range(0, TOKENS, 7) if not self.through_the_clip else ():
+        for token in range(0, TOKENS, 7):
             up, down = (
                 algorithm.loss(moved(given, token, by), CONFIG).value.sum() for by in (step, -step)
             )

@@ -137,8 +137,8 @@ def must_be(key: str, value: str) -> str:
 
 
 def not_a_mapping(key: str, value: Any, text: str) -> str | None:
-    """The sentence where `key` holds a mapping and `value`, written `text`, is none; OmegaConf names
-    no more than classes of its own.
+    """The sentence where `key` holds a mapping and `value`, written `text`, is none; OmegaConf's
+    names no more than its own classes.
     """
     is_open = typing.get_origin(known_keys().get(key)) is dict
     if not is_open or isinstance(value, Mapping) or "${" in text:

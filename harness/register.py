@@ -3,14 +3,17 @@
 Runs are processes of their own and do not see what is registered here. What a run trains with
 (algorithm, remedy, reward, simulator) is found there by entry point, as docs/plugins.md shows; so
 registration serves figures and importers, and tests of the others. Each function raises ConfigError
-where the name is taken.
+where the name is taken, by harness itself or by another extension.
 """
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.config import reward as rewards
+from harness.config import simulator as simulators
 from harness.errors import ConfigError
 from harness.utils import extensions
 
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from harness.train.rollout.rewards import Reward
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
+IMPORTERS = ("csv", "trainer_state", "metric_maps", "verl_console", "json_lines")
+"""Keys of OURS of harness.law.io.reading, whose import takes numpy."""
+FIGURES = (
+    "entropy_law", "entropy_curves", "residuals", "forest", "onset_by_difficulty",
+    "law", "contrasts", "transfer",
+)  # fmt: skip
+"""Names of files that harness.report writes, whose import takes numpy likewise."""
 
 
 def algorithm(name: str, item: type[Algorithm]) -> None:
@@ -70,8 +80,30 @@ def figure(name: str, item: FigureSpec[Any]) -> None:
     _register("figure", name, item)
 
 
+def our_names(kind: str) -> tuple[str, ...]:
+    """Names of a kind that are harness's own, in alphabetical order; nothing heavy is imported."""
+    listed = {
+        "reward": rewards.MODES,
+        "simulator": simulators.KINDS,
+        "importer": IMPORTERS,
+        "figure": FIGURES,
+    }
+    return tuple(sorted(listed[kind] if kind in listed else _files(kind)))
+
+
+def _files(kind: str) -> set[str]:
+    """Algorithms and remedies are a file each."""
+    package = extensions.group(kind).rpartition(".")[2]
+    files = (Path(__file__).parent / "train" / package).glob("[!_]*.py")
+    return {file.stem for file in files}
+
+
 def _register(kind: str, name: str, item: Any) -> None:
+    where = f"harness.register.{kind}: a name must"
     if not NAME.fullmatch(name):
-        rule = "must be small letters, digits and '_', with a letter first"
-        raise ConfigError(f"harness.register.{kind}: a name {rule}, got {name!r}")
+        rule = "be small letters, digits and '_', with a letter first"
+        raise ConfigError(f"{where} {rule}, got {name!r}")
+    ours = our_names(kind)
+    if name in ours:
+        raise ConfigError(f"{where} be none of harness's own, {', '.join(ours)}, got {name!r}")
     extensions.register(kind, name, item)

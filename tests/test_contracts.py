@@ -13,11 +13,13 @@ from harness.law.io.importers.rows import Importer, Rows
 from harness.report.figures import canvas
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
-from harness.testing import figure_contract, reward_contract
+from harness.testing import algorithm_contract, figure_contract, reward_contract
+from harness.testing.algorithm_contract import AlgorithmContract
 from harness.testing.figure_contract import FigureContract
 from harness.testing.importer_contract import ImporterContract
 from harness.testing.options_contract import OptionsContract
 from harness.testing.reward_contract import RewardContract
+from harness.train.algorithms.grpo import Grpo
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.rewards import Reward, Terminal
@@ -157,3 +159,18 @@ def test_a_broken_figure_is_refused(words: str) -> None:
     method(FigureContract(), words)(MINE, *given)
     with pytest.raises((AssertionError, AttributeError)):
         method(FigureContract(), words)(BROKEN_FIGURES[words], *given)
+
+
+def test_a_loss_whose_slope_is_no_gradient_is_skipped_and_said_so() -> None:
+    class OfOthers(AlgorithmContract):
+        through_the_clip = True
+
+    with pytest.raises(pytest.skip.Exception, match="on purpose not the gradient"):
+        OfOthers().test_the_slope_is_the_gradient_of_the_summed_value(Grpo())
+
+
+def test_tokens_that_are_moved_are_of_as_many_conversations() -> None:
+    given = replace(algorithm_contract.tokens(), conversations=12)
+    moved = algorithm_contract.moved(given, 3, 0.5)
+    assert moved.conversations == 12
+    assert (moved.logp - given.logp).nonzero()[0].tolist() == [3]

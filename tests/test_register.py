@@ -1,6 +1,8 @@
 """harness.register: extensions of this process, for notebooks and tests."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,10 +10,15 @@ import pytest
 
 import harness
 from harness.errors import ConfigError, PlugInError
+from harness.law.io import reading
 from harness.law.io.importers.rows import Importer, Rows
 from harness.report.figures import canvas
+from harness.report.figures import registry as figures
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.simulator import factory
+from harness.train.objective import registry as objectives
+from harness.train.rollout import rewards
 from harness.utils import extensions
 
 pytestmark = pytest.mark.usefixtures("installed")
@@ -88,3 +95,46 @@ def test_every_kind_can_be_registered_under_a_plain_name_once() -> None:
             add("mine", object)
         with pytest.raises(ConfigError, match=rf"harness\.register\.{kind}: a name must be small"):
             add("Mine/", object)
+
+
+def test_the_names_of_harness_itself_are_those_of_its_parts() -> None:
+    ours = {kind: set(harness.register.our_names(kind)) for kind in extensions.KINDS}
+    assert ours == {
+        "algorithm": set(objectives.algorithm_names()),
+        "remedy": set(objectives.remedy_names()),
+        "reward": set(rewards.OURS),
+        "simulator": set(factory.OURS),
+        "importer": set(reading.OURS),
+        "figure": {*figures.TABLES, *(figure.name for figure in figures.FIGURES)},
+    }
+    assert all(ours.values())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("algorithm", "grpo"),
+        ("remedy", "gppo"),
+        ("reward", "terminal"),
+        ("simulator", "scripted"),
+        ("importer", "csv"),
+        ("figure", "law"),
+    ],
+)
+def test_a_name_of_harness_itself_cannot_be_registered(kind: str, name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        getattr(harness.register, kind)(name, object)
+    ours = ", ".join(harness.register.our_names(kind))
+    assert str(caught.value) == (
+        f"harness.register.{kind}: a name must be none of harness's own, {ours}, got {name!r}"
+    )
+    assert extensions.names(kind) == ()
+
+
+def test_nothing_heavy_is_imported_to_compare_names() -> None:
+    code = (
+        "import sys, harness; harness.register.our_names('remedy');"
+        "print({'numpy', 'torch', 'pandas', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

@@ -1,6 +1,7 @@
 """The config command: the reference of all config keys.
 
-`python -m harness.cli.config > docs/config.md` makes the page of all keys.
+`python -m harness.cli.config > docs/config.md` makes the page of all keys, whatever plug-ins
+are installed.
 """
 
 from __future__ import annotations
@@ -38,36 +39,39 @@ def config(
         typer.echo(reference.text(shown))
 
 
-def groups(name: str | None = None) -> list[Group]:
-    """The group of this name, or all; each is followed by what algorithms, remedies and plug-ins
-    declare in it.
+def groups(name: str | None = None, plug_ins: bool = True) -> list[Group]:
+    """The group of this name, or all; each is followed by what algorithms and remedies declare in
+    it, those of plug-ins too if `plug_ins`.
     """
     from harness.config import reference
 
     shown: list[Group] = []
     for group in reference.groups():
         if name in (None, group.name):
-            shown += [group, *_declared(group.name)]
+            shown += [group, *_declared(group.name, plug_ins)]
     return shown
 
 
-def _declared(group: str) -> list[Group]:
+def _declared(group: str, plug_ins: bool) -> list[Group]:
     """The keys below a group's open key, such as those of each remedy."""
+    from harness import register
     from harness.config import reference
 
     if group not in ("algorithm", "remedy"):
-        return list(reference.of_plug_ins(group))
+        return list(reference.of_plug_ins(group)) if plug_ins else []
     from harness.train.objective import registry  # which needs numpy
 
+    every = registry.algorithm_names() if group == "algorithm" else registry.remedy_names()
+    names = every if plug_ins else register.our_names(group)
     if group == "algorithm":
-        algorithms = {name: registry.algorithm_class(name) for name in registry.algorithm_names()}
+        algorithms = {name: registry.algorithm_class(name) for name in names}
         listed = [reference.of_options(f"algorithm={n}", item) for n, item in algorithms.items()]
         return [of_one for of_one in listed if of_one.keys]
-    remedies = {name: registry.remedy_class(name) for name in registry.remedy_names()}
+    remedies = {name: registry.remedy_class(name) for name in names}
     return [reference.of_options(f"remedy.methods.{n}", item) for n, item in remedies.items()]
 
 
 if __name__ == "__main__":
     from harness.config.reference import markdown
 
-    print(markdown(groups()), end="")
+    print(markdown(groups(plug_ins=False)), end="")

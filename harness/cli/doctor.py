@@ -14,6 +14,7 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+from harness import register
 from harness.cli import exit_codes
 from harness.compose import search_path
 from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
@@ -185,6 +186,12 @@ def _plug_ins() -> Iterator[Finding]:
     except ConfigError as error:
         yield Finding("plug-ins", PROBLEM, str(error), "mend or uninstall the package")
         return
+    for kind in extensions.KINDS:
+        for name in sorted(set(extensions.names(kind)) & set(register.our_names(kind))):
+            package = extensions.package_of(kind, name)
+            rule = f"{name} of {package} must have a name of its own, got one of harness's"
+            advice = "rename the entry point or uninstall the package"
+            yield Finding("plug-ins", PROBLEM, f"{extensions.group(kind)}: {rule}", advice)
     packages = [f"{name} {version}" for name, version in extensions.packages().items()]
     if packages:
         yield Finding("plug-ins", OK, f"{', '.join(packages)}: {', '.join([*added, *conf])}")

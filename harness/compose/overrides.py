@@ -136,6 +136,16 @@ def must_be(key: str, value: str) -> str:
     return f"{rule}; write {whole[1]}" if whole else rule
 
 
+def not_a_mapping(key: str, value: Any, text: str) -> str | None:
+    """The sentence where `key` holds a mapping and `value`, written `text`, is none; OmegaConf's
+    names no more than its own classes.
+    """
+    is_open = typing.get_origin(known_keys().get(key)) is dict
+    if not is_open or isinstance(value, Mapping) or "${" in text:
+        return None
+    return must_be(key, "..." if SECRET.search(text) else text)
+
+
 def _check_word(word: Word) -> None:
     if word.key.startswith("hydra"):
         _check_hydra(word)
@@ -195,6 +205,10 @@ def _check_ours(word: Word) -> None:
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
             ranges.one_of(word.key, _shown(value), search_path.options(word.key))
+    for value, text in zip(word.values, word.texts, strict=True) if word.prefix != "~" else ():
+        problem = not_a_mapping(word.key, value, text)
+        if problem:
+            raise ConfigError(problem)
 
 
 def _shown(value: Any) -> str:
@@ -226,7 +240,7 @@ def _kind(kind: Any) -> str:
     if kind in names:
         return names[kind]
     if typing.get_origin(kind) is dict:
-        return "a mapping of names to their keys"
+        return "a mapping of its keys to values"
     if typing.get_origin(kind) is list:
         return "a list of names, as in [a,b]"
     choices = [_kind(part) for part in typing.get_args(kind) if part is not type(None)]

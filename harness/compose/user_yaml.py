@@ -115,17 +115,26 @@ def _check_config(path: Path) -> None:
             f"{path}: would replace harness's own config.yaml, but its defaults lack run_schema; "
             "rename it, or run harness in another folder"
         )
-    _refuse_labels(path, values)
+    _check_groups(path, values)
 
 
-def _refuse_labels(file: Path, values: Mapping[str, Any]) -> None:
-    """Raise ConfigError for a key of a group in `values` that only the group's option may set."""
+def _check_groups(file: Path, values: Mapping[str, Any]) -> None:
+    """Raise ConfigError for a key of a group in `values` that only the group's option may set, and
+    for one that must hold a mapping and does not.
+    """
     for group in keys.groups():
         part = values.get(group)
         for name, value in part.items() if isinstance(part, dict) else ():
             reason = overrides.set_by_option(f"{group}.{name}")
             if reason is not None:
                 raise ConfigError(f"{file}: {reason}; got {value!r:.80}")
+            _check_mapping(file, f"{group}.{name}", value)
+
+
+def _check_mapping(file: Path, key: str, value: Any) -> None:
+    problem = overrides.not_a_mapping(key, value, "null" if value is None else f"{value!r:.80}")
+    if problem:
+        raise ConfigError(f"{file}: {problem}")
 
 
 def _check_option(group: str, name: str) -> None:
@@ -137,9 +146,10 @@ def _check_option(group: str, name: str) -> None:
         return
     if "@package" in file.read_text(encoding="utf-8"):
         raise ConfigError(f"{file}: an option of {group} must not have a `# @package` header")
-    for key in values:
+    for key, value in values.items():
         if key != "defaults" and f"{group}.{key}" not in overrides.known_keys():
             raise ConfigError(f"{file}: {overrides.no_such_key(f'{group}.{key}')}")
+        _check_mapping(file, f"{group}.{key}", value)
     label = values.get("name", "none at all")
     if label != name and "${" not in str(label):  # runs and tables go by it; resolvers are refused
         raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {label!r}")
@@ -160,7 +170,7 @@ def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list
                 f"{file}: {key} must be a mapping of its keys, got {value!r}; an option is chosen "
                 f"by an entry `override /{key}: NAME` of defaults"
             )
-    _refuse_labels(file, values)
+    _check_groups(file, values)
     _check_defaults(file, values.get("defaults"))
     params = _params(file, values.get("hydra") or {})
     try:

@@ -125,9 +125,9 @@ def entries(part: type, prefix: str) -> tuple[Entry, ...]:
 
 def of_plug_ins(name: str) -> tuple[Group, ...]:
     """The options of each plug-in's extension in a group. Raises ConfigError for one that cannot be
-    imported, which this does.
+    imported, which this does, or is no class of options.
     """
-    from harness.config.options import Options  # both take 20 ms to import
+    from harness.config import options  # both take 20 ms to import
     from harness.utils import extensions
 
     if name not in extensions.KINDS:
@@ -135,7 +135,7 @@ def of_plug_ins(name: str) -> tuple[Group, ...]:
     return tuple(
         Group(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
         for extension in extensions.names(name)
-        if isinstance(item := extensions.load(name, extension), type) and issubclass(item, Options)
+        for item in [options.plug_in(name, extension, options.Options)]
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def moved(given: LossTokens, token: int, by: float) -> LossTokens:
     """The tokens, one of them likelier by `by`."""
     logp = given.logp.copy()
     logp[token] += by
-    return LossTokens(logp, given.old_logp, given.advantage, given.conversation, 10)
+    return replace(given, logp=logp)
 
 
 class AlgorithmContract(OptionsContract):
@@ -121,9 +122,11 @@ class AlgorithmContract(OptionsContract):
         np.testing.assert_array_equal(given.per_turn, before.per_turn)
 
     def test_the_slope_is_the_gradient_of_the_summed_value(self, algorithm: Algorithm) -> None:
+        if self.through_the_clip:
+            pytest.skip("its slope is on purpose not the gradient of its value")
         given, step = tokens(), 1e-6
         slope = algorithm.loss(given, CONFIG).slope
-        for token in range(0, TOKENS, 7) if not self.through_the_clip else ():
+        for token in range(0, TOKENS, 7):
             up, down = (
                 algorithm.loss(moved(given, token, by), CONFIG).value.sum() for by in (step, -step)
             )

@@ -98,3 +98,20 @@ def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
     assert found["plug-ins"].status == "problem"
     assert found["plug-ins"].found.startswith("harness.conf: mine of third must name")
     assert "conf and sweeps" not in found
+
+
+def test_a_plug_in_with_a_name_of_harness_itself_is_a_problem(
+    installed: Callable[..., None],
+) -> None:
+    installed("[harness.rewards]\nterminal = a:A\nmine = a:A\n[harness.figures]\nlaw = a:A\n")
+    first, second, listed = [f for f in doctor.examine() if f.name == "plug-ins"]
+    assert first == Finding(
+        "plug-ins",
+        "problem",
+        "harness.rewards: terminal of other must have a name of its own, got one of harness's",
+        "rename the entry point or uninstall the package",
+    )
+    assert second.found.startswith("harness.figures: law of other must have a name of its own")
+    assert (listed.status, listed.found) == (
+        "ok", "other 1.0: reward mine, reward terminal, figure law"
+    )  # fmt: skip

@@ -40,6 +40,12 @@ def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(
 
 MISTAKES = {
     "trainer.steps=1e6": "trainer.steps must be a whole number, got '1000000.0'; write 1000000",
+    "algorithm.options=3": "algorithm.options must be a mapping of its keys to values, got 3",
+    "algorithm.options=[1]": "algorithm.options must be a mapping of its keys to values, got [1]",
+    "algorithm.options=null": "algorithm.options must be a mapping of its keys to values, got null",
+    "algorithm.options={},3": "algorithm.options must be a mapping of its keys to values, got 3",
+    "remedy.methods=gppo": "remedy.methods must be a mapping of its keys to values, got gppo",
+    "simulator.options=token": "simulator.options must be a mapping of its keys to values, got ...",
     "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
     "trainer.step=5": "nearest: trainer.steps; allowed in trainer: steps, conversations,",
     "steps=5": "steps=5: no such key; nearest: trainer.steps",
@@ -221,3 +227,17 @@ def test_any_words_end_in_a_plan_or_in_one_line(words: list[str]) -> None:
         names = (str(error),)
     assert len(names) == len(set(names)) > 0
     assert all(name.isprintable() and name for name in names)
+
+
+@pytest.mark.parametrize(("value", "given"), [("3", "3"), ("[1]", "[1]"), ("", "null")])
+def test_a_file_whose_options_are_no_mapping_is_named_with_the_rule(value: str, given: str) -> None:
+    rule = f"algorithm.options must be a mapping of its keys to values, got {given}"
+    Path("conf/algorithm").mkdir(parents=True)
+    option, sweep = Path("conf/algorithm/mine.yaml"), Path("sweeps/mine.yaml")
+    option.write_text(f"defaults: [grpo, _self_]\nname: mine\noptions: {value}\n")
+    sweep.parent.mkdir()
+    sweep.write_text(f"# @package _global_\nalgorithm:\n  options: {value}\n")
+    for word, file in (("algorithm=mine", option), ("+sweeps=mine", sweep)):
+        with pytest.raises(ConfigError) as caught:
+            planner.plan([word])
+        assert str(caught.value) == f"{file.resolve()}: {rule}"

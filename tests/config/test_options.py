@@ -172,6 +172,15 @@ def test_a_class_that_cannot_be_made_is_refused_by_its_name(item: Any, sentence:
     assert str(caught.value) == "harness.rewards: odd " + sentence.format(item=item)
 
 
+def test_harness_config_names_a_class_that_cannot_be_made(tmp_path: Any) -> None:
+    with extensions.registered("reward", "odd", Unknown):
+        done = here("config", "reward", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "harness: harness.rewards: odd must have annotations that can be evaluated, got NameError"
+    )
+
+
 @dataclass(frozen=True)
 class Dependent(Reward):
     """Has options that depend on others."""

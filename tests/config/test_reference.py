@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,8 @@ from harness.config.run import LevelsConfig, RunConfig
 from harness.errors import ConfigError
 from harness.testing.commands import here
 from harness.train.objective import registry
-from harness.utils import installation
+from harness.utils import extensions, installation
+from tests.conftest import Install
 
 PAGE = Path(__file__).parents[2] / "docs" / "config.md"
 DECLARED = ("remedy.methods.", "algorithm.options.")
@@ -24,9 +27,22 @@ ENTRIES = [entry for group in reference.groups() for entry in group.keys]
 
 
 def test_the_page_is_what_the_fields_say() -> None:
-    assert PAGE.read_text(encoding="utf-8") == reference.markdown(command.groups()), (
+    assert PAGE.read_text(encoding="utf-8") == reference.markdown(command.groups(plug_ins=False)), (
         "python -m harness.cli.config > docs/config.md"
     )
+
+
+def test_the_page_has_nothing_of_plug_ins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: Install
+) -> None:
+    """Not even where one of them cannot be imported."""
+    points = "".join(f"[{extensions.group(kind)}]\nmine = a:A\n" for kind in extensions.KINDS)
+    installed(points)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.cli.config"], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == (PAGE.read_text(encoding="utf-8"), "")
 
 
 def test_the_reference_has_every_key_once_with_a_sentence() -> None:

@@ -33,6 +33,11 @@ def check(policy: PolicyConfig) -> None:
     """Raise ConfigError for a model that no download could provide."""
     if policy.kind != "hf" or policy.init == "random":
         return
+    if policy.attention == "flash_attention_2":
+        raise ConfigError(
+            "policy.attention must be sdpa or eager, got flash_attention_2: conversations of "
+            "unlike length share a batch, and it takes no mask that says so"
+        )
     if not policy.model:
         raise ConfigError("policy.model must be an id on the hub or a folder, got nothing")
     if _is_path(policy.model):

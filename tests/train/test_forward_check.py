@@ -105,4 +105,4 @@ def test_eager_attention_says_what_sdpa_says() -> None:
 
 def test_flash_attention_is_refused_before_anything_is_created() -> None:
     with pytest.raises(ConfigError, match=r"^policy\.attention must be sdpa or eager, got flash_"):
-        model_files.check(replace(SMALL, init="pretrained", attention="flash_attention_2"))
+        model_files.check(replace(SMALL, attention="flash_attention_2"))

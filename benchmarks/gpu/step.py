@@ -67,6 +67,7 @@ def measure(words: Sequence[str]) -> Measured:
         events = [json.loads(line) for line in run.events.read_text().splitlines()]
     seconds = [event["seconds"] for event in events if event["event"] == "step"][1:-1]
     conversations = config.trainer.conversations
+    total = torch.cuda.mem_get_info()[1] if config.trainer.gpus else 0
     return Measured(
         rollout_s=statistics.median(s["rollout"] for s in seconds),
         update_s=statistics.median(s["update"] for s in seconds),
@@ -75,7 +76,7 @@ def measure(words: Sequence[str]) -> Measured:
         entropy_nats=rows[0]["entropy"],
         even_nats=math.log(config.policy.vocabulary),
         peak_bytes=torch.cuda.max_memory_allocated() if config.trainer.gpus else None,
-        estimated_bytes=sum(memory.estimate_bytes(config, None).values()),
+        estimated_bytes=max(phase.total for phase in memory.phases(config, None, total)),
     )
 
 

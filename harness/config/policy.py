@@ -40,10 +40,11 @@ class PolicyConfig:
     thinking: Annotated[bool, HF] = False
     """Let the model think before it replies, if its chat template supports that."""
     dtype: Annotated[str, OneOf(("float32", "bfloat16")), ANY_LANGUAGE_MODEL] = "float32"
-    """Data type of the forward passes. The language-model head and weights that are trained stay in
-    float32."""
+    """Data type of the forward passes on a GPU; on a CPU it is float32. The language-model head and
+    weights that are trained stay in float32."""
     attention: Annotated[str, OneOf(("sdpa", "eager", "flash_attention_2")), HF] = "sdpa"
-    """Attention implementation that transformers uses."""
+    """Attention implementation that transformers uses. flash_attention_2 is refused: it takes no
+    mask for conversations of unlike length."""
     lora_rank: Annotated[int, Between(0, 1024), HF] = 0
     """Rank of the LoRA adapters on every linear layer but the head; 0 trains all weights."""
     lora_alpha: Annotated[

@@ -25,7 +25,6 @@ from harness.utils import installation, safe_text
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
-FOR_FLASH_ATTENTION = ("flash_attn",)
 FOR_TRACKERS = ("accelerate",)
 
 
@@ -107,7 +106,6 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     if "tiny" in kinds:
         user_folders.cache()  # where its start model is kept
     for config in configs:
-        _check_attention(config.policy)
         model_files.check(config.policy)
         engine_choice.check(config)
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
@@ -124,15 +122,6 @@ def _try(policy: PolicyConfig) -> None:
     if tried.returncode:
         why = tried.stdout.strip() or f"policy.model: {policy.model} must load, and does not"
         raise ConfigError(why)
-
-
-def _check_attention(policy: PolicyConfig) -> None:
-    absent = missing(FOR_FLASH_ATTENTION)
-    if policy.kind == "hf" and policy.attention == "flash_attention_2" and absent:
-        raise ConfigError(
-            f"policy.attention: flash_attention_2 needs {', '.join(absent)}, which is for a GPU: "
-            "pip install flash-attn, or choose policy.attention=sdpa"
-        )
 
 
 def missing(modules: Iterable[str]) -> list[str]:

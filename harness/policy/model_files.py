@@ -30,7 +30,14 @@ KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
 def check(policy: PolicyConfig) -> None:
-    """Raise ConfigError for a model that no download could provide."""
+    """Raise ConfigError for a model that no download could provide, or attention that takes no
+    mask.
+    """
+    if policy.kind == "hf" and policy.attention == "flash_attention_2":
+        raise ConfigError(
+            "policy.attention must be sdpa or eager, got flash_attention_2: conversations of "
+            "unlike length share a batch, and it takes no mask that says so"
+        )
     if policy.kind != "hf" or policy.init == "random":
         return
     if not policy.model:

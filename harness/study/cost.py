@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from harness.config.run import PolicyConfig, RunConfig
+from harness.config.run import EvalConfig, PolicyConfig, RunConfig
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,25 @@ def _cpu_s(config: RunConfig) -> float | None:
     if rung is None or config.simulator.kind != "scripted" or config.trainer.gpus:
         return None
     trainer = config.trainer
-    spent = rung.start + evaluations(config) * rung.evaluation
+    spent = rung.start + evaluations(config) * rung.evaluation * _share_of_an_evaluation(config)
     return spent + trainer.steps * trainer.conversations * rung.conversation
 
 
 def evaluations(config: RunConfig) -> int:
-    """Evaluations of a whole run: at its first step, every trainer.eval_every, and its last."""
-    return math.ceil((config.trainer.steps - 1) / config.trainer.eval_every) + 1
+    """Evaluations of a whole run: at its first step, unless eval.at_start is false, every
+    trainer.eval_every, and its last; none if that is 0.
+    """
+    if not config.trainer.eval_every:
+        return 0
+    later = math.ceil((config.trainer.steps - 1) / config.trainer.eval_every)
+    return later + config.eval.at_start
+
+
+def _share_of_an_evaluation(config: RunConfig) -> float:
+    """Conversations of an evaluation over those of the one that was measured."""
+    size, measured = config.eval, EvalConfig()
+    levels = max(1, len(set(size.levels))) / len(measured.levels)
+    return size.users * size.repeats * levels / measured.users
 
 
 def _shown(hours: float) -> str:

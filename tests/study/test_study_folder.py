@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.cli import status
-from harness.config.run import PolicyConfig, RunConfig
+from harness.config.run import EvalConfig, PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError
 from harness.execution import ledger
 from harness.records import study_file
@@ -219,3 +220,24 @@ def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:
     assert list(status.closing(done, 0))[-1] == (
         "next: repeat the `harness study` command that planned these runs, to judge them"
     )
+
+
+@pytest.mark.parametrize(
+    ("trainer", "size", "count", "share"),
+    [
+        ({"steps": 21, "eval_every": 10}, {}, 3, 1),
+        ({"steps": 21, "eval_every": 0}, {}, 0, 1),
+        ({"steps": 25, "eval_every": 10}, {"at_start": False, "users": 16}, 3, 1 / 4),
+        ({"steps": 25, "eval_every": 10}, {"levels": ["hard"], "repeats": 2}, 4, 2 / 3),
+    ],
+)
+def test_an_evaluation_costs_what_its_size_says(
+    trainer: dict[str, Any], size: dict[str, Any], count: int, share: float
+) -> None:
+    tabular = PolicyConfig(name="tabular", kind="tabular")
+    config = RunConfig(policy=tabular, trainer=TrainerConfig(**trainer), eval=EvalConfig(**size))
+    assert cost.evaluations(config) == count
+    rung = cost.MEASURED["tabular"]
+    talk = config.trainer.steps * config.trainer.conversations * rung.conversation
+    spent = rung.start + talk + count * share * rung.evaluation
+    assert cost.cpu_hours([config]) == pytest.approx(spent / 3600)

@@ -183,9 +183,10 @@ def test_a_missed_deadline_is_reported_from_another_thread() -> None:
 
 def test_the_memory_estimate_includes_what_vllm_reserves() -> None:
     plain = hugging_face(SMALL)
-    parts = memory.estimate_bytes(plain, None)
-    assert memory.with_engine(parts, plain, 1000) == parts
-    trainer = TrainerConfig(gpus=1, engine="vllm_colocate", gpu_memory_share=0.25)
-    shared = memory.with_engine(parts, replace(plain, trainer=trainer), 1000)
-    assert shared["vLLM"] == 250
-    assert shared["keys and values"] * 2 == parts["keys and values"]
+    trainer = TrainerConfig(gpus=1, engine="transformers", gpu_memory_share=0.25)
+    talking, learning = memory.phases(replace(plain, trainer=trainer), None, 1000)
+    trainer = replace(trainer, engine="vllm_colocate")
+    shared, asleep = memory.phases(replace(plain, trainer=trainer), None, 1000)
+    assert (talking.parts["vLLM"], shared.parts["vLLM"]) == (0, 250)
+    assert shared.parts["keys and values"] * 2 == talking.parts["keys and values"]
+    assert asleep == learning

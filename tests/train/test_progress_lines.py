@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 from harness.train.loop.progress_lines import line_printer
 
 
@@ -28,10 +30,13 @@ def test_a_run_that_was_stopped_says_so_itself() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_long_evaluation_says_how_far_it_is() -> None:
+def test_a_long_evaluation_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
     stream = io.StringIO()
     tell = line_printer(stream, Path("runs/a"))
-    for held in (16, 32, 48):
+    for held in (0, 16, 32, 48):
         seconds = 3.0 * held / 16
+        now = 100 + seconds
         tell({"event": "evaluation", "step": 1, "held": held, "of": 192, "seconds": seconds})
-    assert stream.getvalue() == "step 1  32 of 192 evaluated\n"
+    assert stream.getvalue() == "step 1  0 of 192 evaluated\nstep 1  32 of 192 evaluated\n"

@@ -79,7 +79,7 @@ def _often_enough(member: Member) -> int | None:
     if not isinstance(steps, int) or not isinstance(every, int):
         return None
     needed = steps // FEWEST_POINTS
-    return needed if 0 < needed < every else None
+    return needed if needed > 0 and (not every or needed < every) else None
 
 
 Range = tuple[float, float]

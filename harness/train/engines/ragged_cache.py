@@ -55,8 +55,14 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         self._slots = slots
 
     def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Make empty tensors, in the data type that attention computes in: under autocast, keys
+        come in float32 from their rotation, and would be rounded at every token.
+        """
         shape = (len(self._slots.conversation), key_states.shape[1], 0, key_states.shape[3])
-        self.keys, self.values = key_states.new_zeros(shape), value_states.new_zeros(shape)
+        self.keys, self.values = (
+            states.new_zeros(shape, dtype=_computed_in(states))
+            for states in (key_states, value_states)
+        )
         self.is_initialized = True
 
     def update(
@@ -69,7 +75,7 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         self._reserve(slots.reach)
         live = len(slots.rows)
         for held, new in ((self.keys, key_states), (self.values, value_states)):
-            held[slots.rows, :, slots.positions] = new.transpose(1, 2)
+            held[slots.rows, :, slots.positions] = new.transpose(1, 2).to(held.dtype)
         return self.keys[:live, :, : slots.reach], self.values[:live, :, : slots.reach]
 
     def move(self, there: list[int], here: list[int]) -> None:
@@ -95,6 +101,11 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
             pad = (0, 0, 0, more)
             self.keys = torch.nn.functional.pad(self.keys, pad)
             self.values = torch.nn.functional.pad(self.values, pad)
+
+
+def _computed_in(states: Tensor) -> torch.dtype:
+    kind = states.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
 
 
 class RaggedCache(Cache):  # type: ignore[misc]

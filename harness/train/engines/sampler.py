@@ -35,6 +35,7 @@ class Reader:
         self.device = model.device
         self._decoder, self._head = model.get_decoder(), model.get_output_embeddings()
         self._cache = RaggedCache(model.config.num_hidden_layers, count, self.device)
+        self._adds_mask = getattr(model.config, "_attn_implementation", "sdpa") == "eager"
         self._live = count
 
     @property
@@ -73,13 +74,19 @@ class Reader:
         slots = self._cache.slots
         out = self._decoder(
             input_ids=ids,
-            attention_mask=slots.mask(),
+            attention_mask=added(slots.mask()) if self._adds_mask else slots.mask(),
             position_ids=slots.positions,
             past_key_values=self._cache,
             use_cache=True,
         )
         states: Tensor = out.last_hidden_state
         return states
+
+
+def added(mask: Tensor) -> Tensor:
+    """A mask as eager attention has it, which adds it to the logits: 0 where one may attend."""
+    floats = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
+    return floats.masked_fill_(~mask, torch.finfo(torch.float32).min)
 
 
 class Sampler:

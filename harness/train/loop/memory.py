@@ -1,4 +1,4 @@
-"""Estimate of a Hugging Face policy's GPU memory, by part, before anything is loaded.
+"""Estimate of a Hugging Face policy's GPU memory, by phase and part, before anything is loaded.
 
 Activations are what autograd keeps of a Qwen3 block, counted on a CPU at three feed-forward sizes:
 so many bytes a token for each hidden unit and each feed-forward unit. (Korthikanti et al., arXiv
@@ -7,17 +7,19 @@ so many bytes a token for each hidden unit and each feed-forward unit. (Korthika
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from harness.config import engine_choice
-from harness.config.run import PolicyConfig, RunConfig
+from harness.config.run import DifficultyConfig, PolicyConfig, RunConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.scoring import LOGITS_AT_ONCE
+from harness.train.metrics import held_out
 from harness.train.objective.language_loss import ROWS_AT_ONCE
 
 USER_TOKENS = 64
@@ -33,57 +35,116 @@ ACTIVATION_BYTES = {
 """Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn;
 last, of a hidden unit where a layer's are computed again, one layer at a time."""
 FULL_BYTES = 4
+LEARN_IN_LESS = "policy.lora_rank=32 or policy.gradient_checkpointing=true"
 
 
-def estimate_bytes(config: RunConfig, folder: Path | None) -> dict[str, int]:
-    """Bytes by part; `folder`: the model's files, None for random weights of the policy's shape."""
-    policy, trainer = config.policy, config.trainer
+@dataclass(frozen=True)
+class Phase:
+    """What is in memory at the same time."""
+
+    name: str
+    parts: Mapping[str, int]
+    """Bytes by part."""
+    advice: str
+    """Keys that make it smaller."""
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return sum(self.parts.values())
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name} {_gb(size)}" for name, size in self.parts.items() if size)
+        return f"{_gb(self.total)} while {self.name} ({listed})"
+
+
+def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tuple[Phase, Phase]:
+    """A step's phases, in which most memory is in use: talking, and learning.
+
+    They follow each other: keys and values are gone before there are gradients and activations.
+    An evaluation talks in slices as large as a batch. `folder`: the model's files, None for random
+    weights of the policy's shape; `total_bytes`: the GPU's memory, a share of which vLLM has.
+    """
+    policy = config.policy
     model = huggingface.without_weights(policy, folder)
-    shape, count = model.config, sum(p.numel() for p in model.parameters())
+    count = sum(p.numel() for p in model.parameters())
     kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
-    learning = _adapters(model, policy.lora_rank) if policy.lora_rank else count
-    tokens = config.difficulty.turn_cap * (policy.max_turn_tokens + USER_TOKENS)
-    heads = _key_value_width(shape)
-    state_bytes = getattr(torch, policy.dtype).itemsize
-    per_token = activation_bytes(policy, shape)
-    return {
-        "weights": count * kept_bytes + (learning * FULL_BYTES if policy.lora_rank else 0),
-        "start model": count * kept_bytes,
-        "gradients": learning * FULL_BYTES,
+    adapters = _adapters(model, policy.lora_rank) if policy.lora_rank else 0
+    learning = adapters or count
+    always = {
+        "weights": count * kept_bytes + adapters * FULL_BYTES,
+        "start model": 0 if adapters else count * kept_bytes,
         "optimiser": learning * 2 * FULL_BYTES,
-        "keys and values": 2 * 2 * shape.num_hidden_layers * heads * state_bytes
-        * trainer.conversations * tokens,
-        "activations": int(ROWS_AT_ONCE * tokens * per_token),
-        "logits": LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES,
-    }  # fmt: skip
-
-
-def with_engine(parts: Mapping[str, int], config: RunConfig, total_bytes: int) -> dict[str, int]:
-    """The parts with the run's engine: under vLLM only the start model's keys are kept here."""
+        "rounded weights": _rounded(model, policy),
+    }
+    logits = LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES
     engine = engine_choice.chosen(config)
-    if engine == engine_choice.TRANSFORMERS:
-        return dict(parts)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
-    halved = {"keys and values": parts["keys and values"] // 2}
-    return {**parts, **halved, "vLLM": int(share * total_bytes)}
+    talking = {
+        "keys and values": _cache_bytes(config, model.config),
+        "logits": logits,
+        "vLLM": int(share * total_bytes),
+    }
+    trained = {
+        "gradients": learning * FULL_BYTES,
+        "activations": int(
+            ROWS_AT_ONCE * most_tokens(config, config.difficulty.turn_cap)
+            * activation_bytes(policy, model.config)
+        ),
+        "logits": logits,
+    }  # fmt: skip
+    return (
+        Phase("talking", always | talking, "fewer trainer.conversations or policy.max_turn_tokens"),
+        Phase("learning", always | trained, LEARN_IN_LESS),
+    )
 
 
-def check(parts: Mapping[str, int], free_bytes: int) -> None:
-    """Raise DeviceError if the parts need more than `free_bytes`."""
-    needed = sum(parts.values())
-    if needed > free_bytes:
-        listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
+def most_tokens(config: RunConfig, turns: int) -> int:
+    """Length of the longest conversation with so many replies."""
+    return turns * (config.policy.max_turn_tokens + USER_TOKENS)
+
+
+def levels_met(config: RunConfig) -> list[DifficultyConfig]:
+    """The levels of a run's conversations, those of its evaluations included."""
+    levels = held_out.levels_of(config)
+    met = [levels.every[n] for n in levels.met] if config.trainer.eval_every else []
+    return [config.difficulty, *met]
+
+
+def _cache_bytes(config: RunConfig, shape: Any) -> int:
+    """Keys and values of a batch, or of an evaluation's slice, whose conversations are all as long
+    as they can be: the learner's, unless vLLM has them, and the start model's.
+    """
+    turns = max(level.turn_cap for level in levels_met(config))
+    readers = 2 if engine_choice.chosen(config) == engine_choice.TRANSFORMERS else 1
+    width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
+    size: int = getattr(torch, config.policy.dtype).itemsize
+    return readers * width * size * config.trainer.conversations * most_tokens(config, turns)
+
+
+def _rounded(model: Any, policy: PolicyConfig) -> int:
+    """Copies of fp32 weights in the data type of the passes, which autocast keeps for a phase: of
+    those that linear layers multiply by and that learn.
+    """
+    if policy.lora_rank or policy.dtype == "float32":
+        return 0
+    size: int = getattr(torch, policy.dtype).itemsize
+    return size * sum(m.weight.numel() for m in _linear(model))
+
+
+def check(needed: Sequence[Phase], free_bytes: int) -> None:
+    """Raise DeviceError for a phase that needs more than `free_bytes`."""
+    largest = max(needed, key=lambda phase: phase.total)
+    if largest.total > free_bytes:
         raise DeviceError(
-            f"trainer.gpus: the run needs about {_gb(needed)} ({listed}), "
-            f"and the GPU has {_gb(free_bytes)} free; policy.lora_rank=32, "
-            "policy.gradient_checkpointing=true or fewer trainer.conversations need less"
+            f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} free; "
+            f"{largest.advice} need less"
         )
 
 
-def summary(parts: Mapping[str, int]) -> str:
+def summary(needed: Sequence[Phase]) -> str:
     """The estimate in one line."""
-    listed = ", ".join(f"{name} {_gb(size)}" for name, size in parts.items())
-    return f"GPU memory, estimated: {_gb(sum(parts.values()))} ({listed})"
+    return f"GPU memory, estimated: {'; '.join(map(str, needed))}"
 
 
 def activation_bytes(policy: PolicyConfig, shape: Any) -> float:
@@ -105,9 +166,13 @@ def _key_value_width(shape: Any) -> int:
 
 def _adapters(model: Any, rank: int) -> int:
     """Number of weights in adapters on every linear layer but the head."""
+    return sum(rank * (m.in_features + m.out_features) for m in _linear(model))
+
+
+def _linear(model: Any) -> list[torch.nn.Linear]:
+    """Every linear layer but the head."""
     head = model.get_output_embeddings()
-    linear = [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m is not head]
-    return sum(rank * (m.in_features + m.out_features) for m in linear)
+    return [m for m in model.modules() if isinstance(m, torch.nn.Linear) and m is not head]
 
 
 def _gb(size: int) -> str:

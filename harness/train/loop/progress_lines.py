@@ -56,7 +56,8 @@ def line_printer(stream: TextIO, run: Path) -> Emit:
             unsaid = f"step {event['step']}  {_measured(event['values'])}\n"
             due = now - last >= EVERY_S
         elif event["event"] == "evaluation":
-            due = min(now - last, event["seconds"]) >= EVERY_S
+            waited = event["seconds"] if event["held"] else EVERY_S
+            due = min(now - last, waited) >= EVERY_S
             if due:
                 unsaid += f"step {event['step']}  {event['held']} of {event['of']} evaluated\n"
         elif event["event"] == "end" and event["status"] == "done":

@@ -128,9 +128,10 @@ class Session:
         disk.
         """
         began = time.monotonic()
+        is_slow = self.config.policy.kind != "tabular"
 
         def at(held: int, of: int) -> None:
-            if held:
+            if held or is_slow:
                 spent = round(time.monotonic() - began, 1)
                 far = {"held": held, "of": of, "seconds": spent}
                 self._emit({"event": "evaluation", "step": step, **far})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,10 +16,13 @@ from harness.errors import DeviceError
 from harness.policy import huggingface, model_files, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
+from harness.train.engines import forward_check
 from harness.train.engines.engine import Engine, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
+
+IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,9 @@ def load(config: RunConfig, device: str) -> StartModels:
     Raises ConfigError if there is no such model, or its chat template will not do, and DeviceError
     if it does not fit on the GPU.
     """
+    if device == "cpu" and config.policy.dtype != "float32":
+        print(IN_FLOAT32.format(config.policy.dtype), file=sys.stderr)
+        config = replace(config, policy=replace(config.policy, dtype="float32"))
     if config.policy.kind == "tiny":
         return _tiny(config.policy, device)
     return _hugging_face(config, device)
@@ -60,9 +66,10 @@ def device_of(config: RunConfig) -> str:
 
 
 def precision(policy: PolicyConfig, device: str) -> AbstractContextManager[Any]:
-    """A context in which forward passes compute in `policy.dtype`."""
+    """A context in which forward passes compute in `policy.dtype`; on a CPU in float32."""
     dtype = getattr(torch, policy.dtype)
-    return torch.autocast(device, dtype=dtype, enabled=dtype != torch.float32)
+    enabled = dtype != torch.float32 and device != "cpu"
+    return torch.autocast(device, dtype=dtype, enabled=enabled)
 
 
 def _tiny(policy: PolicyConfig, device: str) -> StartModels:
@@ -81,11 +88,13 @@ def _hugging_face(config: RunConfig, device: str) -> StartModels:
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
     if device == "cuda":
         free_bytes, total_bytes = torch.cuda.mem_get_info()
-        parts = memory.with_engine(memory.estimate_bytes(config, folder), config, total_bytes)
-        print(memory.summary(parts), file=sys.stderr)
-        memory.check(parts, free_bytes)
+        needed = memory.phases(config, folder, total_bytes)
+        print(memory.summary(needed), file=sys.stderr)
+        memory.check(needed, free_bytes)
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
+    turns = max(level.turn_cap for level in memory.levels_met(config))
+    forward_check.check(policy, model, chat, memory.most_tokens(config, turns))
     if policy.lora_rank:
         judge = model = huggingface.with_adapters(policy, model)
     else:

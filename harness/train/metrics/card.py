@@ -27,7 +27,13 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
         f"{evaluate.MID_CONVERSATION} prefixes in mid-conversation"
     )
     card = _card(config, tokens, "full vocabulary", "mean over tokens", probed)
-    return {**card, "engine": engine_choice.chosen(config), "start": start}
+    precise = {"computed_in": "float32"} if _asks_for_less_on_a_cpu(config) else {}
+    return {**card, **precise, "engine": engine_choice.chosen(config), "start": start}
+
+
+def _asks_for_less_on_a_cpu(config: RunConfig) -> bool:
+    """Whether the run computes in another data type than its config says."""
+    return config.trainer.gpus == 0 and config.policy.dtype != "float32"
 
 
 def _card(

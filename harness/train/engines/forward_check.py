@@ -1,0 +1,94 @@
+"""Trial of a model at load: what is sampled and measured must be the model's own distribution.
+
+Only hidden states and the head are used here, and a cache that conversations of unlike length
+share. A model that does something to its logits afterwards, or masks in a way of its own, would
+have another H than the one that is logged.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from harness.config.run import PolicyConfig
+from harness.errors import ConfigError
+from harness.policy.chat import Chat
+from harness.train.engines.sampler import Reader
+from harness.utils.safe_text import shortened
+
+TALKS = (
+    ("I failed my exam.", "I am sorry. That is hard. What happened?", "I had no time."),
+    ("My dog died on Sunday, and nobody at home speaks of it.", "You miss him.", "Every day."),
+)
+"""What users and the policy say, of unlike length."""
+MOST_APART = {torch.float32: 1e-3, torch.bfloat16: 0.05}
+"""Root mean square of a difference between log-probabilities over their own standard deviation;
+rounding alone gives 1e-6 and .01, logits divided by 2 give .5."""
+
+
+def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> None:
+    """Raise ConfigError for a model that would be sampled or measured wrongly.
+
+    `most_tokens`: length of the longest conversation.
+    """
+    _check_window(policy, model, most_tokens)
+    try:
+        apart = _apart(model, chat)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        why = shortened(" ".join(str(error).split()), 200)
+        raise ConfigError(
+            f"policy.model: {_name(policy)} must be a model whose keys and values can be kept from "
+            f"turn to turn (policy.attention={policy.attention}), got {type(error).__name__}: {why}"
+        ) from error
+    if not apart <= MOST_APART.get(model.dtype, MOST_APART[torch.bfloat16]):
+        raise ConfigError(
+            f"policy.model: {_name(policy)} must say what its hidden states and head alone give "
+            f"(policy.attention={policy.attention}), and its own logits differ from that by "
+            f"{apart:.2g} of their spread, as with models that scale or cap them: H would be wrong"
+        )
+
+
+def _apart(model: Any, chat: Chat) -> float:
+    """The difference, read as a sampler does, piece by piece; nan where a logit is none."""
+    pieces = [_pieces(chat, *talk) for talk in TALKS]
+    reader = Reader(model, len(pieces))
+    found: list[list[Tensor]] = [[] for _ in pieces]
+    for turn in range(2):
+        new = [both[turn] for both in pieces]
+        states = reader.read(new)
+        for row, ids in enumerate(new):
+            found[row].append(reader.logits(states[row, : len(ids)]))
+    differences, spreads = [], []
+    for row, (opening, rest) in enumerate(pieces):
+        text = torch.tensor([[*opening, *rest]], device=reader.device)
+        with torch.no_grad():
+            whole = torch.log_softmax(model(input_ids=text).logits[0].float(), dim=-1)
+        ours = torch.log_softmax(torch.cat(found[row]), dim=-1)
+        differences.append((ours - whole).flatten())
+        spreads.append((whole - whole.mean(dim=-1, keepdim=True)).flatten())
+    rms = [float(torch.cat(parts).square().mean().sqrt()) for parts in (differences, spreads)]
+    return rms[0] / max(rms[1], 1e-12)
+
+
+def _pieces(chat: Chat, opening: str, reply: str, answer: str) -> tuple[list[int], list[int]]:
+    return chat.opening(opening), [*chat.words(reply), chat.end, *chat.following(answer)]
+
+
+def _check_window(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
+    """Refuse attention over the last tokens alone where a conversation can be longer than that."""
+    window = getattr(model.config, "sliding_window", None)
+    kinds = getattr(model.config, "layer_types", None) or ["sliding_attention"]
+    if window and "sliding_attention" in kinds and window < most_tokens:
+        raise ConfigError(
+            f"policy.model: {_name(policy)} attends to its last {window} tokens alone, and a "
+            f"conversation must fit into them, got up to {most_tokens}: lower "
+            "difficulty.turn_cap or policy.max_turn_tokens"
+        )
+
+
+def _name(policy: PolicyConfig) -> str:
+    return policy.model or f"a random {policy.architecture}"

@@ -1,0 +1,126 @@
+"""The estimate of a GPU's memory: by phase, against what is really held."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import AutoConfig
+
+from harness.compose import planner
+from harness.errors import DeviceError
+from harness.policy import huggingface
+from harness.train.engines.sampler import Reader
+from harness.train.loop import memory, start
+from tests.train.made import short
+from tests.train.test_hugging_face import SHORT, SMALL, config
+
+
+def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
+    talking, learning = memory.phases(config(SMALL), None)
+    count = sum(p.numel() for p in huggingface.without_weights(SMALL, None).parameters())
+    for parts in (talking.parts, learning.parts):
+        assert (parts["weights"], parts["start model"]) == (4 * count, 4 * count)
+        assert parts["optimiser"] == 8 * count
+    assert learning.parts["gradients"] == 4 * count
+    most = max(talking.total, learning.total)
+    memory.check((talking, learning), most)
+    told = r"needs about \d\.\d GB while learning \(weights .* GB free; policy.lora_rank=32 or "
+    with pytest.raises(DeviceError, match=told):
+        memory.check((talking, learning), most - 1)
+    with pytest.raises(DeviceError, match=r"while talking .* free; fewer trainer.conversations "):
+        memory.check((talking,), 0)
+
+
+def test_what_never_coexists_is_not_added_up() -> None:
+    talking, learning = memory.phases(config(SMALL), None)
+    assert not {"gradients", "activations"} & talking.parts.keys()
+    assert not {"keys and values", "vLLM"} & learning.parts.keys()
+
+
+def test_with_adapters_the_weights_are_counted_once() -> None:
+    policy = replace(SMALL, lora_rank=4)
+    talking, learning = memory.phases(config(policy), None)
+    made = start.load(config(policy), "cpu")
+    weights = {p.data_ptr(): p.nbytes for m in (made.learner, made.judge) for p in m.parameters()}
+    assert talking.parts["weights"] + talking.parts["start model"] == sum(weights.values())
+    adapters = sum(p.numel() for p in made.learner.parameters() if p.requires_grad)
+    assert learning.parts["gradients"] == 4 * adapters
+    assert learning.parts["optimiser"] == 8 * adapters
+
+
+@pytest.mark.parametrize(
+    ("words", "talking_gb", "learning_gb"),
+    [
+        ([], 34.0, 38.5),
+        (["policy.lora_rank=32", "policy.gradient_checkpointing=true"], 25.1, 4.2),
+    ],
+)
+def test_the_documented_model_is_not_refused_for_what_never_coexists(
+    words: list[str], talking_gb: float, learning_gb: float
+) -> None:
+    """By hand, at 8 turns of 128 + 64 tokens: two readers of 2 * 28 layers * 1024 * 2 bytes hold
+    64 conversations in 22.5 GB; 8 rows keep 28 layers of 43 * 1024 + 9 * 3072 bytes in 24.7 GB.
+    """
+    (point,) = planner.plan(["policy=qwen3_0_6b", "trainer.engine=transformers", *words]).points
+    talking, learning = memory.phases(point.config, None)
+    assert talking.total / 1e9 == pytest.approx(talking_gb, abs=0.1)
+    assert learning.total / 1e9 == pytest.approx(learning_gb, abs=0.1)
+
+
+def test_the_estimate_has_the_longer_conversations_of_an_evaluation_too() -> None:
+    given = config(SMALL)
+    longer = replace(given, levels=short(5))
+    capped = replace(longer, eval=replace(longer.eval, turn_cap=1))
+    sizes = [memory.phases(c, None)[0].parts["keys and values"] for c in (given, longer, capped)]
+    assert [size / sizes[0] for size in sizes] == [1, 2.5, 1]
+    users = replace(given, eval=replace(given.eval, users=1000))
+    assert memory.phases(users, None) == memory.phases(given, None)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_keys_and_values_are_estimated_as_the_cache_holds_them(dtype: str) -> None:
+    given = config(replace(SMALL, dtype=dtype))
+    model = huggingface.load_model(SMALL, None, "cpu")
+    estimated = memory.phases(given, None)[0].parts["keys and values"]
+    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
+    reader = Reader(model, 8)
+    with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
+        reader.read([[5] * tokens] * 8)
+    layers = reader._cache.layers
+    held = sum(s[:, :, :tokens].nbytes for layer in layers for s in (layer.keys, layer.values))
+    assert 2 * held == estimated  # the learner's, and the start model's
+
+
+@pytest.mark.parametrize("architecture", ["llama", "qwen3"])
+def test_rounding_the_cache_under_autocast_changes_nothing(
+    architecture: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attention rounds keys itself, at every token."""
+    model = huggingface.load_model(replace(SMALL, architecture=architecture), None, "cpu")
+
+    def states() -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            reader = Reader(model, 2)
+            reader.read([[5, 6, 7], [8, 9]])
+            return reader.read([[10, 11], [12]])
+
+    rounded = states()
+    monkeypatch.setattr("harness.train.engines.ragged_cache._computed_in", lambda s: s.dtype)
+    assert torch.equal(states(), rounded)
+
+
+@pytest.mark.parametrize("architecture", ["qwen2", "gpt2"])
+def test_a_config_that_leaves_its_head_size_out_is_estimated_too(
+    architecture: str, tmp_path: Path
+) -> None:
+    sizes = {"vocab_size": 500, "hidden_size": 32, "num_attention_heads": 4}
+    AutoConfig.for_model(architecture, **sizes).save_pretrained(tmp_path)
+    known = AutoConfig.from_pretrained(tmp_path)
+    parts = memory.phases(config(SMALL), tmp_path)[0].parts
+    tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + memory.USER_TOKENS)
+    kept = getattr(known, "num_key_value_heads", None) or 4
+    wanted = 2 * 2 * known.num_hidden_layers * kept * 8 * 4 * 8 * tokens
+    assert parts["keys and values"] == wanted

@@ -216,8 +216,9 @@ def test_the_command_prints_everything_and_ends_3(
     installed: Callable[..., None], tmp_path: Path
 ) -> None:
     with_figure(installed, tmp_path, "[1]", "mine")
-    synthetic.write_rows(tmp_path / "run", synthetic.lawful_rows())
-    done = here("fit-entropy-law", "run", "--json", cwd=tmp_path)
+    folder = tmp_path / "apart"  # what lies in the current folder is not installed
+    synthetic.write_rows(folder / "run", synthetic.lawful_rows())
+    done = here("fit-entropy-law", "run", "--json", cwd=folder)
     assert done.returncode == 3
     assert len(json.loads(done.stdout)["runs"]) == 1
     assert done.stderr.splitlines()[-1].startswith("harness: figure mine of other: must be drawn")

@@ -12,6 +12,8 @@ from torch.nn.functional import linear
 
 LOGITS_AT_ONCE = 2**26
 """256 MB of fp32: memory does not grow with the vocabulary."""
+LOGITS_AT_ONCE_ON_A_CPU = 2**24
+"""64 MB, of which backward holds several copies: a CPU is no faster with more."""
 
 
 def own_states(model: Any, ids: Tensor, own: Tensor) -> Tensor:
@@ -32,8 +34,10 @@ def own_logits(model: Any, ids: Tensor, own: Tensor) -> Tensor:
 
 
 def chunks(states: Tensor, head: Any) -> Sequence[slice]:
-    """Slices of `states` with at most LOGITS_AT_ONCE logits each."""
-    size = max(1, LOGITS_AT_ONCE // head.weight.shape[0])
+    """Slices of `states` with at most LOGITS_AT_ONCE logits each, fewer on a CPU."""
+    is_cpu = states.device.type == "cpu"
+    most = min(LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU) if is_cpu else LOGITS_AT_ONCE
+    size = max(1, most // head.weight.shape[0])
     return [slice(n, n + size) for n in range(0, len(states), size)]
 
 

@@ -2,7 +2,7 @@
 
 python -m benchmarks.polarity_reader
 
-Learns from the sentences in benchmarks/sentences, of seven writers and some 120 batches, and is
+Learns from the sentences in benchmarks/sentences, of seven writers and 136 batches, and is
 judged on the batches it did not see (every fourth) and on the tuned half of the validity set.
 """
 

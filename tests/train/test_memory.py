@@ -27,10 +27,10 @@ def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
     assert learning.parts["gradients"] == 4 * count
     most = max(talking.total, learning.total)
     memory.check((talking, learning), most)
-    told = r"needs about \d\.\d GB while learning \(weights .* GB free; policy.lora_rank=32 or "
+    told = r"needs about \d\.\d GB in the update \(weights .* GB free; policy.lora_rank=32 or "
     with pytest.raises(DeviceError, match=told):
         memory.check((talking, learning), most - 1)
-    with pytest.raises(DeviceError, match=r"while talking .* free; fewer trainer.conversations "):
+    with pytest.raises(DeviceError, match=r"in the rollout .* free; fewer trainer.conversations "):
         memory.check((talking,), 0)
 
 

@@ -18,7 +18,7 @@ from harness.policy.chat import Chat
 from harness.train.engines.sampler import Reader
 from harness.utils.safe_text import shortened
 
-TALKS = (
+EXCHANGES = (
     ("I failed my exam.", "I am sorry. That is hard. What happened?", "I had no time."),
     ("My dog died on Sunday, and nobody at home speaks of it.", "You miss him.", "Every day."),
 )
@@ -54,7 +54,7 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
 
 def _apart(model: Any, chat: Chat) -> float:
     """The difference, read as a sampler does, piece by piece; nan where a logit is none."""
-    pieces = [_pieces(chat, *talk) for talk in TALKS]
+    pieces = [_pieces(chat, *exchange) for exchange in EXCHANGES]
     reader = Reader(model, len(pieces))
     found: list[list[Tensor]] = [[] for _ in pieces]
     for turn in range(2):

@@ -55,15 +55,15 @@ class Phase:
 
     def __str__(self) -> str:
         listed = ", ".join(f"{name} {_gb(size)}" for name, size in self.parts.items() if size)
-        return f"{_gb(self.total)} while {self.name} ({listed})"
+        return f"{_gb(self.total)} in the {self.name} ({listed})"
 
 
 def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tuple[Phase, Phase]:
-    """A step's phases, in which most memory is in use: talking, and learning.
+    """A step's phases, in which most memory is in use: rollout and update.
 
     They follow each other: keys and values are gone before there are gradients and activations.
-    An evaluation talks in slices as large as a batch. `folder`: the model's files, None for random
-    weights of the policy's shape; `total_bytes`: the GPU's memory, a share of which vLLM has.
+    An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
+    random weights of the policy's shape; `total_bytes`: the GPU's memory, of which vLLM has a share.
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)
@@ -80,7 +80,7 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
     logits = LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
-    talking = {
+    rollout = {
         "keys and values": _cache_bytes(config, model.config),
         "logits": logits,
         "vLLM": int(share * total_bytes),
@@ -94,8 +94,8 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
         "logits": logits,
     }  # fmt: skip
     return (
-        Phase("talking", always | talking, "fewer trainer.conversations or policy.max_turn_tokens"),
-        Phase("learning", always | trained, LEARN_IN_LESS),
+        Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
+        Phase("update", always | trained, LEARN_IN_LESS),
     )
 
 

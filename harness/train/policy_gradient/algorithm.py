@@ -48,8 +48,8 @@ class Algorithm(Options, ABC):
 
         Groups are consecutive. A conversation without a reward gets 0 throughout. Also what stands
         after a conversation's last reply is finite, since a null control deals whole rows to
-        others. `values`: the critic's value of each reply
-        before it was drawn, of the same shape; None without a critic.
+        others. `values`: the critic's value of each reply before it was drawn, of the same shape;
+        None without a critic.
         """
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:

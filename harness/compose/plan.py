@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.config import keys, reward, simulator
@@ -47,8 +47,8 @@ def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_unused_keys(points, swept)
+    points = [_with_all_options(point) for point in points]
     _refuse_repeats(points)
-    _check_objectives(points)
     _check_plug_ins(points)
     axes = {key: _values(points, key) for key in swept}
     return Plan(tuple(points), axes, tuple(_names(points, axes)))
@@ -103,17 +103,18 @@ def _unused_words(point: Point) -> Iterable[str]:
             yield f"{name} {reason}"
 
 
-def _check_objectives(points: Sequence[Point]) -> None:
-    """Check the keys of algorithms and remedies, which their files declare.
+def _with_all_options(point: Point) -> Point:
+    """The point with every key of its algorithm and its remedies, so that the same options make the
+    same run however they are written. Raises ConfigError for keys that their files refuse.
 
     These need numpy and are imported only where something but plain GRPO is asked for.
     """
-    unlike = [point.config for point in points if not _is_plain_grpo(point.config)]
-    if unlike:
-        from harness.train.objective import registry
+    if _is_plain_grpo(point.config):
+        return point
+    from harness.train.objective import registry
 
-        for config in unlike:
-            registry.check(config)
+    registry.check(point.config)
+    return replace(point, config=registry.with_all_options(point.config))
 
 
 def _is_plain_grpo(config: RunConfig) -> bool:

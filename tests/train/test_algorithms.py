@@ -181,6 +181,17 @@ def test_a_mistake_names_its_key() -> None:
     assert str(error.value).endswith("got 'grp'; nearest: grpo")
 
 
+def test_the_same_options_make_the_same_run_however_they_are_written() -> None:
+    words = ["algorithm=reinforce", "policy=tabular"]
+    (whole,) = planner.plan([*words, "algorithm.options.critic_rate=1"]).points
+    assert whole.config.algorithm.options == {"critic_rate": 1.0, "critic_passes": 10}
+    assert refused("algorithm=reinforce", "algorithm.options.critic_rate=1,1.0").startswith(
+        "runs 0 and 1 of the sweep are the same: "
+    )
+    (one,) = planner.plan([*words[1:], "remedy=clip_cov", "remedy.methods.reference_kl={}"]).points
+    assert one.config.remedy.methods["reference_kl"] == {"coefficient": 0.04}
+
+
 def test_a_config_of_before_algorithms_had_files_is_read_as_grpo_with_its_numbers() -> None:
     """As dr_grpo was then: the same rows."""
     old = AlgorithmConfig(name="dr_grpo", std_floor=None, denominator="constant")

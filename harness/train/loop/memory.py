@@ -63,7 +63,7 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
 
     They follow each other: keys and values are gone before there are gradients and activations.
     An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
-    random weights of the policy's shape; `total_bytes`: the GPU's memory, of which vLLM has a share.
+    random weights of the policy's shape; `total_bytes`: the GPU's memory, vLLM's share included.
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)

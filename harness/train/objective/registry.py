@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Sequence
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -71,6 +72,21 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
                 f"got {' and '.join(same)}"
             )
     return tuple(chosen)
+
+
+def with_all_options(config: RunConfig) -> RunConfig:
+    """The config with every key of its algorithm and its remedies. Raises ConfigError."""
+    algorithm, remedy = config.algorithm, config.remedy
+    chosen = algorithm_class(algorithm.kind)
+    methods = {
+        name: options.canonical(remedy_class(name), values)
+        for name, values in remedy.methods.items()
+    }
+    return replace(
+        config,
+        algorithm=replace(algorithm, options=options.canonical(chosen, algorithm.options)),
+        remedy=replace(remedy, methods=methods),
+    )
 
 
 def check(config: RunConfig) -> None:

@@ -1,13 +1,16 @@
-"""How well words alone tell care from cruelty, and what more sentences would bring.
+"""Learn the weights by which the scripted user tells care from cruelty, and say how well they do.
 
-python -m benchmarks.polarity_reader
+python -m benchmarks.polarity_reader           # learn, write polarity_weights.tsv, report
+python -m benchmarks.polarity_reader --check   # learn, and fail if the file is not what is learnt
+python -m benchmarks.polarity_reader --curve   # report what more sentences brought
 
-Learns from the sentences in benchmarks/sentences, of seven writers and 136 batches, and is
-judged on the batches it did not see (every fourth) and on the tuned half of the validity set.
+Learns from the sentences in benchmarks/sentences, and is judged on the batches it did not see
+(every fourth) and on both halves of the validity set, of which the held-out one is never tuned on.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +22,19 @@ from benchmarks.word_weights import Weights
 from harness.calibration.validity.replies import pairs, texts
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import columns
-from harness.simulator.scripted.recognition import features
+from harness.simulator.scripted.polarity import POLARITIES, WEIGHTS
+from harness.simulator.scripted.sentence_features import features
 from harness.simulator.scripted.words import sentences as split
 
 FOLDER = Path(__file__).with_name("sentences")
-POLARITIES = ("caring", "neutral", "hurtful")
 COLUMNS = ("batch", "strategy", "polarity", "pair", "text")
-PENALTY = 1.0
+PENALTY = 10.0
+LEAST_WEIGHT = 4
+"""A feature that never weighs as many hundredths is left out of the file."""
 SHARES = (0.25, 0.5, 1.0)
 HURTFUL = POLARITIES.index("hurtful")
+FALSE_ALARMS = 0.1
+"""Share of kind twins and supportive negations at which hearing is compared."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Sentence:
 
     @property
     def held_out(self) -> bool:
+        """Whether its batch is never learnt from."""
         return int(self.batch[1:]) % 4 == 0
 
 
@@ -55,43 +63,68 @@ def read() -> list[Sentence]:
 
 
 def learn(sentences: Sequence[Sentence]) -> Weights:
+    """By feature, a weight for each of POLARITIES."""
     kinds = np.array([POLARITIES.index(s.polarity) for s in sentences])
     return word_weights.learn([s.text for s in sentences], kinds, features, PENALTY)
 
 
-def hurt(replies: Sequence[str], weights: Weights) -> list[float]:
+def hurt(replies: Sequence[str], weights: Weights) -> word_weights.Floats:
     """P(hurtful) of the most hurtful sentence of each reply."""
     parts = [split(reply) or [reply] for reply in replies]
     chances = word_weights.probabilities([s for some in parts for s in some], weights, features)
     ends = np.cumsum([len(some) for some in parts])
-    return [float(some[:, HURTFUL].max()) for some in np.split(chances, ends[:-1])]
+    return np.array([some[:, HURTFUL].max() for some in np.split(chances, ends[:-1])])
 
 
-def heard(replies: Sequence[str], weights: Weights) -> float:
-    return float(np.mean([chance > 0.5 for chance in hurt(replies, weights)]))
+def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
+    """Print how well the weights hear sentences of unseen batches and the validity set."""
+    for polarity in POLARITIES:
+        some = [s.text for s in unseen if s.polarity == polarity]
+        chances = word_weights.probabilities(some, weights, features)
+        shares = np.bincount(chances.argmax(axis=1), minlength=3) / len(some)
+        heard = ", ".join(f"{p} {v:.3f}" for p, v in zip(POLARITIES, shares, strict=True))
+        print(f"unseen batches, {len(some)} {polarity}: heard as {heard}")
+    for half in ("tuned", "held_out"):
+        twins = [pair for pair in pairs() if pair.half == half]
+        cruel, kind = (hurt([getattr(p, n) for p in twins], weights) for n in ("cruel", "kind"))
+        negated = hurt(texts(half, ["supportive_negation"]), weights)
+        limit = np.quantile(np.concatenate([kind, negated]), 1 - FALSE_ALARMS)
+        area = np.mean(cruel[:, None] > kind[None])
+        print(
+            f"validity set, {half}: above one half of {len(cruel)} cruel {np.mean(cruel > 0.5):.3f}, "
+            f"kind twins {np.mean(kind > 0.5):.3f}, supportive negations "
+            f"{np.mean(negated > 0.5):.3f}; area under the curve {area:.3f}; cruel heard at "
+            f"{FALSE_ALARMS:.0%} false alarms {np.mean(cruel > limit):.3f}",
+            flush=True,
+        )
+
+
+def curve(learnt: Sequence[Sentence], unseen: Sequence[Sentence]) -> None:
+    """Report on growing shares of the batches."""
+    batches = sorted({s.batch for s in learnt})
+    order = np.random.default_rng(1).permutation(len(batches))
+    for share in SHARES:
+        kept = {batches[n] for n in order[: round(share * len(batches))]}
+        some = [s for s in learnt if s.batch in kept]
+        print(f"learnt from {len(some)} sentences:")
+        report(learn(some), unseen)
 
 
 def main() -> None:
     everything = read()
     learnt = [s for s in everything if not s.held_out]
     unseen = [s for s in everything if s.held_out]
-    by = {p: [s.text for s in unseen if s.polarity == p] for p in POLARITIES}
-    twins = [pair for pair in pairs() if pair.half == "tuned"]
-    batches = sorted({s.batch for s in learnt})
-    order = np.random.default_rng(1).permutation(len(batches))
     print(f"{len(learnt)} sentences to learn from, {len(unseen)} of other batches to judge")
-    for share in SHARES:
-        kept = {batches[n] for n in order[: round(share * len(batches))]}
-        some = [s for s in learnt if s.batch in kept]
-        weights = learn(some)
-        print(
-            f"learnt from {len(some)}: hurtful heard {heard(by['hurtful'], weights):.3f}, "
-            f"caring taken for it {heard(by['caring'], weights):.3f}; "
-            f"validity set: cruel heard {heard([p.cruel for p in twins], weights):.3f}, kind twins "
-            f"{heard([p.kind for p in twins], weights):.3f}, supportive negations "
-            f"{heard(texts('tuned', ['supportive_negation']), weights):.3f}",
-            flush=True,
-        )
+    if "--curve" in sys.argv:
+        curve(learnt, unseen)
+        return
+    rows = word_weights.lines(learn(learnt), POLARITIES, LEAST_WEIGHT)
+    report(word_weights.weights_of(rows), unseen)
+    text = "\n".join(rows) + "\n"
+    if "--check" not in sys.argv:
+        WEIGHTS.write_text(text, encoding="utf-8")
+    elif WEIGHTS.read_text(encoding="utf-8") != text:
+        sys.exit(f"{WEIGHTS.name} is not what is learnt from {FOLDER.name}")
 
 
 if __name__ == "__main__":

@@ -7,19 +7,21 @@ python -m benchmarks.strategy_reader --check   # report, and fail if the file is
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks import word_weights
+from benchmarks import polarity_reader, word_weights
 from benchmarks.word_weights import Weights
-from harness.simulator.scripted.recognition import KINDS, WEIGHTS, features
+from harness.simulator.scripted.recognition import KINDS, SURE, WEIGHTS
+from harness.simulator.scripted.sentence_features import features
 
 SENTENCES = WEIGHTS.with_name("strategy_sentences.tsv")
-PENALTY = 0.3
-LEAST_WEIGHT = 0.1
-"""A feature that never weighs as much is left out of the file."""
+PENALTY = 3.0
+LEAST_WEIGHT = 8
+"""A feature that never weighs as many hundredths is left out of the file."""
 
 
 @dataclass(frozen=True)
@@ -40,32 +42,28 @@ def learn(sentences: list[Sentence]) -> Weights:
     return word_weights.learn([s.text for s in sentences], kinds, features, PENALTY)
 
 
-def right(sentences: list[Sentence], weights: Weights) -> float:
-    """Share of sentences whose kind is the most likely one."""
-    chances = word_weights.probabilities([s.text for s in sentences], weights, features)
+def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
+    """Print how often the most likely kind is right, where it is sure, of unseen batches."""
+    chances = word_weights.probabilities([s.text for s in unseen], weights, features)
     kinds = [KINDS[n] for n in chances.argmax(axis=1)]
-    return float(np.mean([k == s.kind for k, s in zip(kinds, sentences, strict=True)]))
-
-
-def lines(weights: Weights) -> list[str]:
-    """The file: a header, then a feature a line."""
-    kept = {f: w for f, w in weights.items() if np.abs(w).max() >= LEAST_WEIGHT}
-    rows = ["\t".join((f, *(f"{v:.2f}" for v in w))) for f, w in kept.items()]
-    return ["\t".join(("feature", *KINDS)), *rows]
+    right = np.array([k == s.kind for k, s in zip(kinds, unseen, strict=True)])
+    sure = chances.max(axis=1) >= SURE
+    print(f"{len(unseen)} sentences of unseen batches: right {right.mean():.3f}; sure of "
+          f"{sure.mean():.3f}, and of these right {right[sure].mean():.3f}")  # fmt: skip
 
 
 def main() -> None:
-    sentences = read()
-    for writer in sorted({s.writer for s in sentences}):
-        others = [s for s in sentences if s.writer != writer]
-        theirs = [s for s in sentences if s.writer == writer]
-        share = right(theirs, learn(others))
-        print(f"learnt from the others, right of writer {writer}'s: {share:.3f}")
-    text = "\n".join(lines(learn(sentences))) + "\n"
+    labelled = [(s.held_out, Sentence(s.batch, s.strategy, s.text)) for s in polarity_reader.read()]
+    unseen = [sentence for held_out, sentence in labelled if held_out]
+    learnt = [*read(), *(sentence for held_out, sentence in labelled if not held_out)]
+    rows = word_weights.lines(learn(learnt), KINDS, LEAST_WEIGHT)
+    report(word_weights.weights_of(rows), unseen)
+    text = "\n".join(rows) + "\n"
     if "--check" not in sys.argv:
         WEIGHTS.write_text(text, encoding="utf-8")
     elif text != WEIGHTS.read_text(encoding="utf-8"):
-        sys.exit(f"{WEIGHTS.name}: must be what is learnt from {SENTENCES.name}; learn it again")
+        sys.exit(f"{WEIGHTS.name}: must be what is learnt from {SENTENCES.name} and "
+                 f"{polarity_reader.FOLDER.name}; learn it again")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -46,6 +46,23 @@ def probabilities(texts: Sequence[str], weights: Weights, features: Features) ->
     return chances
 
 
+def lines(weights: Weights, kinds: Sequence[str], least: int) -> list[str]:
+    """The file: a header, then a feature a line, with weights in hundredths, less their mean.
+
+    A feature that never weighs `least` hundredths is left out.
+    """
+    rounded = {f: np.rint(100 * (w - w.mean())).astype(int) for f, w in weights.items()}
+    kept = {f: w for f, w in rounded.items() if np.abs(w).max() >= least}
+    rows = ["\t".join((f, *map(str, w))) for f, w in sorted(kept.items())]
+    return ["\t".join(("feature", *kinds)), *rows]
+
+
+def weights_of(rows: Sequence[str]) -> Weights:
+    """The weights in the lines of a file."""
+    cells = [row.split("\t") for row in rows[1:]]
+    return {name: np.array(values, float) / 100 for name, *values in cells}
+
+
 def _log_softmax(scores: Floats) -> Floats:
     shifted = scores - scores.max(axis=1, keepdims=True)
     logp: Floats = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))

@@ -60,6 +60,8 @@ class State:
     """Replies so far."""
     trust: int = 0
     """0 to dynamics.MAX_TRUST."""
+    suspicion: float = 0.0
+    """Nats of evidence that the supporter means ill, below 0 well: dynamics.next_suspicion."""
     momentum: int = 0
     """1 after a reply that helped, -1 after one that did not, 0 at the opening."""
     past_strategies: tuple[frozenset[str], ...] = ()

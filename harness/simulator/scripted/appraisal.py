@@ -24,7 +24,12 @@ is not language."""
 LONG_WORDS = 60
 """Words a reply may have; each time so many more tire."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
-HURT = -4.0
+HURT = -5.0
+"""Worth, in logits, of being hurt."""
+DOUBT = -1.6
+"""Logits a nat of suspicion."""
+COLD, WARM_FROM = -2.5, 0.5
+"""Lost by a reply without any kindness, and the P(caring) from which on nothing is lost."""
 PUZZLED = -5.0
 START_NLL_LIMIT = 1.2
 """Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
@@ -48,6 +53,8 @@ class Appraisal:
     fatigue: float
     form: float
     hurt: float
+    doubt: float
+    coldness: float
     puzzled: float
 
     @property
@@ -55,7 +62,7 @@ class Appraisal:
         """Sum of all parts but `worth`."""
         return (
             self.pick_up + self.confusion + self.repetition + self.fatigue + self.form
-            + self.hurt + self.puzzled
+            + self.hurt + self.doubt + self.coldness + self.puzzled
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, float]:
@@ -63,7 +70,8 @@ class Appraisal:
         return {
             "worth": self.worth, "pick_up": self.pick_up, "confusion": self.confusion,
             "repetition": self.repetition, "fatigue": self.fatigue, "form": self.form,
-            "hurt": self.hurt, "puzzled": self.puzzled,
+            "hurt": self.hurt, "doubt": self.doubt, "coldness": self.coldness,
+            "puzzled": self.puzzled,
         }  # fmt: skip
 
 
@@ -84,6 +92,7 @@ def appraise(
     stale = len(reading.sentences) - len(fresh)
     strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
     user = state.user
+    suspicion = dynamics.next_suspicion(state.suspicion, reading.hurt_evidence, reading.apologises)
     return Appraisal(
         worth=STALE if puzzled else _worth(strategies, stale, user.intention, state.trust, rule),
         pick_up=_pick_up(reading, state),
@@ -91,9 +100,17 @@ def appraise(
         repetition=SAID_BEFORE if stale else 0.0,
         fatigue=_mean_fatigue(reading.strategy_set, state.past_strategies),
         form=_form(reading.word_count, len(reading.strategy_set), cut),
-        hurt=HURT if reading.hurts else 0.0,
+        hurt=HURT if hurts(reading, state) else 0.0,
+        doubt=DOUBT * max(0.0, suspicion),
+        coldness=COLD * max(0.0, 1 - reading.caring / WARM_FROM),
         puzzled=PUZZLED if puzzled else 0.0,
     )
+
+
+def hurts(reading: Reading, state: State) -> bool:
+    """Return whether the user of `state` hears `reading` as hurtful."""
+    evidence = reading.hurt_evidence + dynamics.PRIOR_OF_SUSPICION * state.suspicion
+    return reading.hurts or evidence > dynamics.HURTFUL_FROM
 
 
 def _fresh(reading: Reading, state: State) -> list[Sentence]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 
-BASE = -0.05
+BASE = 0.08
 FIT_WEIGHT = 2.2
 MOMENTUM = 1.75
 RUNAWAY = 0.069
@@ -155,3 +155,29 @@ def next_trust(
         return max(0, trust - 1) if u < TRUST_LOSS else trust
     chance = max([trust_growth_probability(strategy, rule) for strategy in strategies], default=0.0)
     return min(MAX_TRUST, trust + 1) if u < chance else trust
+
+
+HURTFUL_FROM = 0.9
+"""Evidence, in nats, from which on a reply is heard as hurtful."""
+DOUBTED_FROM = -0.3
+"""Evidence above which a reply that is not heard as hurtful still leaves suspicion."""
+FADING = 0.7
+"""Share of the suspicion that is left a turn later."""
+MOST_GOODWILL, MOST_SUSPICION = 2.0, 4.0
+PRIOR_OF_SUSPICION = 0.5
+"""Nats of evidence that a nat of suspicion is worth: who was hurt takes an unclear reply ill, who
+was met kindly takes it well."""
+FORGIVEN = 0.5
+"""Share of the suspicion that an apology takes away."""
+
+
+def next_suspicion(suspicion: float, evidence: float, apologises: bool) -> float:
+    """Return the suspicion after a reply, -MOST_GOODWILL to MOST_SUSPICION nats.
+
+    A cumulative sum (Page, Biometrika 41, 1954) of the evidence that the supporter means ill, which
+    fades. `evidence`: log-odds that the reply is hurtful.
+    """
+    before = FADING * suspicion
+    if apologises and before > 0:
+        before *= 1 - FORGIVEN
+    return min(MOST_SUSPICION, max(-MOST_GOODWILL, before + evidence - DOUBTED_FROM))

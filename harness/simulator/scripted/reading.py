@@ -13,7 +13,9 @@ from functools import lru_cache
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.polarity import APOLOGY, SEVERE, polarity_of
 from harness.simulator.scripted.recognition import dismisses, flatters, strategy_of
+from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.voice import LINES, NEED_LINES, all_lines
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 
@@ -85,6 +87,10 @@ COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
+FACT_LOG_ODDS = -1.5
+"""Who says back what was told means well more often than not."""
+OTHERS_SHARE, MOST_FROM_OTHERS = 0.8, 6.0
+"""Share of the other sentences' log-odds that counts beside the most hurtful one's, and the most."""
 ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
 """Shares of shared words from which a sentence is the same again: less if one holds the other, more
 if it speaks of a fact, which two sentences may well do."""
@@ -117,6 +123,13 @@ class Sentence:
     """It speaks of a fact."""
     hollow: bool
     """It is a user's own line, or praise that nobody takes for meant."""
+    caring: float
+    """P(it is meant kindly)."""
+    hurt_log_odds: float
+    """Log-odds that it is hurtful, in nats; less where it speaks of a fact."""
+    severe: bool
+    """It threatens, scorns or encourages self-harm, if it is hurtful at all."""
+    apologises: bool
 
     def said_before(self, earlier: Collection[str]) -> bool:
         """Return whether one of `earlier`, in plain words, says the same but for a word or two."""
@@ -158,6 +171,29 @@ class Reading:
         """The sentences in plain words."""
         return tuple([sentence.plain for sentence in self.sentences])
 
+    @property
+    def caring(self) -> float:
+        """P(its kindest sentence is meant kindly)."""
+        return max([sentence.caring for sentence in self.sentences], default=0.0)
+
+    @property
+    def hurt_evidence(self) -> float:
+        """Log-odds that the reply is hurtful, in nats: the most hurtful sentence outweighs."""
+        values = [sentence.hurt_log_odds for sentence in self.sentences]
+        most = max(values, default=0.0)
+        others = OTHERS_SHARE * (sum(values) - most)
+        return most + max(-MOST_FROM_OTHERS, min(MOST_FROM_OTHERS, others))
+
+    @property
+    def severe(self) -> bool:
+        """Whether a sentence threatens, scorns or encourages self-harm."""
+        return any(sentence.severe for sentence in self.sentences)
+
+    @property
+    def apologises(self) -> bool:
+        """Whether a sentence apologises."""
+        return any(sentence.apologises for sentence in self.sentences)
+
 
 @lru_cache(maxsize=65536)
 def read(text: str) -> Reading:
@@ -186,8 +222,22 @@ def _read_sentence(sentence: str) -> Reading:
     facts = frozenset(_facts(stems))
     hollow = echoes(plain, facts) or flatters(plain)
     strategy = None if hollow else strategy_of(sentence)
+    polarity, phrases = polarity_of(sentence), wording_of(sentence).phrase_kinds
     return Reading(
-        sentences=(Sentence(plain, stems, frame, strategy, bool(facts), hollow),),
+        sentences=(
+            Sentence(
+                plain,
+                stems,
+                frame,
+                strategy,
+                bool(facts),
+                hollow,
+                caring=polarity.caring,
+                hurt_log_odds=polarity.hurt_log_odds + (FACT_LOG_ODDS if facts else 0.0),
+                severe=not phrases.isdisjoint(SEVERE),
+                apologises=APOLOGY in phrases,
+            ),
+        ),
         strategies=(strategy,) if strategy else (),
         strategy_set=frozenset((strategy,) if strategy else ()),
         stems=stems,

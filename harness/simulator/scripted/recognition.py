@@ -1,10 +1,10 @@
 """The one of the eight strategies that a supporter's sentence carries, from its wording alone.
 
 Wordings that are beyond doubt are rules of the lexicon (lexicon.tsv); the rest goes by the weights
-of its words: a multinomial logistic regression over words, pairs of neighbours, and how the
-sentence begins and ends. strategy_weights.tsv holds what `benchmarks/strategy_reader.py` learnt
-from the sentences in strategy_sentences.tsv, written for that from the strategies' definitions
-(ESConv, arXiv 2106.01144, section 3). Neither knows the grammar a policy may speak with.
+of its words: a multinomial logistic regression over `sentence_features`. strategy_weights.tsv holds
+what `benchmarks/strategy_reader.py` learnt from the sentences in strategy_sentences.tsv and
+benchmarks/sentences, written for that from the strategies' definitions (ESConv, arXiv 2106.01144,
+section 3). Neither knows the grammar a policy may speak with.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import ANY, require, require_one_of, rows
+from harness.simulator.scripted.sentence_features import features
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
 
@@ -26,7 +26,7 @@ LEXICON = Path(__file__).with_name("lexicon.tsv")
 WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
 NONE = "none"
 KINDS = (*STRATEGIES, NONE)
-SURE = 0.4
+SURE = 0.3
 """Least probability at which a sentence is taken to carry a strategy."""
 MIN_WORDS = 3
 """A strategy is carried by a sentence, not by a word or two."""
@@ -137,9 +137,10 @@ def strategy_of(sentence: str) -> str | None:
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
-    if by_rule is None and not asks(sentence):
-        by_rule = next((name for _, _, name in _phrases(plain)), None)
-    return by_rule or (likeliest(sentence) if len(sentence_words) > MIN_WORDS else None)
+    likely = likeliest(sentence) if len(sentence_words) > MIN_WORDS else None
+    if by_rule or likely or asks(sentence):
+        return by_rule or likely
+    return next((name for _, _, name in _phrases(plain)), None)
 
 
 def recognise(text: str) -> tuple[str, ...]:
@@ -181,22 +182,13 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
     )
 
 
-def features(sentence: str) -> tuple[str, ...]:
-    """Return the features of one sentence, each once."""
-    sentence_words = words(sentence)
-    stop = "?" if asks(sentence) else "."
-    pairs = [f"{a} {b}" for a, b in pairwise(("^", *sentence_words, stop))]
-    openings = [f"^ {' '.join(sentence_words[:n])}" for n in (2, 3) if len(sentence_words) >= n]
-    return tuple(sorted({"", *sentence_words, *pairs, *openings}))
-
-
 def probabilities(sentence: str) -> Mapping[str, float]:
     """Return P(kind), by the weights of its words, for each of KINDS."""
     weights = _weights()
-    chosen = [weights[f] for f in features(sentence) if f in weights]
+    chosen = [weights[f] for f in features(sentence) & weights.keys()]
     scores = [sum(column) for column in zip(*chosen, strict=True)]
     most = max(scores)
-    odds = [math.exp(s - most) for s in scores]
+    odds = [math.exp((s - most) / 100) for s in scores]
     total = sum(odds)
     return {kind: o / total for kind, o in zip(KINDS, odds, strict=True)}
 
@@ -210,8 +202,8 @@ def likeliest(sentence: str) -> str | None:
 
 
 @cache
-def _weights() -> dict[str, tuple[float, ...]]:
-    """Return the weights for KINDS by feature; the empty feature is in every sentence."""
+def _weights() -> dict[str, tuple[int, ...]]:
+    """Return the weights for KINDS by feature, in hundredths; the empty feature is in every sentence."""
     lines = WEIGHTS.read_text(encoding="utf-8").splitlines()[1:]
     cells = (line.split("\t") for line in lines)
-    return {name: tuple(map(float, values)) for name, *values in cells}
+    return {name: tuple(map(int, values)) for name, *values in cells}

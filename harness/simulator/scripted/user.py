@@ -33,6 +33,11 @@ class _AppraisedReply:
     """Log-odds that the emotion rises."""
 
     @property
+    def hurts(self) -> bool:
+        """Whether it is heard as hurtful."""
+        return self.appraisal.hurt < 0
+
+    @property
     def strategies(self) -> tuple[str, ...]:
         return self.reading.strategies if self.puzzle is None else ()
 
@@ -91,7 +96,7 @@ class ScriptedSimulator:
         if ended is None:
             disclosed, more = voice.continuation(after, self._disclosure, u[7:])
         else:
-            more = voice.farewell(ended, appraised.reading.hurts, state.user)
+            more = voice.farewell(ended, appraised.hurts, state.user)
         text = voice.manner(
             more if ended == "success" else f"{text} {more}", state.user.persona.voice
         )
@@ -105,7 +110,7 @@ class ScriptedSimulator:
             return voice.puzzled_line(u[5])
         last = appraised.strategies[-1] if appraised.strategies else None
         shows = u[6] < self._disclosure.expression
-        return voice.reaction(change, last, appraised.reading.hurts, shows, after.user, u[5])
+        return voice.reaction(change, last, appraised.hurts, shows, after.user, u[5])
 
     def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
         reading = read(reply.text)
@@ -130,7 +135,16 @@ class ScriptedSimulator:
         u: Sequence[float],
     ) -> State:
         """Return the user once the reply has sunk in, before they speak."""
-        offended = appraised.reading.hurts or appraised.puzzle is not None
+        reading = appraised.reading
+        offended = appraised.hurts or appraised.puzzle is not None
+        trust = dynamics.next_trust(
+            state.trust, appraised.strategies, offended, self._disclosure, u[4]
+        )
+        suspicion = dynamics.next_suspicion(
+            state.suspicion, reading.hurt_evidence, reading.apologises
+        )
+        if appraised.hurts and reading.severe:
+            trust, suspicion = 0, dynamics.MOST_SUSPICION
         return State(
             key=state.key,
             user=state.user,
@@ -138,9 +152,8 @@ class ScriptedSimulator:
             reported=state.reported + reported_change(change, self.difficulty, u),
             disclosed=state.disclosed,
             turn=state.turn + 1,
-            trust=dynamics.next_trust(
-                state.trust, appraised.strategies, offended, self._disclosure, u[4]
-            ),
+            trust=trust,
+            suspicion=suspicion,
             momentum=1 if rises else -1,
             past_strategies=(*state.past_strategies, appraised.strategy_set),
             sentences=(*state.sentences, *appraised.reading.plain_sentences),

@@ -1,0 +1,146 @@
+"""Features of a supporter's sentence, by which its strategy and its polarity are read.
+
+Words and their neighbours; the kinds of words (word_kinds.tsv), with whom they are said of and
+whether they are denied or somebody else's; and phrases (phrases.tsv).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from harness.simulator.scripted.word_kinds import Match, phrases_in, word_kinds
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
+
+NEGATORS = frozenset(
+    """not never no nobody nothing none without hardly neither nor cannot nowhere
+    barely""".split()  # noqa: SIM905
+)
+NEGATED_WORDS, REPORTED_WORDS, BEFORE_PHRASE = 5, 4, 3
+"""Words after a negator that it denies, after a verb of saying or feeling that belong to it, and
+words before a phrase in which a negator denies it."""
+MOST_KINDS = 3
+"""Kinds of one word that count."""
+_PERSONS = {
+    word: person
+    for person, some in {
+        "YOU": "you u ya yourself", "YOUR": "your ur yours", "I": "i me myself", "MY": "my mine",
+        "THEY": "he she they him her them his their people someone somebody anyone anybody "
+                "whoever everybody everyone",
+        "IT": "it this that these those", "WE": "we us our",
+    }.items()
+    for word in some.split()
+}  # fmt: skip
+_REPORTS = frozenset(
+    """told said says say call called calls calling thinks think thought believe believes feel
+    feels feeling felt made makes make""".split()  # noqa: SIM905
+)
+_BREAK = ","
+_BREAKS = frozenset([_BREAK, "but", "because", "although", "though", "so", "since", "and"])
+"""Words that end what a negation denies."""
+_LIGHT = frozenset(["a", "an", "the", "so", "very", "really", "_"])
+_STOPS = re.compile(r"[,;:\u2014\u2013\u2026]|\.\.\.| - |[.?!]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """A sentence as features."""
+
+    features: frozenset[str]
+    """`a b` for neighbours; `kind|person|P` or N for a word of a kind, said of a person, denied (N)
+    or not; `~` for near words put as their kinds; `kindN>kindP` for kinds that follow each other;
+    `phrase:kind|P` for a phrase."""
+    phrase_kinds: frozenset[str]
+    """The kinds of the phrases in it that are not denied."""
+
+
+@lru_cache(maxsize=4096)
+def wording_of(sentence: str) -> Wording:
+    """The features of one sentence."""
+    tokens = tokenise(sentence)
+    stop = "?" if asks(sentence) else "."
+    matches = [(match, denied(match, tokens)) for match in phrases_in(tokens)]
+    features = set(_word_features(tokens, stop))
+    for match, is_denied in matches:
+        sign = "N" if is_denied else "P"
+        features.add(f"phrase:{match.kind}|{sign}")
+        features.add(f"phrase:{match.polarity}|{sign}")
+        if match.start == 0:
+            features.add(f"phrase:{match.polarity}|^")
+    not_denied = frozenset([match.kind for match, is_denied in matches if not is_denied])
+    return Wording(frozenset(features), not_denied)
+
+
+def features(sentence: str) -> frozenset[str]:
+    """The features of one sentence: Wording.features."""
+    return wording_of(sentence).features
+
+
+def tokenise(sentence: str) -> list[str]:
+    """Return the words, with a comma where a clause ends."""
+    parts = _STOPS.split(sentence)
+    tokens = list[str]()
+    for part in parts:
+        if tokens and tokens[-1] != _BREAK:
+            tokens.append(_BREAK)
+        tokens += words(part)
+    while tokens and tokens[-1] == _BREAK:
+        tokens.pop()
+    return tokens
+
+
+def _word_features(tokens: Sequence[str], stop: str) -> Iterator[str]:
+    yield ""
+    plain = [token for token in tokens if token != _BREAK]
+    yield from plain
+    yield from (f"{a} {b}" for a, b in pairwise(["^", *plain, stop]))
+    yield from (f"^ {' '.join(plain[:n])}" for n in (2, 3) if len(plain) >= n)
+    kinds_of = word_kinds()
+    frame, chain = ["^"], list[str]()
+    person, denied, reported = "-", 0, 0
+    for token in tokens:
+        if token in _BREAKS:
+            denied = reported = 0
+        if token == _BREAK:
+            person = "-"
+        person = _PERSONS.get(token, person)
+        kinds = kinds_of.get(token, ())[:MOST_KINDS]
+        sign, other = "N" if denied > 0 else "P", "R" if reported > 0 else ""
+        for kind in kinds:
+            yield kind
+            yield f"{kind}|{sign}"
+            yield f"{kind}|{person}"
+            yield f"{kind}|{person}|{sign}{other}"
+            yield f"{kind}|{sign}|{stop}"
+            chain.append(kind + sign)
+        if token not in _PERSONS and token not in FUNCTION_WORDS:
+            yield f"{token}|{sign}"
+            yield f"{token}|{person}"
+        denied = NEGATED_WORDS if token in NEGATORS else denied - 1
+        reported = REPORTED_WORDS if token in _REPORTS else reported - 1
+        frame.append(_in_frame(token, kinds))
+    frame.append(stop)
+    yield from (f"{a}>{b}" for a, b in pairwise(chain))
+    heavy = [part for part in frame if part not in _LIGHT]
+    yield from (f"~{a} {b}" for a, b in pairwise(heavy))
+    yield from (f"~{a} {b} {c}" for a, b, c in zip(heavy, heavy[1:], heavy[2:], strict=False))
+
+
+def _in_frame(token: str, kinds: Sequence[str]) -> str:
+    """A word as its kind: who, a negator, the first kind, a function word itself, or any."""
+    if token in _PERSONS:
+        return _PERSONS[token]
+    if token in NEGATORS:
+        return "NEG"
+    if kinds:
+        return kinds[0]
+    return token if token in FUNCTION_WORDS or token == _BREAK else "_"
+
+
+def denied(match: Match, tokens: Sequence[str]) -> bool:
+    """Return whether a negator stands shortly before a phrase."""
+    before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
+    return not NEGATORS.isdisjoint(before)

@@ -1,0 +1,111 @@
+"""Kinds of single words in talk with somebody in distress, and phrases that hurt or comfort.
+
+word_kinds.tsv and phrases.tsv were written from the meaning of the words, not from any corpus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from harness.simulator.data_files import columns, require
+
+WORD_KINDS = Path(__file__).with_name("word_kinds.tsv")
+PHRASES = Path(__file__).with_name("phrases.tsv")
+KINDS = frozenset(
+    """bad_trait good_trait bad_feeling good_feeling bad_event good_event dramatize harm care blame
+    burden leave worthless trivial weighty normal pretend wrong_memory death secret sexual group
+    compare tears laugh demand threat_word revenge guilt_trip moral patience thanks indifferent
+    toughen intensify diminish reverse""".split()  # noqa: SIM905
+)
+"""Kinds of words: `bad_trait` belittles whom it is said of, `dramatize` puts distress as overdone,
+and so on; CONTRIBUTING.md describes each."""
+PHRASE_KINDS: Mapping[str, Sequence[str]] = {
+    "hurtful": (
+        "insult", "contempt", "victim_blaming", "minimising", "denial_of_feeling", "gaslighting",
+        "mockery", "sarcasm", "comparison", "get_over_it", "threat", "coercion", "guilt_tripping",
+        "abandonment", "indifference", "moralising", "ridicule_of_tears", "self_harm_encouraged",
+        "revenge_encouraged", "sexual_remark", "prejudice", "betrayal_of_confidence", "kind_words",
+        "false_praise", "silencing", "toxic_positivity",
+    ),
+    "caring": (
+        "acceptance", "sympathy", "presence", "belief", "praise", "relief_of_blame", "worth",
+        "patience", "interest", "offer", "gratitude", "hope", "safety", "self_disclosure",
+        "apology",
+    ),
+    "negated": ("comfort",),
+}  # fmt: skip
+"""By polarity, the kinds of phrases; `negated` ones deny a hurt and so comfort."""
+ANY, ANY_FEW, FEW = "*", "_", 3
+"""In a phrase: exactly one word of any kind; none to FEW words."""
+_END = ""
+_Trie = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A phrase in some words."""
+
+    start: int
+    end: int
+    """Index of its first word, and of the word after its last."""
+    polarity: str
+    kind: str
+
+
+@cache
+def word_kinds() -> Mapping[str, tuple[str, ...]]:
+    """The kinds of each word, the likeliest first. Raises ConfigError for a malformed file."""
+    table = {}
+    rows = columns(WORD_KINDS, ("word", "kinds"), {})
+    for number, (word, listed) in enumerate(rows, start=2):
+        kinds = tuple(listed.split(","))
+        known = KINDS.issuperset(kinds)
+        require(f"{WORD_KINDS}:{number}", "kinds must be known ones", known, listed)
+        table[word] = kinds
+    return table
+
+
+def phrases_in(words: Sequence[str]) -> Iterator[Match]:
+    """Every phrase in some words, with overlaps."""
+    root = _phrases()
+    count = len(words)
+    for start in range(count):
+        reached = [(root, start)]
+        while reached:
+            node, at = reached.pop()
+            for polarity, kind in node.get(_END, ()):
+                yield Match(start, at, polarity, kind)
+            if at < count:
+                if words[at] in node:
+                    reached.append((node[words[at]], at + 1))
+                if ANY in node:
+                    reached.append((node[ANY], at + 1))
+
+
+@cache
+def _phrases() -> _Trie:
+    root: _Trie = {}
+    allowed = {"polarity": tuple(PHRASE_KINDS)}
+    rows = columns(PHRASES, ("polarity", "kind", "phrase"), allowed)
+    for number, (polarity, kind, phrase) in enumerate(rows, start=2):
+        known = kind in PHRASE_KINDS[polarity]
+        require(f"{PHRASES}:{number}", f"kind must be one of {polarity} phrases", known, kind)
+        for words in _written_out(phrase.split()):
+            node = root
+            for word in words:
+                node = node.setdefault(word, {})
+            node.setdefault(_END, []).append((polarity, kind))
+    return root
+
+
+def _written_out(pattern: Sequence[str]) -> list[list[str]]:
+    """The pattern once for each number of words that an ANY_FEW of it may stand for."""
+    ways: list[list[str]] = [[]]
+    for word in pattern:
+        fillings = [[ANY] * n for n in range(FEW + 1)] if word == ANY_FEW else [[word]]
+        ways = [way + filling for way in ways for filling in fillings]
+    return ways

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator.scripted.voice import expanded
+from harness.simulator.scripted.lines import expanded
 from harness.simulator.scripted.words import sentences
 
 _FEELING = re.compile(

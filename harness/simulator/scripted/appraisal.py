@@ -9,7 +9,14 @@ from functools import lru_cache
 from harness.config.run import STRATEGIES
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strategy_fits
-from harness.simulator.scripted.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
+from harness.simulator.scripted.reading import (
+    COMMON_STEMS,
+    FACT_STEMS,
+    TELLABLE_STEMS,
+    Reading,
+    Sentence,
+    takes_up,
+)
 from harness.simulator.state import State
 
 NOTHING_SAID = -1.0
@@ -23,6 +30,8 @@ STALE = -2.4
 is not language."""
 LONG_WORDS = 60
 """Words a reply may have; each time so many more tire."""
+FEW_WORDS = 4
+"""Words from which on a reply is not too short."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -4.0
 PUZZLED = -5.0
@@ -126,14 +135,25 @@ def _worth(
 
 
 def _pick_up(reading: Reading, state: State) -> float:
-    disclosed, own, value = state.disclosed, state.user.persona_index, 0.0
-    taken_up = [number for whose, number in reading.facts if whose == own]
-    taken_up = [number for number in taken_up if number < disclosed.facts]
-    if disclosed.fresh_fact and disclosed.facts - 1 in taken_up:
+    """Return what it is worth that a told sentence or feeling is taken up; the newest most."""
+    disclosed, value = state.disclosed, 0.0
+    taken_up = told_taken_up(reading, state)
+    if disclosed.fresh and disclosed.told[-1] in taken_up:
         value = FRESH_FACT
     elif taken_up:
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
+
+
+def told_taken_up(reading: Reading, state: State) -> list[int]:
+    """Return which of the told sentences a sentence of the reply speaks of."""
+    own = TELLABLE_STEMS[state.user.persona_index]
+    spoken = [sentence.stems for sentence in reading.sentences]
+    return [
+        index
+        for index in state.disclosed.told
+        if any([takes_up(stems, own[index]) for stems in spoken])
+    ]
 
 
 def _foreign(reading: Reading, state: State) -> int:
@@ -162,7 +182,7 @@ def _fatigue(strategy: str, past: Sequence[frozenset[str]]) -> float:
 def _form(words: int, strategies: int, cut: bool) -> float:
     """Cached: a handful of values, asked for at every reply."""
     value = CUT if cut else 0.0
-    if words < 4:
+    if words < FEW_WORDS:
         value += TOO_SHORT
     value += TOO_LONG * min(3, max(0, words - 1) // LONG_WORDS)
     return value + TOO_MANY * max(0, strategies - 2)

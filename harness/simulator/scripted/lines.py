@@ -120,6 +120,26 @@ def unsaid(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
     return pick(fresh or pool, u)
 
 
+def is_phrase(sentence: str) -> bool:
+    """Return whether a sentence, not contracted, is one that users say whatever their matter is."""
+    return sentence in _phrases()[0] or any(p.fullmatch(sentence) for p in _phrases()[1])
+
+
+@cache
+def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
+    """Return the lines on no matter of a user's own, those with something to fill in as patterns."""
+    chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
+              if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
+    every = {line for some in chosen for line in rows_of(some)}
+    fixed = frozenset(expanded(line) for line in every if "{" not in line)
+    open_lines = [
+        re.escape(line).replace(r"\{n\}", r"\d+").replace(r"\{x\}", r"[\w' ]+")
+        .replace(r"\{e\}", r"\w+").replace(r"\{t\}", ".+")
+        for line in every if "{" in line
+    ]  # fmt: skip
+    return fixed, tuple(re.compile(line, re.IGNORECASE) for line in sorted(open_lines))
+
+
 def rows_of(some: Texts) -> tuple[str, ...]:
     """Return all texts of one table."""
     return tuple(line for lines in some.values() for line in lines)

@@ -33,7 +33,7 @@ _NO_FACT = re.compile(
     r"wonder|have to get|am still|am not (?:sure|as))|i'm (?:still|not (?:sure|as))|"
     r"not (?:\w+ ){0,2}\w+, (?:not|please|i would)|not (?:really )?\w+$|none, no|as to|other word|"
     r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|\w+ (?:is (?:not quite|perhaps not) the word|"
-    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|keep \w+ to)|"
+    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|keep [\w ]+ to (?:my|your))|i'm not ready|"
     r"there (?:is no \w+ in it|has been no \w+(?: so far)?$)|not about|"
     r"there is (?:not|so) much|there's (?:not|so) much)\b",
     re.IGNORECASE,

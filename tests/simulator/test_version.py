@@ -72,5 +72,5 @@ def test_a_record_with_one_field_changed_keeps_the_others() -> None:
     turn = LaterTurn(**values_of(turns[1]), later=7)
     assert turn.with_state(None) == replace(turn, state=None)
     state = LaterState(**values_of(turn.state), later=7)
-    disclosed = Disclosed(facts=2)
+    disclosed = Disclosed(told=(0, 1))
     assert state.with_disclosed(disclosed) == replace(state, disclosed=disclosed)

@@ -12,6 +12,7 @@ from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strate
 from harness.simulator.scripted.reading import (
     COMMON_STEMS,
     FACT_STEMS,
+    FEELINGS,
     TELLABLE_STEMS,
     Reading,
     Sentence,
@@ -39,8 +40,8 @@ START_NLL_LIMIT = 1.2
 """Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
 drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
 lies nearer to gibberish than to fluency."""
-_SHARED_STEMS = tuple(COMMON_STEMS.union(*facts) for facts in FACT_STEMS)
-"""Stems that a fact of another's may share with each person's own."""
+_SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
+"""Stems that a fact of another's may share with each person's own matter."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """By how long ago a strategy was used: last, before that, or earlier."""
 _INDEX = {name: index for index, name in enumerate(STRATEGIES)}
@@ -158,13 +159,21 @@ def told_taken_up(reading: Reading, state: State) -> list[int]:
 
 def _foreign(reading: Reading, state: State) -> int:
     """Return how much the reply speaks of that this user never told: feelings, another's facts."""
-    wrong = len(reading.feelings - state.disclosed.feelings)
     own = state.user.persona_index
+    unnamed = reading.feelings - state.disclosed.feelings
+    wrong = len(unnamed - _feelings_told(own, state.disclosed.told)) if unnamed else 0
     others = [FACT_STEMS[whose][number] for whose, number in reading.facts if whose != own]
     if not others:
         return wrong
     shared = _SHARED_STEMS[own]
     return wrong + any(len((fact & reading.stems) - shared) > 1 for fact in others)
+
+
+@lru_cache(maxsize=16384)
+def _feelings_told(persona_index: int, told: tuple[int, ...]) -> frozenset[str]:
+    """Return the feelings that the told sentences name."""
+    own = TELLABLE_STEMS[persona_index]
+    return frozenset(FEELINGS[stem] for n in told for stem in own[n] if stem in FEELINGS)
 
 
 def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:

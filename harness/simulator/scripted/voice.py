@@ -256,7 +256,8 @@ def need_line(
         pool = NEEDS["need.met"][intention]
     else:
         pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
-    return unsaid(pool, earlier[-(len(pool) - 1) :], u)
+    all_said = set(pool).issubset(earlier)
+    return unsaid(pool, earlier[-(len(pool) - 1) :] if all_said else earlier, u)
 
 
 def last_words(state: State, heard: Heard, ending: str) -> str:

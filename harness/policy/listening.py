@@ -17,9 +17,11 @@ _TOPIC = re.compile(
     rf"(?:it is|it's|i (?:want|would like) to talk|may i talk) about ({TOPIC_SHAPE})", re.IGNORECASE
 )
 _FEELING = re.compile(
-    r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm|it leaves me|it (?:still )?makes me) "
+    r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm|it leaves me|"
+    r"it (?:still )?makes me) "
     r"(?:so |very |really |often |still |a bit |a little |less |not as |just )*([a-z]+)"
-    r"(?: about (?:it|this)| today| now| (?:as|than) before| when i \w+(?: of)? (?:it|this)| a lot| these days| that i can ?not \w+)?",
+    r"(?: about (?:it|this)| today| now| (?:as|than) before| when i \w+(?: of)? (?:it|this)| a lot|"
+    r" these days| that i can ?not \w+)?",
     re.IGNORECASE,
 )
 _NO_FEELING = frozenset(
@@ -31,9 +33,12 @@ _NO_FACT = re.compile(
     r"i (?:see|think|feel|want|need|only want|suppose|would (?:rather|like to talk)|"
     r"(?:do not|don't) (?:feel|know|follow|understand|believe|need|want to (?:go|hear))|"
     r"wonder|have to get|am still|am not (?:sure|as))|i'm (?:still|not (?:sure|as))|"
-    r"not (?:\w+ ){0,2}\w+, (?:not|please|i would)|not (?:really )?\w+$|none, no|as to|other word|"
-    r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|\w+ (?:is (?:not quite|perhaps not) the word|"
-    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|keep [\w ]+ to (?:my|your))|i'm not ready|"
+    r"not (?:\w+ ){0,2}\w+, (?:not|please|i would)|not (?:really )?\w+$|none, no|as to|"
+    r"other word|"
+    r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|"
+    r"\w+ (?:is (?:not quite|perhaps not) the word|"
+    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
+    r"keep (?:\w+ )+to (?:my|your)self)|i'm not ready|"
     r"there (?:is no \w+ in it|has been no \w+(?: so far)?$)|not about|"
     r"there is (?:not|so) much|there's (?:not|so) much)\b",
     re.IGNORECASE,

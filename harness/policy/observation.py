@@ -31,11 +31,12 @@ _MOODS = {
 }
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
-    "worse": r"\b(?:not|no|never|harder|hurts?|had better|cruel|too (?:soon|much|many)|wrong|repeat|"
-    r"same|easy to say|only ask|hardly say|talk and talk|talk so much|wears me out|lecture|so unkind|"
-    r"mix that up|somebody else|another question|so many|hard question|leave that|enough of that)\b",
-    "better": r"\b(?:thank(?:s| you)|yes|good|right|exactly|kind|glad|helps?|easier|relief|grateful|"
-    r"you (?:see|feel|named|heard)|understood)\b",
+    "worse": r"\b(?:not|no|never|harder|hurts?|had better|cruel|too (?:soon|much|many)|wrong|same|"
+    r"repeat|easy to say|only ask|hardly say|talk and talk|talk so much|wears me out|lecture|"
+    r"so unkind|mix that up|somebody else|another question|so many|hard question|leave that|"
+    r"enough of that)\b",
+    "better": r"\b(?:thank(?:s| you)|yes|good|right|exactly|kind|glad|helps?|easier|relief|"
+    r"grateful|you (?:see|feel|named|heard)|understood)\b",
 }
 _CUES = {
     "praise": r"\b(?:did well|try very hard|tried (?:so|very) hard|how much i do|see what i did)\b",

@@ -44,7 +44,7 @@ class Disclosed:
     needs: tuple[str, ...] = ()
     """The lines that have borne on what they came for, in order."""
     lines: frozenset[str] = frozenset()
-    """The other lines said, as they are in their files: none is said twice where others are left."""
+    """The other lines said, as in their files: none is said twice where others are left."""
 
 
 @dataclass(frozen=True, slots=True)

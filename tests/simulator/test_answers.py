@@ -159,7 +159,10 @@ def test_questions_are_said_back_by_the_one_who_is_asked() -> None:
     assert question_back("And how do you get on with your mother?") == (
         "How do I get on with my mother?"
     )
-    assert statements("Do you blame yourself?") == ("Yes, I blame myself.", "No, I do not blame myself.")  # noqa: E501
+    assert statements("Do you blame yourself?") == (
+        "Yes, I blame myself.",
+        "No, I do not blame myself.",
+    )
     assert statements("Have you told anyone?") == ("", "No, I have not told anyone.")
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.simulator import personas
-from harness.simulator.personas import TOPICS
 from harness.simulator.data_files import Table, tables
+from harness.simulator.personas import TOPICS
 from harness.simulator.scripted import recognition, word_classes
 
 HEADER = "table\tkey\ttext\n"
@@ -82,7 +82,7 @@ ONE = """\
         - I sleep badly.
 """
 PERSONAS = "study:\n  train:\n" + ONE.format(name="exam") + "  held_out:\n" + ONE.format(name="b")
-LIVES = [(name, topic, f"I have {topic} to tell.") for name in "exam b".split() for topic in TOPICS]
+LIVES = [(name, topic, f"I have {topic} to tell.") for name in ("exam", "b") for topic in TOPICS]
 
 
 def lives_beside(path: Path, rows: list[tuple[str, str, str]] = LIVES) -> None:
@@ -109,7 +109,7 @@ def test_personas_are_read_by_domain_and_side(tmp_path: Path) -> None:
     [
         (LIVES[1:], "lives.tsv: exam must have 1 to 3 sentences of happened, got 0"),
         ([*LIVES, LIVES[0]], ":52: a life must have a sentence once, got 'I have happened to"),
-        ([*LIVES, ("exam", "sleep", "badly")], ":52: a sentence of a life must be a sentence that "),
+        ([*LIVES, ("exam", "sleep", "bad")], ":52: a sentence of a life must be a sentence that "),
         ([*LIVES, ("exam", "dreams", "Badly.")], ":52: topic must be one of happened, "),
         (LIVES[len(TOPICS):], "personas.yaml:3: a persona must have a life, got 'exam'"),
     ],

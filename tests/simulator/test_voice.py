@@ -36,8 +36,15 @@ NEEDS = {
 QUESTION = "What happened then?"
 EAGER = DifficultyConfig(threshold=-5.0, disclosure="free", acceptance="any_kindness")
 FILLED = {"x": "my nights", "e": "sad", "n": "4"}
+
+
+def filled(table: str, line: str) -> str:
+    text = line.format(**{**FILLED, **({"x": "medication"} if table == "nothing_of" else {})})
+    return text[:1].upper() + text[1:]
+
+
 REMARKS = [
-    (line.format(**FILLED)[:1].upper() + line.format(**FILLED)[1:])
+    filled(name, line)
     for name, table in lines.ANSWERS.items()
     for line in rows_of(table)
     if name != "name"
@@ -164,9 +171,7 @@ def test_each_reason_has_twelve_lines_and_no_voice_less_than_six() -> None:
 def test_nothing_is_said_or_told_twice_while_there_is_something_else(disclosure: str) -> None:
     told = {sentence.text for person in EVERYONE for sentence in person.tellable}
     for talk in talks(DifficultyConfig(disclosure=disclosure, stop_below=0)):
-        spoken = Counter(
-            lines.expanded(s) for turn in talk for s in sentences(turn.text)
-        )
+        spoken = Counter(lines.expanded(s) for turn in talk for s in sentences(turn.text))
         assert max((n for s, n in spoken.items() if s in told), default=1) == 1
         reactions = Counter(sentences(turn.text)[0] for turn in talk[1:] if turn.text)
         assert max(reactions.values()) == 1
@@ -186,7 +191,7 @@ def test_a_need_weighs_less_once_the_user_feels_better() -> None:
 def test_relief_is_only_from_what_was_told() -> None:
     for talk in talks(EAGER):
         for before, turn in pairwise(talk):
-            named = {f for f in turn.state.disclosed.feelings - before.state.disclosed.feelings}
+            named = turn.state.disclosed.feelings - before.state.disclosed.feelings
             if turn.emotion >= voice.LIGHTER:
                 assert not named, turn.text
 

@@ -8,11 +8,13 @@ something unconnected. A sentence is told once.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from harness.config.run import EMOTIONAL_INTENTIONS
-from harness.simulator.personas import EVERYONE
+from harness.simulator.personas import EVERYONE, TOPICS, Persona
 from harness.simulator.scripted import questions
 from harness.simulator.scripted.lines import ANSWERS, unsaid
 from harness.simulator.scripted.questions import ABSENT, Question
@@ -54,6 +56,8 @@ REFUSES = (0.10, 0.07, 0.04, 0.02)
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
 SAID_BACK = 0.6
 """Chance that a question is said back before it is answered, if it can be."""
+LEAST_FIT = 0.9
+"""Least fit of a sentence that answers: its topic's, or of one thing that is named."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
 _DENIES = re.compile(
@@ -76,6 +80,24 @@ _WELL = frozenset(["sleep", "food", "work"])
 """Topics of which a question asks whether all is well: it is not."""
 _BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan", "tried"])
 """Topics of which the sentence itself says yes or no."""
+
+
+def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:
+    numbered = list(enumerate(persona.tellable))
+    return {t: tuple(n for n, s in numbered if s.topic == t) for t in ("fact", *TOPICS)}
+
+
+def _by_entity(persona_index: int) -> dict[str, list[int]]:
+    by_entity: dict[str, list[int]] = {}
+    for index, named in enumerate(ENTITIES[persona_index]):
+        for entity in named:
+            by_entity.setdefault(entity, []).append(index)
+    return by_entity
+
+
+_BY_TOPIC = tuple(map(_by_topic, EVERYONE))
+_BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
+"""By persona, the sentences of each topic, and those that name each thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +138,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject in ABSENT or _of_person(question):
         if question.statements[1]:
             return speaker.yes_or_no(question, yes=False)
-        return speaker.line("nothing_of", x=question.named)
+        return speaker.line("nothing_of", x=question.named.removeprefix("my "))
     if question.subject == "feeling":
         return Told(feeling=True)
     if question.subject is not None:
@@ -137,6 +159,39 @@ def unasked(
     such a reply makes one think of.
     """
     return _Speaker(state, u).unasked(strategy, rises, heard)
+
+
+@lru_cache(maxsize=65536)
+def _ranked(
+    persona_index: int, subject: str | None, named: frozenset[str], near: bool
+) -> tuple[int, ...]:
+    """Return the sentences that answer a question on `subject` that names `named`, best first."""
+    values: dict[int, float] = {}
+    by_entity, by_topic = _BY_ENTITY[persona_index], _BY_TOPIC[persona_index]
+    for entity in named:
+        for index in by_entity.get(entity, ()):
+            values[index] = min(2.0, values.get(index, 0.0) + 1.0)
+    of_people = subject == "home" and not _PEOPLE.isdisjoint(named)
+    tellable = EVERYONE[persona_index].tellable
+    if subject is not None and subject not in ABSENT:
+        values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
+        nearby = NEAR.get(subject, ()) if near else ()
+        worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
+        for topic, worth in worths.items():
+            for index in by_topic.get(topic, ()):
+                if not of_people or index in values:
+                    values[index] = values.get(index, 0.0) + worth
+    fit = [n for n, value in values.items() if value > LEAST_FIT]
+    fit = [n for n in fit if (tellable[n].topic == "safe") == (subject == "safe")]
+    return tuple(sorted(fit, key=lambda n: (-values[n], n)))
+
+
+@lru_cache(maxsize=65536)
+def _sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
+    """Return the sentences that share two words or more with a reply, those with most first."""
+    by_entity = _BY_ENTITY[persona_index]
+    shared = Counter([n for entity in heard for n in by_entity.get(entity, ())])
+    return tuple(sorted((n for n, c in shared.items() if c > 1), key=lambda n: (-shared[n], n)))
 
 
 def _refusal(state: State) -> float:
@@ -172,7 +227,7 @@ class _Speaker:
         """Return whether an offer is taken, and the sentence that says why, if one bears on it."""
         taken, declined = _TAKEN[question.kind]
         first = self.line(taken if rises else declined)
-        index = self._best(question.subject, question.entities, near=False)
+        index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
             return Told(first.sentences, closed=not rises, lines=first.lines)
         return Told((*first.sentences, self.persona.tellable[index].text), index, lines=first.lines)
@@ -189,7 +244,7 @@ class _Speaker:
         assert question.feeling is not None
         if question.feeling in self.persona.feelings:
             first = self.line("yes")
-            index = self._best("why", question.entities, near=True)
+            index = self._best(question, "why", near=True)
             more = () if index is None else (self.persona.tellable[index].text,)
             feels = f"I feel {question.feeling}."
             begins = () if question.kind == "guess" else first.sentences
@@ -200,7 +255,7 @@ class _Speaker:
     def sentence(self, question: Question, rises: bool) -> Told | None:
         """Return an untold sentence that answers, with its yes or no; None if none is left."""
         subject = question.subject
-        index = self._best(subject, question.entities, near=subject != "safe")
+        index = self._best(question, subject, near=True)
         if index is None:
             return None
         tellable = self.persona.tellable[index]
@@ -250,37 +305,17 @@ class _Speaker:
         named = questions.entities(question.named)
         return named.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
 
-    def _best(self, subject: str | None, named: Collection[str], near: bool) -> int | None:
+    def _best(self, question: Question, subject: str | None, near: bool) -> int | None:
         """Return the untold sentence that answers best, None where nothing is connected."""
-        nearby = NEAR.get(subject, ()) if subject and near else ()
-        best, most, told = None, 0.9, self.disclosed.told
-        for index, tellable in enumerate(self.persona.tellable):
-            if index in told:
-                continue
-            topic, shared = tellable.topic, len(self.entities[index].intersection(named))
-            if named and not shared and subject == "home" and not _PEOPLE.isdisjoint(named):
-                continue
-            if topic == "safe" != subject:
-                continue
-            value = 1.0 * min(shared, 2)
-            if topic == subject:
-                value += 3.0
-            elif topic in nearby:
-                value += 1.4 - 0.2 * nearby.index(topic)
-            elif subject is not None and subject not in ABSENT:
-                value -= 0.5
-            if value > most:
-                best, most = index, value
-        return best
+        told = self.disclosed.told
+        ranked = _ranked(self.state.user.persona_index, subject, question.entities, near)
+        return next((index for index in ranked if index not in told), None)
 
     def _taken_up(self, heard: frozenset[str]) -> int | None:
         """Return the untold sentence that shares most with the reply, two words at least."""
-        best, most, told = None, 1, self.disclosed.told
-        for index, named in enumerate(self.entities):
-            shared = len(named & heard)
-            if shared > most and index not in told and self._open(index):
-                best, most = index, shared
-        return best
+        told = self.disclosed.told
+        sharing = _sharing(self.state.user.persona_index, heard)
+        return next((n for n in sharing if n not in told and self._open(n)), None)
 
     def _next_fact(self) -> int | None:
         limit = min(FACTS_AT_TRUST[self.state.trust], len(self.persona.facts))
@@ -288,12 +323,9 @@ class _Speaker:
 
     def _follows(self, strategy: str | None, rises: bool) -> int | None:
         topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
-        for topic in topics:
-            for index, tellable in enumerate(self.persona.tellable):
-                fits = tellable.topic == topic and index not in self.disclosed.told
-                if fits and self._open(index):
-                    return index
-        return None
+        by_topic, told = _BY_TOPIC[self.state.user.persona_index], self.disclosed.told
+        follows = (index for topic in topics for index in by_topic[topic])
+        return next((n for n in follows if n not in told and self._open(n)), None)
 
     def _open(self, index: int) -> bool:
         """Whether there is trust enough to tell it unasked."""
@@ -316,7 +348,7 @@ def _leaves_open(question: Question, text: str) -> bool:
 
 
 def _says_no(question: Question, text: str) -> bool:
-    """Return whether the answer to a question of yes or no is no, given the sentence that answers."""
+    """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
     subject, plain = question.subject, question.plain
     if subject in _WELL:
         return _WANTING.search(plain) is None

@@ -153,7 +153,7 @@ def told_taken_up(reading: Reading, state: State) -> list[int]:
     return [
         index
         for index in state.disclosed.told
-        if any([takes_up(stems, own[index]) for stems in spoken])
+        if any(takes_up(stems, own[index]) for stems in spoken)
     ]
 
 

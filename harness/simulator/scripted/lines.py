@@ -115,7 +115,7 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
 
 
 def unsaid(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
-    """Return the line of `pool` that the draw `u` falls on, none of `said` while there are others."""
+    """Return the line of `pool` that the draw `u` falls on, none of `said` if others are left."""
     fresh = tuple([line for line in pool if line not in said])
     return pick(fresh or pool, u)
 
@@ -127,7 +127,7 @@ def is_phrase(sentence: str) -> bool:
 
 @cache
 def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
-    """Return the lines on no matter of a user's own, those with something to fill in as patterns."""
+    """Return the lines on no matter of a user's own, those those to fill in as patterns."""
     chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
               if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
     every = {line for some in chosen for line in rows_of(some)}

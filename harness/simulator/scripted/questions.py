@@ -22,11 +22,12 @@ SUBJECTS = (*TOPICS, "feeling", "need", "scale", *ABSENT)
 """All that a question can be understood to be about."""
 _INDIRECT = re.compile(
     r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|please|then|now|also) )*"
-    r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|(?:can|could|would|will) you (?:please |maybe )?"
+    r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|"
+    r"(?:can|could|would|will) you (?:please |maybe )?"
     r"(?:tell|describe|share|explain)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
-    r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?(?:tell|telling|share|sharing"
-    r"|say|saying|talk|talking)(?: to| with)?(?: me)?(?: a (?:bit|little))?"
-    r"|do you (?:want to|mind|feel like) (?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
+    r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
+    r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
+    r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) (?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
     r"|if i may ask|i (?:wonder|am curious|am wondering)|do you know) ?"
 )
 _REQUEST = re.compile(
@@ -35,7 +36,7 @@ _REQUEST = re.compile(
     r"i (?:would|should) (?:love|like) to (?:hear|know|understand))"
 )
 _OFFER = re.compile(
-    r"^(?:would you like|do you want|shall (?:i|we)|should (?:i|we)|(?:can|could|may|might) (?:i|we)|"
+    r"^(?:would you like|do you want|(?:shall|should|can|could|may|might) (?:i|we)|"
     r"how about|what about|would it (?:help|be|feel)|is it (?:ok|okay|all right|alright)|"
     r"want to)\b"
 )
@@ -54,7 +55,8 @@ _KIN = {
     "mum": "mother", "mom": "mother", "dad": "father", "kid": "child", "son": "child",
     "daughter": "child", "husband": "partner", "wif": "partner", "boyfriend": "partner",
     "girlfriend": "partner", "manager": "boss", "dr": "doctor", "surgeon": "doctor",
-    "midwif": "doctor", "grandma": "grandmother", "bos": "boss", "job": "work", "office": "work", "boy": "child",
+    "midwif": "doctor", "grandma": "grandmother", "bos": "boss", "job": "work", "office": "work",
+    "boy": "child",
     "girl": "child", "twin": "child", "babi": "child",
 }  # fmt: skip
 """Words for the same person or place, by stem."""
@@ -69,10 +71,9 @@ _GENERAL = frozenset(
     )
 )
 _FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))
-_FEELINGS = {stem(f): f for p in EVERYONE for f in p.feelings} | {
-    stem(f): f
-    for f in ("angry", "anxious", "sad", "lonely", "hopeless", "guilty", "numb", "depressed")
-}
+_FEELINGS = frozenset(f for p in EVERYONE for f in p.feelings) | frozenset(
+    ["angry", "anxious", "sad", "lonely", "hopeless", "guilty", "numb", "depressed"]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,7 @@ def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
     found = [q for q in map(_understood, sentences(text)) if q is not None]
     grave = [q for q in found if q.subject == "safe"]
-    return (grave or found or [None])[-1]
+    return (grave or found)[-1] if found else None
 
 
 @lru_cache(maxsize=65536)
@@ -165,9 +166,10 @@ def _understood(sentence: str) -> Question | None:
     subject, named = _subject(direct or plain)
     feeling = None
     if kind in ("yes_no", "either", "guess"):
-        feeling = next((_FEELINGS[s] for s in map(stem, direct.split()) if s in _FEELINGS), None)
+        feeling = next((word for word in direct.split() if word in _FEELINGS), None)
     back = question_back(sentence) if kind == "open" and direct == plain else ""
-    if not _ASKING.intersection(back.lower().split()[:1]):
+    says_much = back.count(" ") > 3 or bool(named or entities(direct))
+    if not says_much or not _ASKING.intersection(back.lower().split()[:1]):
         back = ""
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
     return Question(subject, kind, named, entities(direct), feeling, direct, back, yes_no)

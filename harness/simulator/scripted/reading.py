@@ -86,7 +86,7 @@ def _holds_told(plain: str) -> bool:
     places = range(len(plain_words) - BEGINNING + 1)
     beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in places]
     whole = f"{plain} "
-    return any([f"{told} " in whole for b in beginnings for told in _TOLD_BY_BEGINNING.get(b, ())])
+    return any(f"{told} " in whole for b in beginnings for told in _TOLD_BY_BEGINNING.get(b, ()))
 
 
 def _in_first_person(plain: str) -> bool:

@@ -9,6 +9,7 @@ from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
+from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.reading import Reading, read
 from harness.simulator.state import (
     Disclosed,
@@ -96,7 +97,7 @@ class ScriptedSimulator:
             disclosed, more = voice.continuation(after, heard, self._disclosure, text, u[7:], words)
         else:
             more = voice.last_words(after, heard, ended)
-        text = voice.manner(
+        text = manner(
             more if ended == "success" else f"{text} {more}".rstrip(), state.user.persona.voice
         )
         return _turn(text, after, disclosed, change, ended, appraised)

@@ -76,7 +76,7 @@ def opening(
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
     line = _feeling_line(False, emotion, (), u[1])
-    needs = ()
+    needs: tuple[str, ...] = ()
     if u[2] < rule.expression:
         needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
     parts = [opener(user, u[4:]), persona.facts[0], line.format(e=feeling), *needs]
@@ -243,10 +243,10 @@ def need_line(
     earlier: Sequence[str],
     u: float,
 ) -> str:
-    """Return a line that bears on what the user came for, and none of `earlier` if others are left.
+    """Return a line that bears on what the user came for, none of `earlier` if others are left.
 
-    `shown`: DisclosureRule.lines, or `tell` before something told. `rises`: the reply helped, so the
-    need is not asked for as if it had not been heard.
+    `shown`: DisclosureRule.lines, or `tell` before something told. `rises`: the reply helped, so
+    the need is not asked for as if it had not been heard.
     """
     met = emotion >= MET
     if shown == "oblique":

@@ -39,7 +39,8 @@ _NO_FACT = re.compile(
     r"\w+ (?:is (?:not quite|perhaps not) the word|"
     r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
     r"keep (?:\w+ )+to (?:my|your)self)|i'm not ready|"
-    r"there (?:is no \w+ in it|has been no \w+(?: so far)?$)|not about|"
+    r"there(?: is|'s) no \w+ in it|there (?:is no \w+ in it|has been no \w+(?: so far)?$)|"
+    r"not about|"
     r"there is (?:not|so) much|there's (?:not|so) much)\b",
     re.IGNORECASE,
 )

@@ -12,8 +12,8 @@ from harness.config.run import LEVELS, DifficultyConfig
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import lines
-from harness.simulator.scripted.answers import NEAR
 from harness.simulator.scripted.questions import asked
+from harness.simulator.scripted.relevance import NEAR
 from harness.simulator.scripted.said_back import question_back, statements
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words

@@ -8,30 +8,16 @@ something unconnected. A sentence is told once.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from harness.config.run import EMOTIONAL_INTENTIONS
-from harness.simulator.personas import EVERYONE, TOPICS, Persona
 from harness.simulator.scripted import questions
 from harness.simulator.scripted.lines import ANSWERS, unsaid
 from harness.simulator.scripted.questions import ABSENT, Question
+from harness.simulator.scripted.relevance import BY_TOPIC, ENTITIES, PEOPLE, ranked, sharing
 from harness.simulator.state import Disclosed, State
 
-ENTITIES = tuple(
-    tuple(questions.entities(sentence.text) for sentence in persona.tellable)
-    for persona in EVERYONE
-)
-"""By persona and sentence, the stems of whom and what it names."""
-NEAR = {
-    "happened": ("fact", "others_say"), "who_knows": ("support",), "support": ("who_knows",),
-    "tried": ("talked",), "talked": ("others_say",), "others_say": ("talked",), "wish": ("plan",),
-    "plan": ("wish",), "today": ("how_often", "worse"), "why": ("fear", "self"),
-    "feeling": ("why", "body", "self"),
-}  # fmt: skip
-"""Topics that an answer may come from where the topic itself is used up or none."""
 AFTER_RISE = {
     "question": ("happened", "why"), "restate": ("happened", "others_say", "since_when"),
     "reflect": ("why", "body", "self"), "disclose": ("who_knows", "support", "why"),
@@ -56,8 +42,6 @@ REFUSES = (0.10, 0.07, 0.04, 0.02)
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
 SAID_BACK = 0.6
 """Chance that a question is said back before it is answered, if it can be."""
-LEAST_FIT = 0.9
-"""Least fit of a sentence that answers: its topic's, or of one thing that is named."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
 _DENIES = re.compile(
@@ -73,31 +57,11 @@ _ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
 _COMPANY = re.compile(
     r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
 )
-_PEOPLE = frozenset(["child", "partner", "married", "flatmat", "roommat", "parent", "famili"])
-"""Entities of a question about home that an answer must name."""
 _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
 _WELL = frozenset(["sleep", "food", "work"])
 """Topics of which a question asks whether all is well: it is not."""
 _BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan", "tried"])
 """Topics of which the sentence itself says yes or no."""
-
-
-def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:
-    numbered = list(enumerate(persona.tellable))
-    return {t: tuple(n for n, s in numbered if s.topic == t) for t in ("fact", *TOPICS)}
-
-
-def _by_entity(persona_index: int) -> dict[str, list[int]]:
-    by_entity: dict[str, list[int]] = {}
-    for index, named in enumerate(ENTITIES[persona_index]):
-        for entity in named:
-            by_entity.setdefault(entity, []).append(index)
-    return by_entity
-
-
-_BY_TOPIC = tuple(map(_by_topic, EVERYONE))
-_BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
-"""By persona, the sentences of each topic, and those that name each thing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,39 +123,6 @@ def unasked(
     such a reply makes one think of.
     """
     return _Speaker(state, u).unasked(strategy, rises, heard)
-
-
-@lru_cache(maxsize=65536)
-def _ranked(
-    persona_index: int, subject: str | None, named: frozenset[str], near: bool
-) -> tuple[int, ...]:
-    """Return the sentences that answer a question on `subject` that names `named`, best first."""
-    values: dict[int, float] = {}
-    by_entity, by_topic = _BY_ENTITY[persona_index], _BY_TOPIC[persona_index]
-    for entity in named:
-        for index in by_entity.get(entity, ()):
-            values[index] = min(2.0, values.get(index, 0.0) + 1.0)
-    of_people = subject == "home" and not _PEOPLE.isdisjoint(named)
-    tellable = EVERYONE[persona_index].tellable
-    if subject is not None and subject not in ABSENT:
-        values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
-        nearby = NEAR.get(subject, ()) if near else ()
-        worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
-        for topic, worth in worths.items():
-            for index in by_topic.get(topic, ()):
-                if not of_people or index in values:
-                    values[index] = values.get(index, 0.0) + worth
-    fit = [n for n, value in values.items() if value > LEAST_FIT]
-    fit = [n for n in fit if (tellable[n].topic == "safe") == (subject == "safe")]
-    return tuple(sorted(fit, key=lambda n: (-values[n], n)))
-
-
-@lru_cache(maxsize=65536)
-def _sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
-    """Return the sentences that share two words or more with a reply, those with most first."""
-    by_entity = _BY_ENTITY[persona_index]
-    shared = Counter([n for entity in heard for n in by_entity.get(entity, ())])
-    return tuple(sorted((n for n, c in shared.items() if c > 1), key=lambda n: (-shared[n], n)))
 
 
 def _refusal(state: State) -> float:
@@ -308,14 +239,14 @@ class _Speaker:
     def _best(self, question: Question, subject: str | None, near: bool) -> int | None:
         """Return the untold sentence that answers best, None where nothing is connected."""
         told = self.disclosed.told
-        ranked = _ranked(self.state.user.persona_index, subject, question.entities, near)
-        return next((index for index in ranked if index not in told), None)
+        best = ranked(self.state.user.persona_index, subject, question.entities, near)
+        return next((index for index in best if index not in told), None)
 
     def _taken_up(self, heard: frozenset[str]) -> int | None:
         """Return the untold sentence that shares most with the reply, two words at least."""
         told = self.disclosed.told
-        sharing = _sharing(self.state.user.persona_index, heard)
-        return next((n for n in sharing if n not in told and self._open(n)), None)
+        touched = sharing(self.state.user.persona_index, heard)
+        return next((n for n in touched if n not in told and self._open(n)), None)
 
     def _next_fact(self) -> int | None:
         limit = min(FACTS_AT_TRUST[self.state.trust], len(self.persona.facts))
@@ -323,7 +254,7 @@ class _Speaker:
 
     def _follows(self, strategy: str | None, rises: bool) -> int | None:
         topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
-        by_topic, told = _BY_TOPIC[self.state.user.persona_index], self.disclosed.told
+        by_topic, told = BY_TOPIC[self.state.user.persona_index], self.disclosed.told
         follows = (index for topic in topics for index in by_topic[topic])
         return next((n for n in follows if n not in told and self._open(n)), None)
 
@@ -336,7 +267,7 @@ class _Speaker:
 
 
 def _of_person(question: Question) -> bool:
-    return question.subject == "home" and not _PEOPLE.isdisjoint(question.entities)
+    return question.subject == "home" and not PEOPLE.isdisjoint(question.entities)
 
 
 def _leaves_open(question: Question, text: str) -> bool:

@@ -27,7 +27,8 @@ _INDIRECT = re.compile(
     r"(?:tell|describe|share|explain)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
     r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
     r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
-    r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) (?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
+    r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) "
+    r"(?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
     r"|if i may ask|i (?:wonder|am curious|am wondering)|do you know) ?"
 )
 _REQUEST = re.compile(

@@ -174,7 +174,8 @@ class _Turn:
     def _leads(self, told: Told | None) -> bool:
         """Whether the need stands before what is told, unasked."""
         unasked = told is not None and told.index is not None and self.heard.question is None
-        return unasked and self.heard.rises and self.w[5] < LED_TO
+        weighs = self.state.emotion < MET
+        return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
     def composed(
         self, told: Told | None, feeling: str | None, need: str | None

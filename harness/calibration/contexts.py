@@ -44,7 +44,7 @@ class FixedReply:
     def to(self, state: State) -> str:
         """Return the reply as said to the user of `state`."""
         disclosed, persona = state.disclosed, state.user.persona
-        fact = to_second_person(persona.facts[disclosed.facts - 1])
+        fact = to_second_person(persona.tellable[disclosed.told[-1]].text)
         return self.text.format(fact=fact, feeling=min(disclosed.feelings))
 
 
@@ -102,7 +102,8 @@ def _free_reply(where: str, line: str) -> FreeReply:
         raise ConfigError(f"{where}: {rule}, got {line[:60]!r}") from error
     require_one_of(where, "persona", persona, _INDEX)
     require_one_of(where, "strategy", strategy, STRATEGIES)
-    return FreeReply(_INDEX[persona], Disclosed(told, frozenset(feelings), True), strategy, text)
+    disclosed = Disclosed(tuple(range(told)), frozenset(feelings), True)
+    return FreeReply(_INDEX[persona], disclosed, strategy, text)
 
 
 CONVERSATIONS = 120
@@ -136,7 +137,7 @@ def users_of(reply: FreeReply) -> Sequence[State]:
 
     Of every intention and temperament.
     """
-    turn = reply.disclosed.facts - 1
+    turn = len(reply.disclosed.told) - 1
     return [
         State(
             key=ConversationKey(0, 0, 0, 0),

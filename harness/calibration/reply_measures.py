@@ -4,7 +4,8 @@ Acceptance is the chance that emotion rises, exact in each context. RLVER's stra
 (arXiv 2507.03112, appendix D.2) is the share of such replies with a rise; here its expectation is
 taken, so that only the choice of contexts is chance. Need expression follows RLVER's three aspects
 (D.3), of each turn that answers a fixed reply: attitude, the reaction says how the reply was taken;
-thought, a fact is told where one was left to tell; need, a line bears on what they came for. A
+thought, something of their
+matter is told where anything was left to tell; need, a line bears on what they came for. A
 language model scored these in the paper; here they are read off the user's words.
 """
 
@@ -139,8 +140,8 @@ def measure_need_expression(level: DifficultyConfig, contexts: Contexts) -> Floa
 def _items(before: UserTurn, after: UserTurn) -> tuple[float, float, float]:
     """Return attitude, thought, need: 1 shown, 0 not, NaN where there was nothing to show."""
     attitude = float(voice.shows_attitude(after.text))
-    told, now = before.state.disclosed.facts, after.state.disclosed.facts
-    left = told < len(after.state.user.persona.facts)
+    told, now = len(before.state.disclosed.told), len(after.state.disclosed.told)
+    left = told < len(after.state.user.persona.tellable)
     thought = float(now > told) if left else float("nan")
     need = float(voice.speaks_of_need(after.text))
     return attitude, thought, need

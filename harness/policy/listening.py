@@ -17,9 +17,11 @@ _TOPIC = re.compile(
     rf"(?:it is|it's|i (?:want|would like) to talk|may i talk) about ({TOPIC_SHAPE})", re.IGNORECASE
 )
 _FEELING = re.compile(
-    r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm|it leaves me) "
+    r"(?:most days |today |now )?(?:i (?:still )?(?:feel|felt|am|was)|i'm|it leaves me|"
+    r"it (?:still )?makes me) "
     r"(?:so |very |really |often |still |a bit |a little |less |not as |just )*([a-z]+)"
-    r"(?: about (?:it|this)| today| now| as before| a lot| these days| that i can ?not \w+)?",
+    r"(?: about (?:it|this)| today| now| (?:as|than) before| when i \w+(?: of)? (?:it|this)| a lot|"
+    r" these days| that i can ?not \w+)?",
     re.IGNORECASE,
 )
 _NO_FEELING = frozenset(
@@ -31,9 +33,41 @@ _NO_FACT = re.compile(
     r"i (?:see|think|feel|want|need|only want|suppose|would (?:rather|like to talk)|"
     r"(?:do not|don't) (?:feel|know|follow|understand|believe|need|want to (?:go|hear))|"
     r"wonder|have to get|am still|am not (?:sure|as))|i'm (?:still|not (?:sure|as))|"
+    r"not (?:\w+ ){0,2}\w+, (?:not|please|i would)|not (?:really )?\w+$|none, no|as to|"
+    r"other word|"
+    r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|"
+    r"\w+ (?:is (?:not quite|perhaps not) the word|"
+    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
+    r"keep (?:\w+ )+to (?:my|your)self)|i'm not ready|"
+    r"there(?: is|'s) no \w+ in it|there (?:is no \w+ in it|has been no \w+(?: so far)?$)|"
+    r"not about|"
     r"there is (?:not|so) much|there's (?:not|so) much)\b",
     re.IGNORECASE,
 )
+_TALK_WORDS = """
+    a able about act advice afraid after again all alone aloud always am an and answer any
+    anybody anything are aren't around as ask asked asking at awake back be been before begin
+    being believe better bit blame both bring brought but call can can't cannot carry change
+    chest comfort could count day days deep deserve did didn't different differently do dodge
+    does doesn't don't doubt dying each ease eases easy else enough even every exactly expect
+    facts far fault fear feel feeling feels few find first follow for forgive from further gave
+    get gets give glad go goes good got guess had hard hardly has hasn't have haven't head hear
+    heard hearing help helps here honestly hope how hurt hurts i i'm idea if in inside into is
+    isn't it it's just keep kind knew know knowing knows learn leave let lie like listen
+    listening listens little long look looks lot make makes many matter matters may me mean
+    meant mentioned might miss mm moment more much must my myself needed never new next nice no
+    nobody none not nothing now of off on once one only or other others out over perhaps play
+    please praise present put question questioned questions quite rather reach read ready really
+    relief riddle right said same saw say saying see seems sees sense short should side sides
+    simple sits smaller so solutions some somebody somehow someone something sometime sometimes
+    soon sorry sounded speak spoken stays step still strange such suppose sure take talk tell
+    ten than thanks that that's the then there there's they thing things think this those
+    thought through time to today too tried true try turn turning twice two understand use very
+    wait want was way we welcome well what when where whether which who why will willing wish
+    with word words work would wrong yes yet
+"""
+_TALK = frozenset(_TALK_WORDS.split())
+"""Words that remarks on the talk itself are made of: a fact has others as well."""
 _TURNED = {
     "i": "you", "me": "you", "my": "your", "mine": "yours", "myself": "yourself", "we": "you",
     "us": "you", "our": "your", "ours": "yours", "ourselves": "yourselves", "am": "are",
@@ -103,6 +137,7 @@ def _is_fact(sentence: str) -> bool:
     return (
         not {"you", "your", "you're"}.intersection(words)
         and not _NO_FACT.match(sentence)
+        and not _TALK.issuperset(words)
         and re.fullmatch(FACT_SHAPE, turn_round(sentence)) is not None
     )
 

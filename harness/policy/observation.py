@@ -25,20 +25,18 @@ _CONTRACTED = tuple(
 )  # fmt: skip
 _MOODS = {
     "lighter": r"\b(?:less|still a (?:bit|little)|not as|a (?:bit|little) better|lighter)\b",
-    "heavy": r"\bi (?:feel|am) (?:still )?(?:so|very|really) (?!glad|grateful|thankful)",
+    "heavy": r"\bi (?:still )?(?:feel|am) (?:still )?(?:so|very|really) (?!glad|grateful|thankful)",
     "plain": r"\b(?:i (?:still )?(?:feel|felt)(?! it| how)|most days|i am (?:often|\w+ about)\b|"
-    r"it leaves me)\b",
+    r"it (?:leaves|still makes|makes) me|i am still \w+ about)\b",
 }
 _CHANGES = {
     "puzzled": r"\b(?:not (?:follow|understand what)|what do you mean)\b",
-    "worse": r"\b(?:no use|no right|(?<!can )not (?:help|feel (?:heard|understood)|what|listen\w*|"
-    r"sure|like|that\b|it$|the same|about (?:you|that)|believe|need|how it|enough|for me|"
-    r"on my side)|not know (?:me|how it|what for)|not (?:want to )?(?:hear|go into)|"
-    r"(?:you do|rather) not say|not say more|not talk|of course not|"
-    r"makes it (?:harder|worse)|hurts|tried that)\b|^no\b",
-    "better": r"\b(?:that helps|helps a little|good (?:to (?:hear|know|be|have)|that|for once)|"
-    r"that is (?:how it|right|what i mean)|right exactly|i feel understood|kind of you|"
-    r"understand me|thank(?:s| you)|glad you|could try|see it more|you see it)\b|^(?:yes|good)\b",
+    "worse": r"\b(?:not|no|never|harder|hurts?|had better|cruel|too (?:soon|much|many)|wrong|same|"
+    r"repeat|easy to say|only ask|hardly say|talk and talk|talk so much|wears me out|lecture|"
+    r"so unkind|mix that up|somebody else|another question|so many|hard question|leave that|"
+    r"enough of that)\b",
+    "better": r"\b(?:thank(?:s| you)|yes|good|right|exactly|kind|glad|helps?|easier|relief|"
+    r"grateful|you (?:see|feel|named|heard)|understood)\b",
 }
 _CUES = {
     "praise": r"\b(?:did well|try very hard|tried (?:so|very) hard|how much i do|see what i did)\b",
@@ -69,11 +67,16 @@ class Cues:
 
 @lru_cache(maxsize=4096)
 def hear(text: str) -> Cues:
-    """Read a user's last words; of two sentences with a cue of one kind the later counts."""
+    """Read a user's last words; of two sentences with a cue of one kind the later counts.
+
+    How the reply was taken is said in the first sentence.
+    """
     mood, cue, change = "unspoken", "none", "neutral"
-    for sentence in _SENTENCE.findall(text):
+    for number, sentence in enumerate(_SENTENCE.findall(text)):
         read = _sentence(sentence)
-        mood, cue, change = read[0] or mood, read[1] or cue, read[2] or change
+        mood, cue = read[0] or mood, read[1] or cue
+        if number == 0:
+            change = read[2] or change
     return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change))
 
 

@@ -7,33 +7,45 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harness.simulator.scripted.voice import expanded
+from harness.simulator.scripted.lines import expanded, is_phrase
 from harness.simulator.scripted.words import sentences
 
 _FEELING = re.compile(
-    r"\b(?:It leaves me|I (?:still )?(?:feel|am)"
-    r"(?: (?:so|very|less|often|still (?:so|a bit)|not as))?) (\w+)"
+    r"\b(?:It leaves me|It (?:still )?makes me|I (?:still )?(?:feel|am)"
+    r"(?: (?:so|very|a bit less|less|often|still (?:so|a bit)|still|not as))?) (\w+)"
 )
-_NOTHING = ("There is not much", "I do not know what else")
-_NOT_FEELINGS = frozenset({"not", "alone", "married", "a", "the", "sure", "here"})
+_NOTHING = re.compile(r"\?$|^(?:Yes|No|Not)\b")
+_NOT_FEELINGS = frozenset(
+    """not alone married a the sure here gay too just like all only one never on safe simply someone
+    missing thirty cold worst better done foreign touched""".split()  # noqa: SIM905
+)
 _NEEDS = (
     ("not_at_fault", r"fault|blame|something wrong|brought it on"),
     ("praise", r"did well|try very hard|how much i do"),
     ("venting", r"just listen|let it (?:all )?out|off my chest|so much inside"),
     ("deep_empathy", r"this with me|how deep it goes|how it feels|kind words"),
-    ("dialectic", r"sides?\b|turning it over"),
+    ("dialectic", r"\bsides?\b|turning it over"),
     ("growth", r"learn from|understand myself|why i am like|not the first time"),
     ("motives", r"why they|what they think|makes no sense"),
     ("advice", r"what i can do|advice|what to do next|go on like this|next step"),
 )
 _KINDS = (
-    ("emotional", r"^i feel (?:it (?:in my|wherever)|how heavy)"),
+    ("emotional", r"^i feel (?:it|how)\b"),
     ("rational", r"^i think (?:about it|it over|in circles)"),
 )
 _KIND_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _KINDS)
 _NEED_PATTERNS = tuple((name, re.compile(pattern)) for name, pattern in _NEEDS)
-_GLAD = re.compile(r"\b(?:thanks?|yes|good|right|exactly|kind|glad|helps a little)\b|^that helps")
-_SORRY = re.compile(r"\b(?:not|no|harder|hurts|had better|side)\b")
+_GLAD = re.compile(
+    r"\b(?:thanks?|yes|good|right|exactly|kind|glad|helps?|easier|relief|grateful|you (?:see|feel|"
+    r"named|heard|guessed|are right)|understood)\b"
+)
+_SORRY = re.compile(
+    r"\b(?:not|no|never|harder|hurts?|had better|side|cruel|too (?:soon|much|many)|wrong|repeat|"
+    r"same|more of the same|easy to say|only (?:repeat|ask)|hardly say|talk and talk|talk so much|"
+    r"wears me out|(?:tried|enough of) that|lecture|you are so unkind|hear me (?:out|first)|"
+    r"heard me first|mix that up|somebody else|questions?, (?:then|and i)|so many|hard question|"
+    r"leave that)\b|don't|can't"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +88,14 @@ def _lines(turn: str) -> tuple[tuple[str, str], ...]:
 
 def _line(line: str) -> tuple[str, str]:
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
-    feeling = _FEELING.search(line)
     if need or shown:
         return ("need", need) if need else ("kind", str(shown))
-    if feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) < 9:
+    if _NOTHING.search(line) or is_phrase(line):
+        return "nothing", line
+    feeling = _FEELING.search(line)
+    if feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) <= 9:
         return "feeling", feeling.group(1)
-    return ("nothing" if line.startswith(_NOTHING) else "fact"), line
+    return "fact", line
 
 
 @lru_cache(maxsize=1024)

@@ -1,17 +1,38 @@
-"""The users by domain of life, from personas.yaml; each domain has train and held-out personas."""
+"""The users by domain of life, from personas.yaml; each domain has train and held-out personas.
+
+What they could tell when asked, by topic, is in lives.tsv.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.data_files import Value, require, require_one_of, tree
+from harness.simulator.data_files import Value, columns, require, require_one_of, tree
 from harness.simulator.protocol import HELD_OUT, TRAIN
 
 FILE = Path(__file__).with_name("personas.yaml")
 VOICES = ("plain", "short", "careful")
 FACTS, FEELINGS = 5, 3
 """Numbers of facts and feelings of a persona."""
+LIVES = Path(__file__).with_name("lives.tsv")
+TOPICS = (
+    "happened", "since_when", "how_often", "who", "others_say", "why", "today", "work", "home",
+    "money", "sleep", "food", "body", "who_knows", "support", "tried", "helps", "worse", "talked",
+    "fear", "wish", "plan", "before", "self", "safe",
+)  # fmt: skip
+"""Topics of a life, each with one to three sentences."""
+MOST_SENTENCES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Tellable:
+    """A whole first-person sentence that a persona may tell."""
+
+    topic: str
+    """One of TOPICS, or `fact`."""
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +50,8 @@ class Persona:
     feelings: tuple[str, ...]
     voice: str
     """One of VOICES."""
+    tellable: tuple[Tellable, ...]
+    """The facts, then the sentences of their life; what was told is remembered by index in here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +67,12 @@ def read(path: Path) -> tuple[Domain, ...]:
     """Return the domains in a file, in its order. Raises ConfigError for a malformed one."""
     domains = []
     names: set[str] = set()
-    for domain, sides in Value(path, tree(path)).mapping().items():
+    sides_of = Value(path, tree(path)).mapping()
+    lives = read_lives(path.with_name(LIVES.name))
+    for domain, sides in sides_of.items():
         record = sides.record((TRAIN, HELD_OUT))
         train, held_out = (
-            tuple(_persona(value, names) for value in record[side].items())
+            tuple(_persona(value, names, lives) for value in record[side].items())
             for side in (TRAIN, HELD_OUT)
         )
         require(sides.where, f"{domain} must have personas of both sides",
@@ -56,7 +81,30 @@ def read(path: Path) -> tuple[Domain, ...]:
     return tuple(domains)
 
 
-def _persona(value: Value, names: set[str]) -> Persona:
+def read_lives(path: Path) -> dict[str, tuple[Tellable, ...]]:
+    """Return the sentences of each persona in a file, by name. Raises ConfigError."""
+    lives: dict[str, list[Tellable]] = {}
+    rows = columns(path, ("persona", "topic", "text"), {"topic": TOPICS})
+    for number, (name, topic, text) in enumerate(rows, start=2):
+        life, where = lives.setdefault(name, []), f"{path}:{number}"
+        _require_whole(where, "a sentence of a life", text)
+        known = any(sentence.text == text for sentence in life)
+        require(where, "a life must have a sentence once", not known, text)
+        life.append(Tellable(topic, text))
+    for name, life in lives.items():
+        for topic in TOPICS:
+            count = sum(sentence.topic == topic for sentence in life)
+            rule = f"{name} must have 1 to {MOST_SENTENCES} sentences of {topic}"
+            require(str(path), rule, 1 <= count <= MOST_SENTENCES, count)
+    return {name: tuple(life) for name, life in lives.items()}
+
+
+def _require_whole(where: str, what: str, sentence: str) -> None:
+    whole = sentence[0].isupper() and sentence[-1] == "."
+    require(where, f"{what} must be a sentence that ends with a stop", whole, sentence)
+
+
+def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, ...]]) -> Persona:
     """One persona, whose name is added to `names`."""
     record = value.record(("name", "topic", "voice", "feelings", "facts"))
     name, voice = record["name"].text(), record["voice"].text()
@@ -69,10 +117,10 @@ def _persona(value: Value, names: set[str]) -> Persona:
         require(feeling.where, "a feeling must be one lower-case word", word.isalpha() and word.islower(), word)  # noqa: E501  # fmt: skip
     facts = _texts(record["facts"], "facts", FACTS)
     for fact in record["facts"].items():
-        sentence = fact.text()
-        whole = sentence[0].isupper() and sentence[-1] == "."
-        require(fact.where, "a fact must be a sentence that ends with a stop", whole, sentence)
-    return Persona(name, record["topic"].text(), facts, feelings, voice)
+        _require_whole(fact.where, "a fact", fact.text())
+    require(record["name"].where, "a persona must have a life", name in lives, name)
+    tellable = (*(Tellable("fact", fact) for fact in facts), *lives[name])
+    return Persona(name, record["topic"].text(), facts, feelings, voice, tellable)
 
 
 def _texts(value: Value, what: str, count: int) -> tuple[str, ...]:

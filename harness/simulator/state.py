@@ -36,13 +36,15 @@ class User:
 class Disclosed:
     """The parts of their matter that the user has told."""
 
-    facts: int = 0
-    """Number of facts told, in the order of the persona."""
+    told: tuple[int, ...] = ()
+    """Sentences told, in order: indices into Persona.tellable, whose first are the facts."""
     feelings: frozenset[str] = frozenset()
-    fresh_fact: bool = False
-    """The last turn told a new fact."""
+    fresh: bool = False
+    """The last turn told a new sentence."""
     needs: tuple[str, ...] = ()
     """The lines that have borne on what they came for, in order."""
+    lines: frozenset[str] = frozenset()
+    """The other lines said, as in their files: none is said twice where others are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,11 @@ def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User,
 def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, ...]:
     """Cached: each conversation of a group asks for them, and once more when it is recorded."""
     return uniforms("user", seed, split, step, group)
+
+
+def wording_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
+    """Return the uniform draws that choose the words of one turn; they move nothing else."""
+    return uniforms("words", key.seed, key.split, key.step, key.group, key.sample, turn)
 
 
 def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:

@@ -26,7 +26,7 @@ def test_the_free_set_has_a_reply_of_each_strategy_to_36_personas_and_half_are_h
 
 def test_a_fixed_reply_speaks_of_what_this_user_told_last() -> None:
     (turn, *_) = contexts.collect_contexts(LEVELS["medium"]).turns
-    fact = turn.state.user.persona.facts[turn.state.disclosed.facts - 1]
+    fact = turn.state.user.persona.tellable[turn.state.disclosed.told[-1]].text
     about = [r for r in contexts.fixed_replies() if "{fact}" in r.text]
     assert len(about) == 64
     reply = about[0].to(turn.state)

@@ -26,7 +26,7 @@ def twins(reply: FreeReply) -> list[str]:
     """The grammar's sentences of the same strategy, to the same user at the same point."""
     persona = EVERYONE[reply.persona_index]
     felt = (f"I feel {feeling}." for feeling in sorted(reply.disclosed.feelings))
-    opening = [f"It is about {persona.topic}.", *persona.facts[: reply.disclosed.facts], *felt]
+    opening = [f"It is about {persona.topic}.", *persona.facts[: len(reply.disclosed.told)], *felt]
     draws = np.random.default_rng(3)
     return [speak(reply.strategy, [" ".join(opening)], draws.random) for _ in range(TWINS)]
 

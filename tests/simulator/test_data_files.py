@@ -12,6 +12,7 @@ import pytest
 from harness.errors import ConfigError
 from harness.simulator import personas
 from harness.simulator.data_files import Table, tables
+from harness.simulator.personas import TOPICS
 from harness.simulator.scripted import recognition, word_classes
 
 HEADER = "table\tkey\ttext\n"
@@ -81,17 +82,46 @@ ONE = """\
         - I sleep badly.
 """
 PERSONAS = "study:\n  train:\n" + ONE.format(name="exam") + "  held_out:\n" + ONE.format(name="b")
+LIVES = [(name, topic, f"I have {topic} to tell.") for name in ("exam", "b") for topic in TOPICS]
+
+
+def lives_beside(path: Path, rows: list[tuple[str, str, str]] = LIVES) -> None:
+    lines = ["persona\ttopic\ttext", *map("\t".join, rows)]
+    path.with_name("lives.tsv").write_text("\n".join(lines) + "\n")
 
 
 def test_personas_are_read_by_domain_and_side(tmp_path: Path) -> None:
     path = tmp_path / "personas.yaml"
     path.write_text(PERSONAS)
+    lives_beside(path)
     (domain,) = personas.read(path)
     assert (domain.name, domain.held_out[0].name) == ("study", "b")
     (exam,) = domain.train
     assert (exam.topic, exam.voice) == ("my exam", "plain")
     assert exam.feelings == ("sad", "tired", "angry")
     assert (len(exam.facts), exam.facts[4]) == (5, "I sleep badly.")
+    assert [told.topic for told in exam.tellable] == ["fact"] * 5 + list(TOPICS)
+    assert exam.tellable[5].text == "I have happened to tell."
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (LIVES[1:], "lives.tsv: exam must have 1 to 3 sentences of happened, got 0"),
+        ([*LIVES, LIVES[0]], ":52: a life must have a sentence once, got 'I have happened to"),
+        ([*LIVES, ("exam", "sleep", "bad")], ":52: a sentence of a life must be a sentence that "),
+        ([*LIVES, ("exam", "dreams", "Badly.")], ":52: topic must be one of happened, "),
+        (LIVES[len(TOPICS):], "personas.yaml:3: a persona must have a life, got 'exam'"),
+    ],
+)  # fmt: skip
+def test_lives_that_break_a_rule_are_refused(
+    tmp_path: Path, rows: list[tuple[str, str, str]], message: str
+) -> None:
+    path = tmp_path / "personas.yaml"
+    path.write_text(PERSONAS)
+    lives_beside(path, rows)
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        personas.read(path)
 
 
 @pytest.mark.parametrize(
@@ -119,12 +149,14 @@ def test_personas_that_break_a_rule_are_refused(
 ) -> None:
     path = tmp_path / "personas.yaml"
     path.write_text(PERSONAS.replace(old, new, 1))
+    lives_beside(path)
     with pytest.raises(ConfigError, match=re.escape(message)):
         personas.read(path)
 
 
 def test_a_domain_needs_personas_of_both_sides(tmp_path: Path) -> None:
     path = tmp_path / "personas.yaml"
+    lives_beside(path)
     path.write_text("study:\n  train: []\n  held_out:\n" + ONE.format(name="b"))
     with pytest.raises(ConfigError, match="study must have personas of both sides, got '0 and 1'"):
         personas.read(path)

@@ -18,7 +18,7 @@ from harness.simulator.state import Disclosed, State
 from tests.calibration.levels import LEVELS
 
 USERS = 12
-CONVERSATIONS = {1: "a144e49404e3fac2"}
+CONVERSATIONS = {2: "5dca8ef8afed5341"}
 """Digest of what users say and feel, by version of the simulator."""
 
 
@@ -72,5 +72,5 @@ def test_a_record_with_one_field_changed_keeps_the_others() -> None:
     turn = LaterTurn(**values_of(turns[1]), later=7)
     assert turn.with_state(None) == replace(turn, state=None)
     state = LaterState(**values_of(turn.state), later=7)
-    disclosed = Disclosed(facts=2)
+    disclosed = Disclosed(told=(0, 1))
     assert state.with_disclosed(disclosed) == replace(state, disclosed=disclosed)

@@ -9,7 +9,15 @@ from functools import lru_cache
 from harness.config.run import STRATEGIES
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strategy_fits
-from harness.simulator.scripted.reading import COMMON_STEMS, FACT_STEMS, Reading, Sentence
+from harness.simulator.scripted.reading import (
+    COMMON_STEMS,
+    FACT_STEMS,
+    FEELINGS,
+    TELLABLE_STEMS,
+    Reading,
+    Sentence,
+    takes_up,
+)
 from harness.simulator.state import State
 
 NOTHING_SAID = -1.0
@@ -23,6 +31,8 @@ STALE = -2.4
 is not language."""
 LONG_WORDS = 60
 """Words a reply may have; each time so many more tire."""
+FEW_WORDS = 4
+"""Words from which on a reply is not too short."""
 TOO_SHORT, TOO_LONG, TOO_MANY, CUT = -1.0, -0.75, -0.75, -1.0
 HURT = -5.0
 """Worth, in logits, of being hurt."""
@@ -35,8 +45,8 @@ START_NLL_LIMIT = 1.2
 """Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
 drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
 lies nearer to gibberish than to fluency."""
-_SHARED_STEMS = tuple(COMMON_STEMS.union(*facts) for facts in FACT_STEMS)
-"""Stems that a fact of another's may share with each person's own."""
+_SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
+"""Stems that a fact of another's may share with each person's own matter."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """By how long ago a strategy was used: last, before that, or earlier."""
 _INDEX = {name: index for index, name in enumerate(STRATEGIES)}
@@ -143,25 +153,44 @@ def _worth(
 
 
 def _pick_up(reading: Reading, state: State) -> float:
-    disclosed, own, value = state.disclosed, state.user.persona_index, 0.0
-    taken_up = [number for whose, number in reading.facts if whose == own]
-    taken_up = [number for number in taken_up if number < disclosed.facts]
-    if disclosed.fresh_fact and disclosed.facts - 1 in taken_up:
+    """Return what it is worth that a told sentence or feeling is taken up; the newest most."""
+    disclosed, value = state.disclosed, 0.0
+    taken_up = told_taken_up(reading, state)
+    if disclosed.fresh and disclosed.told[-1] in taken_up:
         value = FRESH_FACT
     elif taken_up:
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
 
+def told_taken_up(reading: Reading, state: State) -> list[int]:
+    """Return which of the told sentences a sentence of the reply speaks of."""
+    own = TELLABLE_STEMS[state.user.persona_index]
+    spoken = [sentence.stems for sentence in reading.sentences]
+    return [
+        index
+        for index in state.disclosed.told
+        if any(takes_up(stems, own[index]) for stems in spoken)
+    ]
+
+
 def _foreign(reading: Reading, state: State) -> int:
     """Return how much the reply speaks of that this user never told: feelings, another's facts."""
-    wrong = len(reading.feelings - state.disclosed.feelings)
     own = state.user.persona_index
+    unnamed = reading.feelings - state.disclosed.feelings
+    wrong = len(unnamed - _feelings_told(own, state.disclosed.told)) if unnamed else 0
     others = [FACT_STEMS[whose][number] for whose, number in reading.facts if whose != own]
     if not others:
         return wrong
     shared = _SHARED_STEMS[own]
     return wrong + any(len((fact & reading.stems) - shared) > 1 for fact in others)
+
+
+@lru_cache(maxsize=16384)
+def _feelings_told(persona_index: int, told: tuple[int, ...]) -> frozenset[str]:
+    """Return the feelings that the told sentences name."""
+    own = TELLABLE_STEMS[persona_index]
+    return frozenset(FEELINGS[stem] for n in told for stem in own[n] if stem in FEELINGS)
 
 
 def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:
@@ -179,7 +208,7 @@ def _fatigue(strategy: str, past: Sequence[frozenset[str]]) -> float:
 def _form(words: int, strategies: int, cut: bool) -> float:
     """Cached: a handful of values, asked for at every reply."""
     value = CUT if cut else 0.0
-    if words < 4:
+    if words < FEW_WORDS:
         value += TOO_SHORT
     value += TOO_LONG * min(3, max(0, words - 1) // LONG_WORDS)
     return value + TOO_MANY * max(0, strategies - 2)

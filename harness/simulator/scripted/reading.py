@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
 from harness.simulator.scripted.polarity import APOLOGY, SEVERE, polarity_of
 from harness.simulator.scripted.recognition import dismisses, flatters, strategy_of
 from harness.simulator.scripted.sentence_features import wording_of
-from harness.simulator.scripted.voice import LINES, NEED_LINES, all_lines
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -33,15 +33,22 @@ _FACTS = {
     for persona_index, persona in enumerate(EVERYONE)
     for number, fact in enumerate(persona.facts)
 }
+_TOLD = frozenset(_plain(sentence.text) for p in EVERYONE for sentence in p.tellable)
+"""All that a user may tell, in plain words."""
 _TOPICS = frozenset(
     _plain(opener.format(t=persona.topic))
     for persona in EVERYONE
     for openers in LINES["opener"].values()
     for opener in openers
 )
+_REACTIONS = (
+    *(f"rise.{reason}" for reason in RISES),
+    *(f"fall.{reason}" for reason in FALLS),
+    "silent",
+)
 _OWN_LINES = frozenset(
     plain
-    for plain in map(_plain, all_lines(("rise", "fall", "silent")).union(NEED_LINES))
+    for plain in map(_plain, all_lines(_REACTIONS).union(NEED_LINES))
     if plain.count(" ") >= MIN_ECHO_WORDS - 1
 )
 _FELT = "|".join(
@@ -63,26 +70,53 @@ def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
     if plain in _OWN_LINES or _OWN_FEELING.search(plain):
         return True
     spoken_of = [_FACTS[fact] for fact in facts]
-    if plain in _TOPICS or plain in spoken_of:
+    if plain in _TOPICS or plain in _TOLD:
         return True
     if not _in_first_person(plain):
         return False
+    if _holds_told(plain):
+        return True
     whole = f" {plain} "
     return any(
         f" {line} " in whole for line in (*_OWN_TOPICS, *filter(_in_first_person, spoken_of))
     )
 
 
+def _holds_told(plain: str) -> bool:
+    """Return whether a sentence holds one that a user may tell in the first person."""
+    plain_words = plain.split()
+    places = range(len(plain_words) - BEGINNING + 1)
+    beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in places]
+    whole = f"{plain} "
+    return any(f"{told} " in whole for b in beginnings for told in _TOLD_BY_BEGINNING.get(b, ()))
+
+
 def _in_first_person(plain: str) -> bool:
     return not _FIRST_PERSON.isdisjoint(plain.split())
 
 
+BEGINNING = 3
+"""Words by which a sentence that a user may tell is looked up."""
+
+
+def _told_by_beginning() -> dict[str, list[str]]:
+    by_beginning: dict[str, list[str]] = {}
+    for told in filter(_in_first_person, _TOLD):
+        by_beginning.setdefault(" ".join(told.split()[:BEGINNING]), []).append(told)
+    return by_beginning
+
+
+_TOLD_BY_BEGINNING = _told_by_beginning()
 _OWN_TOPICS = tuple(filter(_in_first_person, _TOPICS))
 
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
     tuple(content(fact) for fact in persona.facts) for persona in EVERYONE
 )
+TELLABLE_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
+    tuple(content(sentence.text) for sentence in persona.tellable) for persona in EVERYONE
+)
+"""By persona and sentence of what they could tell, its content."""
 COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE = 0.6
@@ -254,6 +288,11 @@ def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
     plain_words = plain.split()
     frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in plain_words)
     return frozenset(map(stem, plain_words)), frame
+
+
+def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
+    """Return whether a sentence with `stems` speaks of a told sentence with the content `told`."""
+    return len(stems & told) >= max(2, PICK_UP_SHARE * len(told))
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
-from harness.simulator.scripted import appraisal, dynamics, voice
+from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
+from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.reading import Reading, read
 from harness.simulator.state import (
     Disclosed,
@@ -18,6 +19,7 @@ from harness.simulator.state import (
     reported_change,
     shown_emotions,
     turn_draws,
+    wording_draws,
 )
 
 
@@ -92,25 +94,18 @@ class ScriptedSimulator:
         change = self._change(rises, large, state.emotion)
         after = self._after(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
-        disclosed, text = state.disclosed, self._reaction(after, change, appraised, u)
+        heard = _heard(state, reply.text, appraised, change)
+        shows = u[6] < self._disclosure.expression
+        disclosed, text = state.disclosed, voice.reaction(after, heard, shows, u[5])
         if ended is None:
-            disclosed, more = voice.continuation(after, self._disclosure, u[7:])
+            words = wording_draws(state.key, after.turn)
+            disclosed, more = voice.continuation(after, heard, self._disclosure, text, u[7:], words)
         else:
-            more = voice.farewell(ended, appraised.hurts, state.user)
-        text = voice.manner(
-            more if ended == "success" else f"{text} {more}", state.user.persona.voice
+            more = voice.last_words(after, heard, ended)
+        text = manner(
+            more if ended == "success" else f"{text} {more}".rstrip(), state.user.persona.voice
         )
         return _turn(text, after, disclosed, change, ended, appraised)
-
-    def _reaction(
-        self, after: State, change: int, appraised: _AppraisedReply, u: Sequence[float]
-    ) -> str:
-        """Return the first sentence of an answer: how the reply was taken, if that shows."""
-        if appraised.puzzle is not None:
-            return voice.puzzled_line(u[5])
-        last = appraised.strategies[-1] if appraised.strategies else None
-        shows = u[6] < self._disclosure.expression
-        return voice.reaction(change, last, appraised.hurts, shows, after.user, u[5])
 
     def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
         reading = read(reply.text)
@@ -158,6 +153,21 @@ class ScriptedSimulator:
             past_strategies=(*state.past_strategies, appraised.strategy_set),
             sentences=(*state.sentences, *appraised.reading.plain_sentences),
         )
+
+
+def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> voice.Heard:
+    """Return what the words of `state`'s user depend on, of a reply that has sunk in."""
+    reading, strategies = appraised.reading, appraised.strategies
+    if appraised.puzzle is not None:
+        reason, question = "puzzled", None
+    else:
+        question = questions.asked(text)
+        of = reasons.of_rise if change > 0 else reasons.of_fall
+        reason = of(appraised.appraisal, reading, question, state)
+        if appraised.hurts:
+            reason = "death" if questions.speaks_of_dying(text) else "hurt"
+    last = strategies[-1] if strategies else None
+    return voice.Heard(change, reason, question, last, questions.entities_of(reading.stems))
 
 
 def _turn(

@@ -1,73 +1,72 @@
-"""The user's words: what is told next, which line puts it, and in whose manner.
+"""The user's words: one thought a turn, of a reaction, an answer or disclosure, a feeling, a need.
 
-The lines are in lines.tsv and need_lines.tsv; facts and feelings are the persona's. Facts are told
-in their order as trust grows, feelings and needs as far as the level lets them show.
+What is said of a reply follows from why it helped or hurt (reasons.py), what is told from what was
+asked (answers.py); feelings and needs show as far as the level lets them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES, TEMPERAMENTS
-from harness.simulator.data_files import Table, tables
+from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.personas import VOICES
+from harness.simulator.scripted import answers
+from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
+from harness.simulator.scripted.lines import (
+    ANSWERS,
+    BANDS,
+    LINES,
+    NEED_LINES,
+    NEEDS,
+    all_lines,
+    expanded,
+    manner,
+    of_user,
+    unsaid,
+)
+from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
-
-ENDINGS = ("success", "left", "cap")
-BANDS = ("low", "middle", "lighter")
-"""Bands of emotion, by which feelings are put."""
-KINDS_OF_NEED = ("emotional", "rational")
-LINES = tables(
-    Path(__file__).with_name("lines.tsv"),
-    {
-        "opener": Table(VOICES, ("t",)),
-        "opener_without_topic": Table(VOICES),
-        **{f"{taken}{by}": Table(keys)
-           for taken in ("rise", "fall")
-           for by, keys in (("", VOICES), ("_after", STRATEGIES), ("_of", TEMPERAMENTS))},
-        "hurt": Table(TEMPERAMENTS),
-        "flat": Table(("any", "question")),
-        "puzzled": Table(),
-        "silent": Table(),
-        "new_feeling": Table(BANDS[:2], ("e",)),
-        "told_feeling": Table(BANDS, ("e",)),
-        **{f"farewell.{ending}": Table(VOICES, single=True) for ending in ENDINGS},
-        "storms_off": Table(TEMPERAMENTS, single=True),
-    },
-)  # fmt: skip
-"""By table and key, the lines that bear on no need."""
-NEEDS = tables(
-    Path(__file__).with_name("need_lines.tsv"),
-    {f"need.{shown}": Table(INTENTIONS) for shown in ("free", "hint", "met")}
-    | {f"oblique.{weight}": Table(KINDS_OF_NEED) for weight in ("heavy", "met")},
-)
-"""By table and key, the lines that bear on what the user came for."""
-NEED_LINES = tuple(line for table in NEEDS.values() for lines in table.values() for line in lines)
 
 LOW, LIGHTER, MET = 35, 60, 70
 """Emotions: below the first feelings are strong, from the second on they fade, and from the third
 on a need weighs less."""
-FACTS_AT_TRUST = (3, 4, 5, 5)
-"""The most facts that a user tells, by trust."""
 EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
 """Chance of a feeling in a turn: who came for empathy speaks of feelings, who came for an answer
 of facts."""
-_CONTRACTIONS = (
-    ("I am", "I'm"), ("It is", "It's"), ("it is", "it's"), ("That is", "That's"),
-    ("that is", "that's"), ("There is", "There's"), ("there is", "there's"), ("do not", "don't"),
-    ("Do not", "Don't"), ("does not", "doesn't"), ("did not", "didn't"), ("have not", "haven't"),
-    ("has not", "hasn't"), ("are not", "aren't"), ("cannot", "can't"), ("is not", "isn't"),
-    ("You are", "You're"), ("you are", "you're"),
-)  # fmt: skip
-_SHORT = dict(_CONTRACTIONS)
-_LONG = {short: long for long, short in _CONTRACTIONS}
-_TO_SHORTEN = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b(?= \w)")
-_TO_EXPAND = re.compile(rf"\b(?:{'|'.join(_LONG)})\b")
+TELLS_AFTER_FALL = 0.9
+"""Factor on the chance that something is told unasked after a reply that did not help."""
+PLAIN_REASONS = ("question", "asked_again", "safe", "death")
+"""Reasons whose lines do not depend on temperament."""
+LED_TO = 0.4
+"""Chance that a need stands before what is told, or that a told sentence is introduced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the user has heard in a reply, as far as their words depend on it."""
+
+    change: int
+    """Of the emotion, points."""
+    reason: str
+    """Why, one of lines.RISES or lines.FALLS; puzzled for no language."""
+    question: Question | None
+    strategy: str | None
+    """The last one."""
+    stems: frozenset[str]
+    """Whom and what it speaks of."""
+
+    @property
+    def rises(self) -> bool:
+        """Whether the reply helped."""
+        return self.change > 0
+
+    @property
+    def closes(self) -> bool:
+        """Whether nothing is told in answer: the reply hurt, or was no language."""
+        return self.reason in ("hurt", "death", "puzzled")
 
 
 def opening(
@@ -76,74 +75,13 @@ def opening(
     """Return the first words: the topic, one fact, one feeling, perhaps what is needed."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
-    parts = [
-        opener(user, u[4:]),
-        persona.facts[0],
-        feeling_line(feeling, False, emotion, u[1]),
-    ]
-    needs = _needs(user, emotion, rule, (), u[2:])
-    disclosed = Disclosed(1, frozenset((feeling,)), True, needs)
-    return disclosed, manner(" ".join([*parts, *needs]), persona.voice)
-
-
-def feeling_chance(intention: str) -> float:
-    """Return the chance that a user of `intention` speaks of a feeling in a turn."""
-    return EMOTIONAL_FEELING if intention in EMOTIONAL_INTENTIONS else RATIONAL_FEELING
-
-
-def continuation(state: State, rule: DisclosureRule, u: Sequence[float]) -> tuple[Disclosed, str]:
-    """Return what follows the reaction to a reply: who is asked tells something if any is left."""
-    before, persona = state.disclosed, state.user.persona
-    parts = []
-    limit = min(FACTS_AT_TRUST[state.trust], len(persona.facts))
-    was_asked = "question" in state.past_strategies[-1]
-    fact = before.facts < limit and (u[0] < rule.expression or was_asked)
-    if fact:
-        parts.append(persona.facts[before.facts])
-    feelings = _feelings(state) if u[1] < feeling_chance(state.user.intention) else ()
-    feeling = pick(feelings, u[2]) if feelings else None
-    if feeling:
-        parts.append(feeling_line(feeling, feeling in before.feelings, state.emotion, u[3]))
-    needs = _needs(state.user, state.emotion, rule, before.needs, u[4:])
-    parts.extend(needs)
-    if not parts:
-        parts.append(pick(LINES["silent"]["any"], u[6]))
-    return (
-        Disclosed(
-            before.facts + fact,
-            before.feelings | {feeling} if feeling else before.feelings,
-            fact,
-            (*before.needs, *needs),
-        ),
-        " ".join(parts),
-    )
-
-
-def _feelings(state: State) -> tuple[str, ...]:
-    """Return those the user may speak of: once lighter, only of what was told before."""
-    feelings = state.user.persona.feelings
-    if state.emotion < LIGHTER:
-        return feelings
-    return tuple([f for f in feelings if f in state.disclosed.feelings])
-
-
-def _needs(
-    user: User, emotion: int, rule: DisclosureRule, earlier: Sequence[str], u: Sequence[float]
-) -> tuple[str, ...]:
-    """Return a line on what they came for, or none."""
-    if u[0] >= rule.expression:
-        return ()
-    return (need_line(rule.lines, user.intention, emotion, earlier, u[1]),)
-
-
-def manner(text: str, voice: str) -> str:
-    """Return `text` as said in `voice`: short sentences are contracted, the others are not."""
-    return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
-
-
-def expanded(text: str) -> str:
-    """Return `text` with the contractions of `manner` undone."""
-    return _TO_EXPAND.sub(lambda m: _LONG[m.group()], text)
+    line = _feeling_line(False, emotion, (), u[1])
+    needs: tuple[str, ...] = ()
+    if u[2] < rule.expression:
+        needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
+    parts = [opener(user, u[4:]), persona.facts[0], line.format(e=feeling), *needs]
+    disclosed = Disclosed((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    return disclosed, manner(" ".join(parts), persona.voice)
 
 
 def opener(user: User, u: Sequence[float]) -> str:
@@ -155,50 +93,182 @@ def opener(user: User, u: Sequence[float]) -> str:
     return pick(LINES["opener"][persona.voice], u[1]).format(t=persona.topic)
 
 
-def reaction(change: int, after: str | None, hurt: bool, shows: bool, user: User, u: float) -> str:
-    """Return the user's first sentence on a reply whose last strategy was `after`.
+def feeling_chance(intention: str) -> float:
+    """Return the chance that a user of `intention` speaks of a feeling in a turn."""
+    return EMOTIONAL_FEELING if intention in EMOTIONAL_INTENTIONS else RATIONAL_FEELING
 
-    A change that does not show sounds neutral.
+
+def reaction(state: State, heard: Heard, shows: bool, u: float) -> str:
+    """Return the user's first sentence on a reply; a change that does not show sounds neutral."""
+    said, user = state.disclosed.lines, state.user
+    if heard.reason == "puzzled":
+        return unsaid(LINES["puzzled"]["any"], said, u)
+    if not shows or heard.change == 0 or (heard.rises and heard.closes):
+        asked = heard.question is not None and not heard.closes
+        return unsaid(LINES["flat"]["question" if asked else "any"], said, u)
+    way = "rise" if heard.rises else "fall"
+    tempered = None if heard.reason in PLAIN_REASONS else user.temperament
+    return unsaid(of_user(f"{way}.{heard.reason}", user.persona.voice, tempered), said, u)
+
+
+def continuation(
+    state: State,
+    heard: Heard,
+    rule: DisclosureRule,
+    first: str,
+    u: Sequence[float],
+    w: Sequence[float],
+) -> tuple[Disclosed, str]:
+    """Return what follows the reaction `first`: an answer or what is told unasked, and more.
+
+    `u`: draws of what is told, `w`: of how it is put.
     """
-    asked = after == "question"
-    if not shows or change == 0:
-        return pick(LINES["flat"]["question" if asked else "any"], u)
-    if hurt and change < 0:
-        return pick(LINES["hurt"][user.temperament], u)
-    taken = "rise" if change > 0 else "fall"
-    pool = LINES[f"{taken}_after"][after] if after else ()
-    if not asked:  # an answer begins with neither thanks nor yes
-        pool += LINES[taken][user.persona.voice]
-        pool += LINES[f"{taken}_of"][user.temperament]
-    return pick(pool, u)
+    turn = _Turn(state, heard, rule, first, w)
+    told = turn.told(u)
+    feeling = turn.feeling(told, u[1:4])
+    need = turn.need(told, u[4:6])
+    return turn.composed(told, feeling, need)
 
 
-def puzzled_line(u: float) -> str:
-    """Return a line for a reply that is no language."""
-    return pick(LINES["puzzled"]["any"], u)
+class _Turn:
+    """One turn of a user, as it is put together."""
+
+    def __init__(
+        self, state: State, heard: Heard, rule: DisclosureRule, first: str, w: Sequence[float]
+    ) -> None:
+        self.state, self.heard, self.rule, self.w = state, heard, rule, w
+        self.before, self.lines = state.disclosed, {first}
+        self.voice = state.user.persona.voice
+
+    def told(self, u: Sequence[float]) -> Told | None:
+        """Return the answer to what was asked, or what is told unasked, if anything."""
+        heard = self.heard
+        if heard.closes:
+            return None
+        if heard.question is not None:
+            return answers.answer(self.state, heard.question, heard.rises, self.w)
+        chance = self.rule.expression * (1.0 if heard.rises else TELLS_AFTER_FALL)
+        if u[0] >= chance:
+            return None
+        return answers.unasked(self.state, heard.strategy, heard.rises, heard.stems, self.w)
+
+    def feeling(self, told: Told | None, u: Sequence[float]) -> str | None:
+        """Return the feeling that is spoken of, if any."""
+        asked = told is not None and told.feeling
+        closed = told is not None and (told.closed or told.need)
+        if closed or not (asked or u[0] < feeling_chance(self.state.user.intention)):
+            return None
+        feelings = _feelings(self.state)
+        return pick(feelings, u[1]) if feelings else None
+
+    def need(self, told: Told | None, u: Sequence[float]) -> str | None:
+        """Return a line on what they came for, or none."""
+        asked = told is not None and told.need
+        if self.heard.reason in ("hurt", "death") or (u[0] >= self.rule.expression and not asked):
+            return None
+        rises = self.heard.rises and not asked
+        shown = "tell" if self._leads(told) and self.rule.lines == "free" else self.rule.lines
+        user = self.state.user
+        return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
+
+    def _leads(self, told: Told | None) -> bool:
+        """Whether the need stands before what is told, unasked."""
+        unasked = told is not None and told.index is not None and self.heard.question is None
+        weighs = self.state.emotion < MET
+        return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
+
+    def composed(
+        self, told: Told | None, feeling: str | None, need: str | None
+    ) -> tuple[Disclosed, str]:
+        """Return the parts in an order in which one follows from the other."""
+        before, parts = self.before, list[str]()
+        leads = need is not None and self._leads(told)
+        complains = not self.heard.rises and self.heard.question is None
+        if need and (leads or (complains and told is not None)):
+            parts.append(need)
+        elif told is not None and self.heard.question is None and self.w[6] < LED_TO:
+            parts.append(self._line("go_on" if self.heard.rises else "explain"))
+        if told is not None:
+            parts += told.sentences
+            self.lines.update(told.lines)
+        if feeling:
+            parts.append(self._feeling(feeling))
+        if need and need not in parts:
+            parts.append(need)
+        if not parts and not self.heard.closes:
+            parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
+            self.lines.add(parts[-1])
+        index = None if told is None else told.index
+        disclosed = Disclosed(
+            before.told if index is None else (*before.told, index),
+            before.feelings | {feeling} if feeling else before.feelings,
+            index is not None,
+            (*before.needs, need) if need else before.needs,
+            before.lines | self.lines,
+        )
+        return disclosed, " ".join(parts)
+
+    def _line(self, table: str) -> str:
+        line = unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
+        self.lines.add(line)
+        return line
+
+    def _feeling(self, feeling: str) -> str:
+        was_told = feeling in self.before.feelings
+        line = _feeling_line(was_told, self.state.emotion, self.before.lines, self.w[9])
+        self.lines.add(line)
+        return line.format(e=feeling)
 
 
-def feeling_line(feeling: str, was_told: bool, emotion: int, u: float) -> str:
-    """Return a line on a feeling that was told before or on a new one."""
+def _feelings(state: State) -> tuple[str, ...]:
+    """Return those the user may speak of: once lighter, only of what was told before."""
+    feelings = state.user.persona.feelings
+    if state.emotion < LIGHTER:
+        return feelings
+    return tuple([f for f in feelings if f in state.disclosed.feelings])
+
+
+def _feeling_line(
+    was_told: bool, emotion: int, said: Sequence[str] | frozenset[str], u: float
+) -> str:
+    """Return a line on a feeling, which is named by {e}, told before or not."""
     band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
-    return pick(LINES["told_feeling" if was_told else "new_feeling"][band], u).format(e=feeling)
+    return unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
 
 
-def need_line(shown: str, intention: str, emotion: int, earlier: Sequence[str], u: float) -> str:
-    """Return a line that bears on what the user came for, and not one of the latest in `earlier`.
+def need_line(
+    shown: str,
+    intention: str,
+    emotion: int,
+    rises: bool,
+    earlier: Sequence[str],
+    u: float,
+) -> str:
+    """Return a line that bears on what the user came for, none of `earlier` if others are left.
 
-    `shown`: DisclosureRule.lines.
+    `shown`: DisclosureRule.lines, or `tell` before something told. `rises`: the reply helped, so
+    the need is not asked for as if it had not been heard.
     """
     met = emotion >= MET
     if shown == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
         pool = NEEDS["oblique.met" if met else "oblique.heavy"][kind]
+    elif met:
+        pool = NEEDS["need.met"][intention]
     else:
-        pool = NEEDS["need.met" if met else f"need.{shown}"][intention]
-    latest = earlier[-(len(pool) - 1) :]
-    if not latest:
-        return pick(pool, u)
-    return pick(tuple([line for line in pool if line not in latest]), u)
+        pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
+    all_said = set(pool).issubset(earlier)
+    return unsaid(pool, earlier[-(len(pool) - 1) :] if all_said else earlier, u)
+
+
+def last_words(state: State, heard: Heard, ending: str) -> str:
+    """Return what follows the last reaction; who is asked whether they are safe answers first."""
+    words = farewell(ending, heard.reason in ("hurt", "death"), state.user)
+    question = heard.question
+    if heard.closes or question is None or question.subject != "safe" or ending == "success":
+        return words
+    told = answers.answer(state, question, heard.rises, (0.0,) * 4)
+    return " ".join((*told.sentences, words))
 
 
 def farewell(ending: str, hurt: bool, user: User) -> str:
@@ -219,13 +289,8 @@ def speaks_of_need(text: str) -> bool:
     return any(line in plain for line in NEED_LINES)
 
 
-def all_lines(names: Iterable[str]) -> frozenset[str]:
-    """Return the lines of some tables of LINES, whatever their key."""
-    return frozenset(line for name in names for lines in LINES[name].values() for line in lines)
-
-
 _UNREADABLE = tuple(
-    manner(line, voice)
+    f"{manner(line, voice)} "
     for line in sorted(all_lines(("flat", "puzzled")))
     for voice in ("plain", "short")
 )

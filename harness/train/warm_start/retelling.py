@@ -18,7 +18,7 @@ from harness.policy.listening import listen, turn_round
 from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.personas import PERSONAS, Persona
 from harness.simulator.protocol import TRAIN
-from harness.simulator.scripted.voice import manner
+from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.words import FUNCTION_WORDS
 
 SHARE = 0.85
@@ -50,7 +50,10 @@ def retold(turns: Sequence[str], persona: Persona, rng: np.random.Generator) -> 
     if rng.random() >= SHARE:
         return list(turns)
     swap: dict[str, str] = {}
-    for fact in persona.facts:
+    said = " ".join(turns)
+    for fact in [sentence.text for sentence in persona.tellable]:
+        if manner(fact.rstrip("."), persona.voice) not in said:
+            continue
         other = _another_fact(rng)
         old, new = (
             manner(text, persona.voice) for text in (fact.rstrip("."), other[0].upper() + other[1:])

@@ -1,0 +1,301 @@
+"""What a user tells next: the answer to a question, or what follows from what was said.
+
+An answer is a sentence of this persona's facts or life on the topic asked about, and of whom it
+names; else a feeling, a number, `I do not know`, `I would rather not`, or what was meant: never
+something unconnected. A sentence is told once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from harness.config.run import EMOTIONAL_INTENTIONS
+from harness.simulator.scripted import questions
+from harness.simulator.scripted.lines import ANSWERS, unsaid
+from harness.simulator.scripted.questions import ABSENT, Question
+from harness.simulator.scripted.relevance import BY_TOPIC, ENTITIES, PEOPLE, ranked, sharing
+from harness.simulator.state import Disclosed, State
+
+AFTER_RISE = {
+    "question": ("happened", "why"), "restate": ("happened", "others_say", "since_when"),
+    "reflect": ("why", "body", "self"), "disclose": ("who_knows", "support", "why"),
+    "affirm": ("before", "why", "tried"), "suggest": ("plan", "helps", "tried"),
+    "inform": ("others_say", "worse", "how_often"), "other": ("today", "happened", "who"),
+}  # fmt: skip
+AFTER_FALL = {
+    "question": ("today", "work"), "restate": ("why", "worse"),
+    "reflect": ("how_often", "today"), "disclose": ("who", "happened"),
+    "affirm": ("self", "today"), "suggest": ("tried", "talked", "worse"),
+    "inform": ("today", "body", "worse"), "other": ("today", "how_often", "worse"),
+}  # fmt: skip
+"""Topics that what is told unasked comes from, by the strategy of a reply that did or did not help:
+who got advice in vain says what they tried."""
+DEEP = frozenset(["fear", "self", "wish", "body", "plan"])
+"""Topics that are told unasked from a trust of DEEP_TRUST on; `safe` never is."""
+DEEP_TRUST = 2
+FACTS_AT_TRUST = (3, 4, 5, 5)
+"""The most facts that a user tells unasked, by trust."""
+REFUSES = (0.10, 0.07, 0.04, 0.02)
+"""Chance of rather not saying, by trust."""
+REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
+SAID_BACK = 0.6
+"""Chance that a question is said back before it is answered, if it can be."""
+ECHOED = 0.7
+"""Chance that an answer that does not name what was asked about says it back first."""
+_DENIES = re.compile(
+    r"\b(?:no|not|never|nobody|nothing|none|hardly|cannot|alone|on my own|by myself|hide|hid|"
+    r"stopped|forgot|without|refuse|no one)\b"
+)
+_WANTING = re.compile(
+    r"\b(?:trouble|problem|problems|hard|harder|difficult|worse|bad|badly|lose|lost|losing|less|"
+    r"affect\w*|awake|nightmares?|dreams?|dream|dreaming|tired|skip\w*|tight|struggl\w*|worry|"
+    r"worried|worries|debt|debts|pain|stress\w*|suffer\w*|enough trouble)\b"
+)
+_ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
+_COMPANY = re.compile(
+    r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
+)
+_TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
+_WELL = frozenset(["sleep", "food", "work"])
+"""Topics of which a question asks whether all is well: it is not."""
+_BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan", "tried"])
+"""Topics of which the sentence itself says yes or no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the user says next of their matter."""
+
+    sentences: tuple[str, ...] = ()
+    index: int | None = None
+    """Of the sentence in Persona.tellable that is told."""
+    feeling: bool = False
+    """A feeling is to follow, since it was asked for."""
+    need: bool = False
+    """A need is to follow, since it was asked for."""
+    closed: bool = False
+    """Nothing more is told: it was refused, or what was meant is asked."""
+    lines: tuple[str, ...] = field(default=())
+    """The lines used, as they are in their files."""
+
+
+def answer(state: State, question: Question, rises: bool, u: Sequence[float]) -> Told:
+    """Return the answer of the user of `state` to `question`; `rises`: they are glad of it."""
+    speaker = _Speaker(state, u)
+    if question.subject == "safe":
+        return speaker.sentence(question, rises) or speaker.line("told_already")
+    if question.kind in ("offer", "proposal") and question.subject != "need":
+        return speaker.offered(question, rises)
+    if not rises and u[0] < 2 * _refusal(state):
+        return speaker.line("rather_not", closed=True, x=_named(question))
+    if question.subject == "need":
+        return speaker.wants()
+    if question.feeling is not None and question.kind != "open":
+        return speaker.felt(question)
+    if question.subject == "scale":
+        return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
+    told = speaker.sentence(question, rises)
+    if told is not None:
+        return told
+    if question.subject in ABSENT or _of_person(question):
+        if question.statements[1]:
+            return speaker.yes_or_no(question, yes=False)
+        return speaker.line("nothing_of", x=question.named.removeprefix("my "))
+    if question.subject == "feeling":
+        return Told(feeling=True)
+    if question.subject is not None:
+        return speaker.line("told_already")
+    if question.kind == "guess":
+        return speaker.line("guess_right" if rises else "guess_wrong")
+    if question.entities and u[1] < 0.5:
+        return speaker.line("what_meant", closed=True, x=_thing(question))
+    return speaker.line("unknown", closed=True)
+
+
+def unasked(
+    state: State, strategy: str | None, rises: bool, heard: frozenset[str], u: Sequence[float]
+) -> Told | None:
+    """Return what the user tells of their own accord after a reply of `strategy`, or None.
+
+    What shares words with the reply (`heard`, its stems) comes first, then the story, then what
+    such a reply makes one think of.
+    """
+    return _Speaker(state, u).unasked(strategy, rises, heard)
+
+
+def _refusal(state: State) -> float:
+    return REFUSES[state.trust] * REFUSES_BY_TEMPERAMENT[state.user.temperament]
+
+
+def _named(question: Question) -> str:
+    return question.named or ANSWERS["name"].get(question.subject or "fact", ("that",))[0]
+
+
+def _thing(question: Question) -> str:
+    """Return the longest word that names something, as it was said."""
+    spoken = [w for w in question.plain.split() if questions.entities(w)]
+    return max(spoken, key=len, default="that")
+
+
+class _Speaker:
+    """One user who is about to speak, with the draws of the turn."""
+
+    def __init__(self, state: State, u: Sequence[float]) -> None:
+        self.state, self.u = state, u
+        self.disclosed: Disclosed = state.disclosed
+        self.persona = state.user.persona
+        self.voice = self.persona.voice
+        self.entities = ENTITIES[state.user.persona_index]
+
+    def line(self, table: str, closed: bool = False, **values: str) -> Told:
+        """Return one line as all that is said."""
+        line = unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
+        return Told((_capital(line.format(**values)),), closed=closed, lines=(line,))
+
+    def offered(self, question: Question, rises: bool) -> Told:
+        """Return whether an offer is taken, and the sentence that says why, if one bears on it."""
+        taken, declined = _TAKEN[question.kind]
+        first = self.line(taken if rises else declined)
+        index = self._best(question, question.subject, near=False)
+        if index is None or not self.entities[index] & question.entities:
+            return Told(first.sentences, closed=not rises, lines=first.lines)
+        return Told((*first.sentences, self.persona.tellable[index].text), index, lines=first.lines)
+
+    def wants(self) -> Told:
+        """Return of which kind the need is; what it is follows as far as the level shows it."""
+        emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
+        pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
+        line = unsaid(pool, self.disclosed.lines, self.u[2])
+        return Told((line,), need=True, lines=(line,))
+
+    def felt(self, question: Question) -> Told:
+        """Return whether a feeling is theirs; what they feel instead is to follow."""
+        assert question.feeling is not None
+        if question.feeling in self.persona.feelings:
+            first = self.line("yes")
+            index = self._best(question, "why", near=True)
+            more = () if index is None else (self.persona.tellable[index].text,)
+            feels = f"I feel {question.feeling}."
+            begins = () if question.kind == "guess" else first.sentences
+            return Told((*begins, feels, *more), index, lines=first.lines)
+        first = self.line("other_feeling", e=question.feeling)
+        return Told(first.sentences, feeling=True, lines=first.lines)
+
+    def sentence(self, question: Question, rises: bool) -> Told | None:
+        """Return an untold sentence that answers, with its yes or no; None if none is left."""
+        subject = question.subject
+        index = self._best(question, subject, near=True)
+        if index is None:
+            return None
+        tellable = self.persona.tellable[index]
+        first = self._first(question, tellable.text, rises)
+        lines = first.lines if first else ()
+        beginning = first.sentences if first else ()
+        if question.back and not first and self.u[3] < SAID_BACK:
+            beginning = (question.back,)
+        elif question.named and not first and self._unnamed(question, index):
+            echo = self.line("echo", x=question.named)
+            beginning, lines = echo.sentences, echo.lines
+        feeling = subject == "feeling"
+        if feeling and question.kind == "yes_no":
+            return Told((*self.yes_or_no(question, True).sentences,), feeling=True)
+        return Told((*beginning, tellable.text), index, feeling=feeling, lines=lines)
+
+    def unasked(self, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:
+        """See `unasked` of this module."""
+        index = self._taken_up(heard)
+        if index is None:
+            index = self._next_fact()
+        if index is None:
+            index = self._follows(strategy, rises)
+        if index is None:
+            return None
+        return Told((self.persona.tellable[index].text,), index)
+
+    def _first(self, question: Question, text: str, rises: bool) -> Told | None:
+        """Return the yes or no that an answer begins with, unless its sentence has one."""
+        if text.startswith(("Yes", "No,", "No ")) or question.subject == "safe":
+            return None
+        if question.kind == "either":
+            return self.line("both")
+        if question.kind != "yes_no" or _leaves_open(question, text):
+            return None
+        return self.yes_or_no(question, not _says_no(question, text))
+
+    def yes_or_no(self, question: Question, yes: bool) -> Told:
+        """Return yes or no, as a whole sentence where the question allows it."""
+        whole = question.statements[0 if yes else 1]
+        if whole and self.u[3] < SAID_BACK + 0.2:
+            return Told((whole,))
+        return self.line("yes" if yes else "no")
+
+    def _unnamed(self, question: Question, index: int) -> bool:
+        """Whether what was asked about is to be said back first."""
+        named = questions.entities(question.named)
+        return named.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
+
+    def _best(self, question: Question, subject: str | None, near: bool) -> int | None:
+        """Return the untold sentence that answers best, None where nothing is connected."""
+        told = self.disclosed.told
+        best = ranked(self.state.user.persona_index, subject, question.entities, near)
+        return next((index for index in best if index not in told), None)
+
+    def _taken_up(self, heard: frozenset[str]) -> int | None:
+        """Return the untold sentence that shares most with the reply, two words at least."""
+        told = self.disclosed.told
+        touched = sharing(self.state.user.persona_index, heard)
+        return next((n for n in touched if n not in told and self._open(n)), None)
+
+    def _next_fact(self) -> int | None:
+        limit = min(FACTS_AT_TRUST[self.state.trust], len(self.persona.facts))
+        return next((n for n in range(limit) if n not in self.disclosed.told), None)
+
+    def _follows(self, strategy: str | None, rises: bool) -> int | None:
+        topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
+        by_topic, told = BY_TOPIC[self.state.user.persona_index], self.disclosed.told
+        follows = (index for topic in topics for index in by_topic[topic])
+        return next((n for n in follows if n not in told and self._open(n)), None)
+
+    def _open(self, index: int) -> bool:
+        """Whether there is trust enough to tell it unasked."""
+        topic = self.persona.tellable[index].topic
+        if topic == "fact":
+            return index < FACTS_AT_TRUST[self.state.trust]
+        return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
+
+
+def _of_person(question: Question) -> bool:
+    return question.subject == "home" and not PEOPLE.isdisjoint(question.entities)
+
+
+def _leaves_open(question: Question, text: str) -> bool:
+    """Return whether a sentence answers neither yes nor no to who is there."""
+    if question.subject not in ("home", "support"):
+        return False
+    alone = _ALONE.search(text) is not None
+    return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
+
+
+def _says_no(question: Question, text: str) -> bool:
+    """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
+    subject, plain = question.subject, question.plain
+    if subject in _WELL:
+        return _WANTING.search(plain) is None
+    if subject == "money":
+        return re.search(r"\b(?:manage|afford|enough|okay|fine)\b", plain) is not None
+    if subject == "before":
+        return (
+            re.search(r"\b(?:felt|feel|happened|been) like|(?:this|it|that) before", plain)
+            is not None
+        )
+    if "alone" in plain or "lonely" in plain:
+        return _ALONE.search(text) is None
+    if subject in _BY_SENTENCE:
+        return _DENIES.search(text.lower()) is not None
+    return False
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,145 @@
+"""The sentences that users say of their own accord, by table and key, and how each voice puts them.
+
+The lines are in lines.tsv, need_lines.tsv and answer_lines.tsv.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from functools import cache
+from pathlib import Path
+
+from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
+from harness.simulator.data_files import Table, Texts, tables
+from harness.simulator.draws import pick
+from harness.simulator.personas import TOPICS, VOICES
+
+ENDINGS = ("success", "left", "cap")
+BANDS = ("low", "middle", "lighter")
+"""Bands of emotion, by which feelings are put."""
+KINDS_OF_NEED = ("emotional", "rational")
+RISES = (*STRATEGIES, "taken_up", "named", "safe", "anyway")
+"""What a reply helped by: its strategy, a fact or feeling that it takes up, or neither."""
+FALLS = (
+    *STRATEGIES, "early", "misread", "again", "tired", "short", "long", "empty", "anyway",
+    "asked_again", "safe", "hurt", "cold", "wary", "death",
+)  # fmt: skip
+"""What a reply failed by."""
+ANYBODY = "any"
+_MANNERS = Table((ANYBODY, *VOICES))
+LINES = tables(
+    Path(__file__).with_name("lines.tsv"),
+    {
+        "opener": Table(VOICES, ("t",)),
+        "opener_without_topic": Table(VOICES),
+        **{f"rise.{reason}": _MANNERS for reason in RISES},
+        **{f"fall.{reason}": _MANNERS for reason in FALLS},
+        **{name: Table(TEMPERAMENTS) for name in ("rise_of", "fall_of", "hurt_of")},
+        "flat": Table((ANYBODY, "question")),
+        "puzzled": Table(),
+        "silent": Table(),
+        "new_feeling": Table(BANDS[:2], ("e",)),
+        "told_feeling": Table(BANDS, ("e",)),
+        **{f"farewell.{ending}": Table(VOICES, single=True) for ending in ENDINGS},
+        "storms_off": Table(TEMPERAMENTS, single=True),
+    },
+)
+"""By table and key, the lines that bear on no need."""
+NEEDS = tables(
+    Path(__file__).with_name("need_lines.tsv"),
+    {f"need.{shown}": Table(INTENTIONS) for shown in ("free", "more", "tell", "hint", "met")}
+    | {f"oblique.{weight}": Table(KINDS_OF_NEED) for weight in ("heavy", "met")},
+)
+"""By table and key, the lines that bear on what the user came for."""
+ANSWERS = tables(
+    Path(__file__).with_name("answer_lines.tsv"),
+    {
+        **{
+            name: Table(VOICES)
+            for name in ("yes", "no", "both", "guess_right", "guess_wrong", "told_already",
+                         "unknown", "could", "could_not", "accept", "decline", "go_on", "explain")
+        },
+        **{
+            name: Table(VOICES, ("x",))
+            for name in ("echo", "rather_not", "what_meant", "nothing_of")
+        },
+        "other_feeling": Table(VOICES, ("e",)),
+        "wants_kind": Table(KINDS_OF_NEED),
+        "scale": Table(VOICES, ("n",)),
+        "name": Table((*TOPICS, "feeling", "fact"), single=True),
+    },
+)  # fmt: skip
+"""By table and voice, how an answer begins, or is not given; and what each topic is called."""
+NEED_LINES = tuple(line for table in NEEDS.values() for some in table.values() for line in some)
+_CONTRACTIONS = (
+    ("I am", "I'm"), ("It is", "It's"), ("it is", "it's"), ("That is", "That's"),
+    ("that is", "that's"), ("There is", "There's"), ("there is", "there's"), ("do not", "don't"),
+    ("Do not", "Don't"), ("does not", "doesn't"), ("did not", "didn't"), ("have not", "haven't"),
+    ("has not", "hasn't"), ("are not", "aren't"), ("cannot", "can't"), ("is not", "isn't"),
+    ("You are", "You're"), ("you are", "you're"),
+)  # fmt: skip
+_SHORT = dict(_CONTRACTIONS)
+_LONG = {short: long for long, short in _CONTRACTIONS}
+_TO_SHORTEN = re.compile(rf"\b(?:{'|'.join(_SHORT)})\b(?= \w)")
+_TO_EXPAND = re.compile(rf"\b(?:{'|'.join(_LONG)})\b")
+
+
+def manner(text: str, voice: str) -> str:
+    """Return `text` as said in `voice`: short sentences are contracted, the others are not."""
+    return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
+
+
+def expanded(text: str) -> str:
+    """Return `text` with the contractions of `manner` undone."""
+    return _TO_EXPAND.sub(lambda m: _LONG[m.group()], text)
+
+
+def all_lines(names: Iterable[str]) -> frozenset[str]:
+    """Return the lines of some tables of LINES, whatever their key."""
+    return frozenset(line for name in names for some in LINES[name].values() for line in some)
+
+
+@cache
+def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str, ...]:
+    """Return the lines of a table for one voice: those for anybody, and its own.
+
+    With `temperament`, the lines of that temperament on the same turn of feeling as well.
+    """
+    some = LINES[table]
+    pool = (*some[ANYBODY], *some[voice])
+    if temperament is None:
+        return pool
+    kind = "hurt_of" if table == "fall.hurt" else f"{table.partition('.')[0]}_of"
+    return (*pool, *LINES[kind][temperament])
+
+
+def unsaid(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
+    """Return the line of `pool` that the draw `u` falls on, none of `said` if others are left."""
+    fresh = tuple([line for line in pool if line not in said])
+    return pick(fresh or pool, u)
+
+
+def is_phrase(sentence: str) -> bool:
+    """Return whether a sentence, not contracted, is one that users say whatever their matter is."""
+    return sentence in _phrases()[0] or any(p.fullmatch(sentence) for p in _phrases()[1])
+
+
+@cache
+def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
+    """Return the lines on no matter of a user's own, those those to fill in as patterns."""
+    chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
+              if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
+    every = {line for some in chosen for line in rows_of(some)}
+    fixed = frozenset(expanded(line) for line in every if "{" not in line)
+    open_lines = [
+        re.escape(line).replace(r"\{n\}", r"\d+").replace(r"\{x\}", r"[\w' ]+")
+        .replace(r"\{e\}", r"\w+").replace(r"\{t\}", ".+")
+        for line in every if "{" in line
+    ]  # fmt: skip
+    return fixed, tuple(re.compile(line, re.IGNORECASE) for line in sorted(open_lines))
+
+
+def rows_of(some: Texts) -> tuple[str, ...]:
+    """Return all texts of one table."""
+    return tuple(line for lines in some.values() for line in lines)

@@ -1,0 +1,206 @@
+"""What a supporter asks: the topic, the kind of answer that it takes, and whom or what it names.
+
+By the rules of questions.tsv over plain words, from the text alone, once for each sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from harness.simulator.data_files import require, require_one_of, rows
+from harness.simulator.personas import EVERYONE, TOPICS
+from harness.simulator.scripted.said_back import question_back, statements
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, stem, words
+
+RULES = Path(__file__).with_name("questions.tsv")
+ABSENT = ("drinking", "medication", "faith", "therapist", "doctor")
+"""Things that few lives speak of."""
+SUBJECTS = (*TOPICS, "feeling", "need", "scale", *ABSENT)
+"""All that a question can be understood to be about."""
+_INDIRECT = re.compile(
+    r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|please|then|now|also) )*"
+    r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|"
+    r"(?:can|could|would|will) you (?:please |maybe )?"
+    r"(?:tell|describe|share|explain)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
+    r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
+    r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
+    r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) "
+    r"(?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
+    r"|if i may ask|i (?:wonder|am curious|am wondering)|do you know) ?"
+)
+_REQUEST = re.compile(
+    r"^(?:(?:and|but|so|well|please|then) )*(?:(?:please )?(?:tell|talk to) me|say more|describe|"
+    r"help me understand|i (?:wonder|am curious|am wondering) |"
+    r"i (?:would|should) (?:love|like) to (?:hear|know|understand))"
+)
+_OFFER = re.compile(
+    r"^(?:would you like|do you want|(?:shall|should|can|could|may|might) (?:i|we)|"
+    r"how about|what about|would it (?:help|be|feel)|is it (?:ok|okay|all right|alright)|"
+    r"want to)\b"
+)
+_PROPOSAL = re.compile(
+    r"^(?:could you|will you|have you (?:ever )?(?:considered|thought (?:of|about))|why not|"
+    r"why do not you|what if you|maybe|perhaps|would you (?:be (?:able|willing)|consider|try))\b"
+)
+_ASKING = frozenset(
+    ["what", "who", "whom", "whose", "which", "when", "where", "why", "how", "since", "for", "in"]
+)
+_AUXILIARY = frozenset(
+    "am is are was were can could will would shall should may might do does did have has had".split()  # noqa: E501, SIM905
+)
+_SMALL = frozenset(["really", "right", "okay", "ok", "yes", "no", "oh", "sorry", "hm", "pardon"])
+_KIN = {
+    "mum": "mother", "mom": "mother", "dad": "father", "kid": "child", "son": "child",
+    "daughter": "child", "husband": "partner", "wif": "partner", "boyfriend": "partner",
+    "girlfriend": "partner", "manager": "boss", "dr": "doctor", "surgeon": "doctor",
+    "midwif": "doctor", "grandma": "grandmother", "bos": "boss", "job": "work", "office": "work",
+    "boy": "child",
+    "girl": "child", "twin": "child", "babi": "child",
+}  # fmt: skip
+"""Words for the same person or place, by stem."""
+_GENERAL = frozenset(
+    map(
+        stem,
+        """time day people hard help happen mean bad good new old long life person matter live
+        today week year talk start speak moment little sure right better feel please share ask
+        hear understand whole part keep take give find look see try use call put turn leave become
+        work need show bring anyth person end last first next far enough manage able worst worse
+        imagine remember wonder mind idea name question""".split(),  # noqa: SIM905
+    )
+)
+_FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))
+_FEELINGS = frozenset(f for p in EVERYONE for f in p.feelings) | frozenset(
+    ["angry", "anxious", "sad", "lonely", "hopeless", "guilty", "numb", "depressed"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question as it is understood."""
+
+    subject: str | None
+    """One of SUBJECTS; None where no rule fits."""
+    kind: str
+    """open, yes_no, either (`or`), guess (a statement with a question mark),
+    offer or proposal."""
+    named: str
+    """What it is about in its own words, for saying back; empty where that would be odd."""
+    entities: frozenset[str]
+    """Stems of whom or what it names."""
+    feeling: str | None
+    """A feeling that it asks about by name."""
+    plain: str
+    back: str = ""
+    """The question said back by the one who is asked, with its mark; empty where that is odd."""
+    statements: tuple[str, str] = ("", "")
+    """Yes and no to it, as whole sentences."""
+
+    @property
+    def wants_telling(self) -> bool:
+        """Whether it is answered by telling something, and not by agreeing or not."""
+        return self.kind in ("open", "yes_no", "either")
+
+
+def entities(text: str) -> frozenset[str]:
+    """Return the stems of whom or what a text names; words for the same person are one."""
+    return frozenset(_kin(stem(w)) for w in words(text) if w not in FUNCTION_WORDS) - _GENERAL
+
+
+@lru_cache(maxsize=65536)
+def entities_of(stems: frozenset[str]) -> frozenset[str]:
+    """Return those of some stems that name something, as `entities` of their text."""
+    return frozenset([_kin(word) for word in stems - _FUNCTION_STEMS]) - _GENERAL
+
+
+def _kin(word: str) -> str:
+    return _KIN.get(word, word)
+
+
+def read_rules(path: Path) -> list[tuple[str, bool, re.Pattern[str]]]:
+    """Return subject, whether it names a thing, and pattern, in order. Raises ConfigError."""
+    rules = []
+    for row in rows(path):
+        require_one_of(row.where, "table", row.table, ("noun", "ask"))
+        require_one_of(row.where, f"key of {row.table}", row.key, SUBJECTS)
+        try:
+            pattern = re.compile(rf"\b(?:{row.text})\b")
+        except re.error as error:
+            require(row.where, f"must be a regular expression ({error})", False, row.text)
+            raise
+        rules.append((row.key, row.table == "noun", pattern))
+    return rules
+
+
+_RULES = read_rules(RULES)
+_SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
+
+
+@lru_cache(maxsize=65536)
+def asked(text: str) -> Question | None:
+    """Return the question that `text` leaves the user with: on safety, or else the last."""
+    found = [q for q in map(_understood, sentences(text)) if q is not None]
+    grave = [q for q in found if q.subject == "safe"]
+    return (grave or found)[-1] if found else None
+
+
+@lru_cache(maxsize=65536)
+def speaks_of_dying(text: str) -> bool:
+    """Return whether `text` speaks of dying or self-harm."""
+    plain = " ".join(words(text))
+    return _SAFE.search(plain) is not None or " die" in f" {plain}" or "dead" in plain
+
+
+@lru_cache(maxsize=65536)
+def _understood(sentence: str) -> Question | None:
+    """Return what one sentence asks, or None."""
+    plain = " ".join(words(sentence))
+    if not asks(sentence) and not _REQUEST.search(plain):
+        grave = _SAFE.search(plain)
+        return Question("safe", "open", "", frozenset(), None, plain) if grave else None
+    if plain in _SMALL:
+        return None
+    direct = _INDIRECT.sub("", plain)
+    kind = _kind(direct, direct != plain)
+    subject, named = _subject(direct or plain)
+    feeling = None
+    if kind in ("yes_no", "either", "guess"):
+        feeling = next((word for word in direct.split() if word in _FEELINGS), None)
+    back = question_back(sentence) if kind == "open" and direct == plain else ""
+    says_much = back.count(" ") > 3 or bool(named or entities(direct))
+    if not says_much or not _ASKING.intersection(back.lower().split()[:1]):
+        back = ""
+    yes_no = statements(sentence) if kind == "yes_no" else ("", "")
+    return Question(subject, kind, named, entities(direct), feeling, direct, back, yes_no)
+
+
+def _kind(plain: str, indirect: bool) -> str:
+    first = plain.split(" ", 1)[0]
+    if _OFFER.search(plain):
+        return "offer"
+    if _PROPOSAL.search(plain):
+        return "proposal"
+    if first in _ASKING or indirect:
+        return "open"
+    if first in _AUXILIARY or first == "are":
+        return "either" if " or " in plain and "or is it" not in plain[:9] else "yes_no"
+    if first in ("tell", "talk", "say", "describe", "please", "help", "i", "and", "anything"):
+        return "open"
+    return "open" if not _ASKING.isdisjoint(plain.split()[:4]) else "guess"
+
+
+def _subject(plain: str) -> tuple[str | None, str]:
+    """Return the subject and how to name it."""
+    for subject, noun, pattern in _RULES:
+        found = pattern.search(plain)
+        if found:
+            return subject, _said_back(found.group()) if noun else ""
+    return None, ""
+
+
+def _said_back(phrase: str) -> str:
+    """Return `your heart` as its owner says it."""
+    mine = {"your": "my", "you": "me", "yourself": "myself"}
+    return " ".join(mine.get(word, word) for word in phrase.split())

@@ -1,0 +1,78 @@
+"""Which of a persona's sentences answers a question, or is touched by a reply: the best first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import lru_cache
+
+from harness.simulator.personas import EVERYONE, TOPICS, Persona
+from harness.simulator.scripted import questions
+from harness.simulator.scripted.questions import ABSENT
+
+ENTITIES = tuple(
+    tuple(questions.entities(sentence.text) for sentence in persona.tellable)
+    for persona in EVERYONE
+)
+"""By persona and sentence, the stems of whom and what it names."""
+NEAR = {
+    "happened": ("fact", "others_say"), "who_knows": ("support",), "support": ("who_knows",),
+    "tried": ("talked",), "talked": ("others_say",), "others_say": ("talked",), "wish": ("plan",),
+    "plan": ("wish",), "today": ("how_often", "worse"), "why": ("fear", "self"),
+    "feeling": ("why", "body", "self"),
+}  # fmt: skip
+"""Topics that an answer may come from where the topic itself is used up or none."""
+PEOPLE = frozenset(["child", "partner", "married", "flatmat", "roommat", "parent", "famili"])
+"""Entities of a question about home that an answer must name."""
+LEAST_FIT = 0.9
+"""Least fit of a sentence that answers: its topic's, or of one thing that is named."""
+
+
+def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:
+    numbered = list(enumerate(persona.tellable))
+    return {t: tuple(n for n, s in numbered if s.topic == t) for t in ("fact", *TOPICS)}
+
+
+def _by_entity(persona_index: int) -> dict[str, list[int]]:
+    by_entity: dict[str, list[int]] = {}
+    for index, named in enumerate(ENTITIES[persona_index]):
+        for entity in named:
+            by_entity.setdefault(entity, []).append(index)
+    return by_entity
+
+
+BY_TOPIC = tuple(map(_by_topic, EVERYONE))
+_BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
+"""By persona, the sentences of each topic, and those that name each thing."""
+
+
+@lru_cache(maxsize=65536)
+def ranked(
+    persona_index: int, subject: str | None, named: frozenset[str], near: bool
+) -> tuple[int, ...]:
+    """Return the sentences that answer a question on `subject` that names `named`, best first."""
+    values: dict[int, float] = {}
+    by_entity, by_topic = _BY_ENTITY[persona_index], BY_TOPIC[persona_index]
+    for entity in named:
+        for index in by_entity.get(entity, ()):
+            values[index] = min(2.0, values.get(index, 0.0) + 1.0)
+    of_people = subject == "home" and not PEOPLE.isdisjoint(named)
+    tellable = EVERYONE[persona_index].tellable
+    if subject is not None and subject not in ABSENT:
+        values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
+        nearby = NEAR.get(subject, ()) if near else ()
+        worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
+        for topic, worth in worths.items():
+            for index in by_topic.get(topic, ()):
+                if not of_people or index in values:
+                    values[index] = values.get(index, 0.0) + worth
+    fit = [n for n, value in values.items() if value > LEAST_FIT]
+    fit = [n for n in fit if (tellable[n].topic == "safe") == (subject == "safe")]
+    return tuple(sorted(fit, key=lambda n: (-values[n], n)))
+
+
+@lru_cache(maxsize=65536)
+def sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
+    """Return the sentences that share two words or more with a reply, those with most first."""
+    by_entity = _BY_ENTITY[persona_index]
+    shared = Counter([n for entity in heard for n in by_entity.get(entity, ())])
+    return tuple(sorted((n for n, c in shared.items() if c > 1), key=lambda n: (-shared[n], n)))

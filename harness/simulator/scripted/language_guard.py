@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.simulator.scripted.recognition import stock_kinds
@@ -72,39 +73,53 @@ _JOINING = JOINTS | frozenset(
 _MAY_DOUBLE = frozenset(["had", "that", "very", "too", "so", "night", "bye", "no", "now", "dear"])
 
 
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a reply is not language."""
+
+    rule: str
+    """One of config.simulator.LANGUAGE_RULES."""
+    sentence: str
+    """What is wrong, in words."""
+
+
 @lru_cache(maxsize=65536)
-def fault(text: str) -> str | None:
+def fault(text: str) -> Fault | None:
     """Return why `text` is not language, for a person; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
-        return "endless"
+        return Fault("endless", "endless")
     parts = sentences(text)
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
-        return "empty"
+        return Fault("empty", "empty")
     checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(_sentence, parts))
     return next((wrong for wrong in checks if wrong), None)
 
 
-def _shape(text: str) -> str | None:
+def _shape(text: str) -> Fault | None:
     """Return a sign that is not of somebody who talks."""
     text = text.strip()
     if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
         return wrong
     if len(_CASES.findall(text)) > SYMBOLS:
-        return "signs that nobody says"
+        return Fault("signs", "signs that nobody says")
     if ":" in text and _SPEAKER.search(text):
-        return "speaks for somebody else"
+        return Fault("speaker", "speaks for somebody else")
     if text[-1] in ",;:-":
-        return "not a whole sentence"
-    return "no space after a stop" if _ODD_STOPS.search(text) or _JOINED.search(text) else None
+        return Fault("ending", "not a whole sentence")
+    return (
+        Fault("spacing", "no space after a stop")
+        if _ODD_STOPS.search(text) or _JOINED.search(text)
+        else None
+    )
 
 
-def _signs(text: str) -> str | None:
+def _signs(text: str) -> Fault | None:
     """Return what letters, blanks and common stops alone cannot have."""
     if _foreign(text) or _MIXED.search(text):
-        return "another script"
+        return Fault("script", "another script")
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    return "signs that nobody says" if markup or _CONTROL.search(text) else None
+    return Fault("signs", "signs that nobody says") if markup or _CONTROL.search(text) else None
 
 
 def _foreign(text: str) -> bool:
@@ -112,19 +127,23 @@ def _foreign(text: str) -> bool:
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 
 
-def _repetition(parts: list[str], all_words: list[str]) -> str | None:
+def _repetition(parts: list[str], all_words: list[str]) -> Fault | None:
     openings = Counter([tuple(words(part)[:3]) for part in parts] if len(parts) > 1 else ())
     if any(n > 1 and len(o) == 3 and not FUNCTION_WORDS.issuperset(o) for o, n in openings.items()):
-        return "sentences that begin alike"
+        return Fault("repetition", "sentences that begin alike")
     if len(all_words) - len(set(all_words)) < 3:  # no word more than three times
         return None
     counts = Counter(w for w in all_words if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
-    return "one word again and again" if most > max(3, len(all_words) / 12) else None
+    return (
+        Fault("repetition", "one word again and again")
+        if most > max(3, len(all_words) / 12)
+        else None
+    )
 
 
 @lru_cache(maxsize=65536)
-def _sentence(sentence: str) -> str | None:
+def _sentence(sentence: str) -> Fault | None:
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
     asked = sentence.endswith("?") or begins_as_question(all_words)
@@ -134,25 +153,25 @@ def _sentence(sentence: str) -> str | None:
         or _ending(parts, sentence)
         or next((w for c in parts if (w := _doubled(c))), None)
         or _neighbours(parts, asked)
-        or ("a string of stock phrases" if any(map(_stuffed, parts)) else None)
+        or (Fault("stuffed", "a string of stock phrases") if any(map(_stuffed, parts)) else None)
     )
 
 
-def _neighbours(parts: list[list[str]], asked: bool) -> str | None:
+def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
     """Return a pair that English does not have, unless all the rest goes together well."""
     coherence = english_bigrams().coherence(parts)
     if coherence < COHERENT:
         wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
         if wrong is not None:
-            return wrong
+            return Fault("neighbours", wrong)
     more = COHERENCE_A_WORD * max(0, sum(map(len, parts)) - 7)
     least = min(MOST_COHERENCE, COHERENCE + more)
-    return "words that do not go together" if coherence < least else None
+    return Fault("neighbours", "words that do not go together") if coherence < least else None
 
 
-def _doubled(clause: list[str]) -> str | None:
+def _doubled(clause: list[str]) -> Fault | None:
     twice = any(a == b and a not in _MAY_DOUBLE for a, b in itertools.pairwise(clause))
-    return "a doubled word" if twice else None
+    return Fault("repetition", "a doubled word") if twice else None
 
 
 def _stuffed(clause: list[str]) -> bool:
@@ -163,21 +182,21 @@ def _stuffed(clause: list[str]) -> bool:
     return stock_kinds(clause) > min(STOCK_KINDS, 1 + joints)
 
 
-def _vocabulary(all_words: list[str], single: int) -> str | None:
+def _vocabulary(all_words: list[str], single: int) -> Fault | None:
     count, known_words = len(all_words), english_bigrams().words
     if 6 * sum(map(_odd, all_words)) > count:
-        return "not a word"
+        return Fault("vocabulary", "not a word")
     if count > 3 and sum([w in known_words for w in all_words]) < KNOWN_SHARE * count:
-        return "another language"
+        return Fault("vocabulary", "another language")
     if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
-        return "a list of words"
+        return Fault("vocabulary", "a list of words")
     if single > SINGLE_WORDS:
-        return "a list of words"
+        return Fault("vocabulary", "a list of words")
     if all_words[0] in NEED_SUBJECT:
-        return "no subject"
+        return Fault("grammar", "no subject")
     often = Counter(all_words) if count - len(set(all_words)) > 2 else {}
     if any(n > 3 for w, n in often.items() if w not in FUNCTION_WORDS):
-        return "one word again and again"
+        return Fault("repetition", "one word again and again")
     return None
 
 
@@ -186,12 +205,12 @@ def _odd(word: str) -> bool:
     return len(word) > LONGEST_WORD or _NOT_A_WORD.search(word) is not None
 
 
-def _verbless(parts: list[list[str]]) -> str | None:
+def _verbless(parts: list[list[str]]) -> Fault | None:
     verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
-    return None if verb else "no verb"
+    return None if verb else Fault("grammar", "no verb")
 
 
-def _ending(parts: list[list[str]], sentence: str) -> str | None:
+def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
     all_words = [w for part in parts for w in part]
     if (
         sentence[-1] in ".!"
@@ -199,8 +218,12 @@ def _ending(parts: list[list[str]], sentence: str) -> str | None:
         and all_words[0] not in INVERTED
         and _asks(all_words)
     ):
-        return "a question without its mark"
-    return "a sentence without its end" if unfinished(parts, sentence[-1] in ".!") else None
+        return Fault("ending", "a question without its mark")
+    return (
+        Fault("ending", "a sentence without its end")
+        if unfinished(parts, sentence[-1] in ".!")
+        else None
+    )
 
 
 def _asks(sentence: list[str]) -> bool:

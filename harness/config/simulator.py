@@ -42,7 +42,7 @@ LANGUAGE_RULES = (
     "stuffed",  # stock phrases strung together
 )
 """The rules by which a scripted user takes a reply for not being language."""
-TYPICALITY_CUT = 4.0
+TYPICALITY_CUT = 4.5
 
 KINDS = ("scripted", "served")
 SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))

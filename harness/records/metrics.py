@@ -172,6 +172,10 @@ class MetricsLog:
             rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
             raise DataError(f"{self._path}:{step}: {rule}") from error
 
+    def values(self, step: int) -> dict[str, Any]:
+        """Row `step` on disk. Raises DataError for one that is no JSON object."""
+        return self._row(step)[1]
+
     def sums(self, step: int) -> RowSums | None:
         """Fingerprint of the rows up to `step`; None where there is none."""
         return metric_rows.sums_up_to(self._summed, step)

@@ -69,6 +69,8 @@ _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064]")
+_UNDECODED = re.compile(r"\ufffd(?!\ufffd*\Z)")
+"""Bytes of no character, but for one that the reply was cut in."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
 _FACE = re.compile(r"[:;=]'?-?[)(DPp3/|*:;-]$")
 _MARKUP = re.compile(r"[{}<>\[\]|=`]")
@@ -144,7 +146,11 @@ def _signs(text: str) -> Fault | None:
     if _foreign(text) or _MIXED.search(text):
         return Fault("script", "another script")
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    return Fault("signs", "signs that nobody says") if markup or _CONTROL.search(text) else None
+    return (
+        Fault("signs", "signs that nobody says")
+        if markup or _CONTROL.search(text) or _UNDECODED.search(text)
+        else None
+    )
 
 
 def _foreign(text: str) -> bool:

@@ -117,7 +117,7 @@ def own_scores(model: Any, count: int, tokens: int) -> list[ReplyScore]:
 
 @pytest.mark.parametrize("sharpness", [1.0, 20.0, 100.0])
 def test_a_model_s_own_replies_are_typical_however_short_and_sharp(sharpness: float) -> None:
-    """No limit in nats has this: the entropies of these models are 6.7 to under 2 nats a token."""
+    """No limit in nats has this: these models surprise themselves by 6.7 to 0.0 nats a token."""
     model = huggingface.load_model(SMALL, None, "cpu")
     with torch.no_grad():
         model.get_output_embeddings().weight.mul_(sharpness)

@@ -38,9 +38,9 @@ FUNCTION_SHARE = 0.1
 """Least share of function words in a sentence of seven words or more; talk has about half."""
 KNOWN_SHARE = 0.5
 """Least share of words the user has met; in ordinary English about nine tenths."""
-COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.5, 0.04, 0.0
+COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.55, 0.04, 0.0
 """Least mean information of neighbours, in nats: of a sentence of seven words, more for each
-further word, and at most. Of natural sentences of any length .3% lie below."""
+further word, and at most. Of natural sentences of any length .2% lie below."""
 COHERENT, LESS_A_WORD, LEAST_COHERENT = 1.0, 0.1, 0.2
 """Above this a rare pair is a slip, or English that we have not met: in a sentence of eight words,
 less for each further word, and at least. Above the first lie two natural sentences in five."""

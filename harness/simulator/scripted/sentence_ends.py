@@ -70,7 +70,7 @@ def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
     if last in QUESTIONS:
         return len(earlier) > 2 and before not in _MAY_ASK and not may_be_verb(before)
     return (
-        last in NEEDS_MORE
+        (last in NEEDS_MORE and not _is_object(last, earlier))
         or (last in SUBJECTS and before in SUBORDINATORS)
         or (last == "it" and before in ("what", "how"))
         or _lacks_object(last, before, frozenset(earlier))
@@ -78,6 +78,11 @@ def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
         or (last in _SIZES and before in ("a", "an"))
         or (stopped and len(clauses) == 1 and _lacks_main_clause(clauses[0]))
     )
+
+
+def _is_object(last: str, earlier: list[str]) -> bool:
+    """Return whether a last `as` has its object before it: `who they were born as`."""
+    return last == "as" and not QUESTIONS.isdisjoint(earlier)
 
 
 def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:

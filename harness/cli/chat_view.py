@@ -56,6 +56,7 @@ PART = {
     "reason": "in their words",
     "fault": "no answer",
     "puzzle": "no language to them",
+    "rule": "by the rule",
 }
 """The appraisal by part; a part that is not here is named by its key."""
 HELP = (

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from harness.config import grant, ranges
 from harness.config.grant import Grant
+from harness.config.policy import ANY_LANGUAGE_MODEL
 from harness.config.ranges import Address, Between, ByOption, OfPlugIns, OneOf, Only, Rule, Unit
 from harness.errors import ConfigError
 
@@ -25,8 +26,26 @@ SIMULATOR_FAULTS = (
 )
 """The ways in which a served user can fail to answer, after retries."""
 
+LANGUAGE_RULES = (
+    "typicality",  # far more surprising to the start policy than its own replies are
+    "empty",  # no word
+    "endless",  # longer than anybody reads
+    "script",  # letters of another script, or of two mixed
+    "signs",  # markup, control characters, signs that nobody says
+    "speaker",  # speaks for the user or names who speaks
+    "spacing",  # no space after a stop
+    "ending",  # a sentence or a question without its end
+    "repetition",  # one word or one beginning again and again
+    "vocabulary",  # no words, words of another language, or a mere list of words
+    "grammar",  # no subject or no verb
+    "neighbours",  # words side by side that do not go together
+    "stuffed",  # stock phrases strung together
+)
+"""The rules by which a scripted user takes a reply for not being language."""
+TYPICALITY_CUT = 4.5
+
 KINDS = ("scripted", "served")
-SERVED = Only("simulator.kind", ("served",))
+SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 
 
@@ -90,6 +109,12 @@ class SimulatorConfig:
     once."""
     profiles: Annotated[str, Only("simulator.kind", KINDS)] = ""
     """JSONL file with your own users; empty for the built-in ones."""
+    typicality_cut: Annotated[
+        float | None, Between(0, 1000), Unit("standard deviations"), SCRIPTED, ANY_LANGUAGE_MODEL
+    ] = TYPICALITY_CUT
+    """Surprise beyond which a reply is no language to the user: how much less likely the start
+    model finds it than replies of its own, in standard deviations of theirs. One-sided: replies
+    that it finds likelier earn nothing. null leaves this check out."""
     options: Annotated[dict[str, Any], OfPlugIns("simulator.kind", KINDS)] = field(
         default_factory=dict, hash=False
     )

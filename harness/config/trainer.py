@@ -53,6 +53,10 @@ class TrainerConfig:
     deadline_s: Annotated[float | None, Between(0.1, 604_800), Unit("seconds")] = None
     """Time limit of one step. A step that takes longer counts as hung: the run ends and can be
     resumed. null for no limit."""
+    stop_unheard: bool = True
+    """Stop, to be resumed, where there is nothing to learn from: more than half of a step's replies
+    are no language to the users, or all advantages are 0 for 3 steps. With policy.init=random, and
+    where it is false, this is only said."""
     engine: Annotated[str, OneOf(ENGINES)] = "auto"
     """Engine that generates a language model's replies: transformers, vllm_colocate (on the run's
     own GPU) or vllm_server. auto is vllm_colocate for a Hugging Face policy on a GPU if vLLM is

@@ -38,6 +38,8 @@ class TurnRecord:
     """Name of the difficulty."""
     temperament: str | None = None
     """The user's temperament."""
+    start_z: float | None = None
+    """Of a reply: its surprise under the start policy beyond what its own replies have, in sd."""
 
 
 def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:

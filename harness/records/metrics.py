@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.run import LEVELS, STRATEGIES, TEMPERAMENTS
-from harness.config.simulator import SIMULATOR_FAULTS
+from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
 from harness.errors import DataError, DivergedError
 from harness.records import atomic, metric_rows
 from harness.records.metric_rows import RowSums
@@ -74,7 +74,9 @@ MEASURED = {
     },
     "grounding/per_100_turns": "questions, restatements, mere acknowledgements, per 100 replies",
     "text/start_nll": "mean negative log-likelihood a token under the frozen start policy",
+    "text/start_z": "mean over replies of their surprise beyond the start policy's own, in sd",
     "text/flagged": "share of replies the user took for not being language",
+    **{f"text/flagged/{rule}": f"the same by the rule {rule}" for rule in LANGUAGE_RULES},
     "text/grammatical": "share of replies the phrase grammar covers whole",
     "groups/drawn": "groups drawn to fill the batch, where those without variance are drawn again",
     "groups/below_floor": "share of groups whose standard deviation is below the algorithm's floor",
@@ -169,6 +171,10 @@ class MetricsLog:
         except (ValueError, TypeError, RecursionError) as error:
             rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
             raise DataError(f"{self._path}:{step}: {rule}") from error
+
+    def values(self, step: int) -> dict[str, Any]:
+        """Row `step` on disk. Raises DataError for one that is no JSON object."""
+        return self._row(step)[1]
 
     def sums(self, step: int) -> RowSums | None:
         """Fingerprint of the rows up to `step`; None where there is none."""

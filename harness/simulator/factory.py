@@ -55,7 +55,7 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
         return ProfiledSimulator(difficulty, simulator)
     from harness.simulator.scripted.user import ScriptedSimulator
 
-    return ScriptedSimulator(difficulty)
+    return ScriptedSimulator(difficulty, simulator.typicality_cut)
 
 
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:

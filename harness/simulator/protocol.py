@@ -35,8 +35,12 @@ class SupporterReply:
     cut: bool = False
     """Ended by the token limit, not by the policy."""
     start_nll: float | None = None
-    """Mean negative log-likelihood a token, in nats, under the frozen start policy; None without
-    one.
+    """Mean negative log-likelihood a token, in nats, under the frozen start policy, for the record;
+    None without one.
+    """
+    start_z: float | None = None
+    """Standard deviations by which the reply surprises the frozen start policy more than its own
+    replies do; None without one.
     """
 
 

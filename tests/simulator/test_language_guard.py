@@ -7,9 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.calibration.validity import replies
+from harness.config.simulator import LANGUAGE_RULES
 from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, converse, random_supporter
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
@@ -17,8 +20,8 @@ from tests.simulator.test_scripted import level
 
 FLUENT = Path(__file__).with_name("fluent_replies.txt").read_text().splitlines()
 HIT_RATE = {
-    "shuffled": 0.6, "dropped": 0.2, "repeated": 0.9, "truncated": 0.25, "key_phrases": 0.4,
-    "slot_junk": 0.6,
+    "shuffled": 0.6, "dropped": 0.2, "repeated": 0.85, "truncated": 0.22, "key_phrases": 0.4,
+    "slot_junk": 0.5,
 }  # fmt: skip
 """Least share found; what is not found is worth little, which the scores below show."""
 
@@ -63,29 +66,63 @@ def _spoilt(attack: Attack) -> Reference:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "rule", "why"),
     [
-        ("", "empty"),
-        ("You are brave,", "not a whole sentence"),
-        ("You feel thank you makes sense take your time.", "a string of stock phrases"),
-        ("Ich bin immer bei dir, mein Freund.", "another language"),
-        ("User: I feel so much better now.", "speaks for somebody else"),
-        ('{"emotion": 100, "change": 10}', "signs that nobody says"),
-        ("Yes. " * 1000, "endless"),
-        ("You are are brave.", "a doubled word"),
-        ("It hurts to talk. It hurts to wait.", "sentences that begin alike"),
-        ("It sounds like you feel.", "a sentence without its end"),
-        ("When do you feel sad.", "a question without its mark"),
-        ("It is about your mother.any people know it.", "no space after a stop"),
-        ("You are strong you did your best.", "a new sentence after 'strong'"),
-        ("You should debt makes it hard.", "'should debt'"),
-        ("Ja, это не язык.", "another script"),
+        ("", "empty", "empty"),
+        ("You are brave:", "ending", "not a whole sentence"),
+        ("You feel thank you makes sense take your time.", "stuffed", "a string of stock phrases"),
+        ("Ich bin immer bei dir, mein Freund.", "vocabulary", "another language"),
+        ("User: I feel so much better now.", "speaker", "speaks for somebody else"),
+        ('{"emotion": 100, "change": 10}', "signs", "signs that nobody says"),
+        ("Yes. " * 1000, "endless", "endless"),
+        ("You are are brave.", "repetition", "a doubled word"),
+        ("It hurts to talk. It hurts to wait.", "repetition", "sentences that begin alike"),
+        ("It sounds like you feel.", "ending", "a sentence without its end"),
+        ("When do you feel sad.", "ending", "a question without its mark"),
+        ("It is your mother.any people.they know it.", "spacing", "no space after a stop"),
+        ("You are brave it did your best.", "neighbours", "a new sentence after 'brave'"),
+        ("You should debt makes it hard.", "neighbours", "'should debt'"),
+        ("Ja, это не язык.", "script", "another script"),
     ],
 )
-def test_each_fault_of_a_reply_is_named(text: str, why: str) -> None:
-    assert language_guard.fault(text) == why
+def test_each_fault_of_a_reply_is_named(text: str, rule: str, why: str) -> None:
+    assert language_guard.fault(text) == Fault(rule, why)
+    assert rule in LANGUAGE_RULES
 
 
 def test_known_salad_is_found() -> None:
     assert language_guard.fault("So you are it sounds like you feel sad your dog died brave what?")
     assert language_guard.fault(SLOT_JUNK[-1])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hey hey slow down, i'm here ok? one thing at a time",
+        "slowly slowly it became more light",
+        "We could (a) talk about it, (b) talk about something else, or (c) just sit here.",
+        "Ohhh, awww, that is hard.",
+        "Simple: rest, and let it wait.",
+        "yes :)",
+        "They closed it on me.i was lost for weeks",
+        "If you look back you see regrets. If you look forward you see a whole year to come.",
+        "What were you thinking of when you woke at 3 a.m.",
+        "Could you tell me a little more about it.",
+        "I don't know, maybe...",
+        "He should of been there for you.",
+    ],
+)
+def test_people_type_like_this(text: str) -> None:
+    assert language_guard.fault(text) is None
+
+
+def test_natural_replies_of_all_manners_are_language() -> None:
+    """The half that the rules were tuned on; docs/simulator.md has the other."""
+    texts = replies.texts("tuned", replies.LANGUAGE)
+    assert len(texts) > 100
+    assert np.mean([language_guard.fault(text) is not None for text in texts]) <= 0.015
+
+
+def test_gibberish_is_not() -> None:
+    texts = replies.texts("tuned", ["gibberish"])
+    assert np.mean([language_guard.fault(text) is not None for text in texts]) > 0.9

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
+from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator import listening, reference
 from harness.simulator.factory import make
 from harness.simulator.personas import DOMAINS, EVERYONE, PERSONAS
@@ -199,15 +200,20 @@ def test_a_sentence_said_again_and_a_strategy_again_tire() -> None:
 
 
 def test_a_reply_unlike_the_start_policy_puzzles() -> None:
-    simulator = ScriptedSimulator(dataclasses.replace(MEDIUM, stop_below=0))
-    (opening,) = simulator.open([key()])
-    fluent, strange, unknown = (
-        simulator.answer([opening], [SupporterReply("I am here with you.", start_nll=nll)])[0]
-        for nll in (0.5, 3.0, None)
-    )
-    assert (fluent.flagged, strange.flagged, unknown.flagged) == (False, True, False)
-    assert fluent == unknown
+    level = dataclasses.replace(MEDIUM, stop_below=0)
+
+    def answer(z: float | None, nll: float, cut: float | None = TYPICALITY_CUT) -> UserTurn:
+        simulator = ScriptedSimulator(level, cut)
+        reply = SupporterReply("I am here with you.", start_nll=nll, start_z=z)
+        return simulator.answer(simulator.open([key()]), [reply])[0]
+
+    typical, strange = answer(0.5, 0.5), answer(9.0, 0.5)
+    assert (typical.flagged, strange.flagged) == (False, True)
+    assert strange.why["rule"] == "typicality"
     assert strange.strategies == ()
+    likelier, no_start, in_nats = answer(-9.0, 0.1), answer(None, 0.5), answer(0.5, 9.0)
+    assert typical == likelier == no_start == in_nats, "nobody is paid for being likelier"
+    assert answer(9.0, 0.5, None) == typical
     assert strange.text.startswith(LINES["puzzled"]["any"])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
 from tests.simulator.test_typing import NATURAL
@@ -33,6 +34,8 @@ I am not sure how. | Feel whatever you feel. | It is hard to come back from.
 """
 """Most of them written by a reader of the rules, to break them."""
 
+UNFINISHED = Fault("ending", "a sentence without its end")
+
 
 def each(text: str) -> list[str]:
     return [sentence.strip() for line in text.split("\n")[1:-1] for sentence in line.split("|")]
@@ -40,18 +43,18 @@ def each(text: str) -> list[str]:
 
 @pytest.mark.parametrize("text", each(BROKEN_OFF))
 def test_what_is_broken_off_is_found(text: str) -> None:
-    assert language_guard.fault(text) == "a sentence without its end"
+    assert language_guard.fault(text) == UNFINISHED
 
 
 @pytest.mark.parametrize("text", each(WHOLE))
 def test_what_ends_though_it_looks_open_is_whole(text: str) -> None:
-    assert language_guard.fault(text) != "a sentence without its end"
+    assert language_guard.fault(text) != UNFINISHED
 
 
-def test_natural_sentences_cut_short_are_found_a_fifth_of_the_time() -> None:
+def test_natural_sentences_cut_short_are_found_a_sixth_of_the_time() -> None:
     """The rest are sentences still, or end on a word that sentences end on."""
     r = random.Random(3)
     whole = [s for _, kind, text in NATURAL for s in sentences(text) if kind != "none"][::3]
     cut = [truncated(s, r) for s in whole if len(s.split()) > 4]
     assert len(cut) > 800
-    assert np.mean([language_guard.fault(text) is not None for text in cut]) > 0.19
+    assert np.mean([language_guard.fault(text) is not None for text in cut]) > 0.17

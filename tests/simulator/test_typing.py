@@ -16,7 +16,7 @@ from harness.simulator.scripted import language_guard, word_pairs
 from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.recognition import dismisses
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.simulator.scripted.word_pairs import SENTENCES, count_bigrams
+from harness.simulator.scripted.word_pairs import SENTENCES, Bigrams, count_pairs
 from harness.simulator.scripted.words import sentences, words
 from harness.simulator.state import State
 from tests.simulator.test_scripted import level
@@ -145,7 +145,7 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
     """Each writer's sentences by what is known from the other writers'."""
     wrong, count = 0, 0
     for writer in {row[0] for row in NATURAL}:
-        others = count_bigrams(text for by, _, text in NATURAL if by != writer)
+        others = Bigrams.of(count_pairs(text for by, _, text in NATURAL if by != writer))
         for module in (language_guard, word_pairs):
             monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:

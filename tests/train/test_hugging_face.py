@@ -85,7 +85,8 @@ def test_the_weights_of_a_folder_are_the_same_policy(tmp_path: Path) -> None:
     runs = {
         "random": make_run(tmp_path / "random", config(SMALL)),
         "folder": make_run(
-            tmp_path / "folder", config(replace(SMALL, init="pretrained", model=str(folder)))
+            tmp_path / "folder",
+            config(replace(SMALL, init="pretrained", model=str(folder)), stop_unheard=False),
         ),
     }
     assert {finish(run) for run in runs.values()} == {0}

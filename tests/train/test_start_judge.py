@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from harness.config.simulator import TYPICALITY_CUT
 from harness.policy import huggingface
 from harness.train.engines import scoring
+from harness.train.engines.sampler import Sampler
 from harness.train.loop import start
-from harness.train.rollout.speaker import ReplyScore, StartJudge
+from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
 from tests.train.test_hugging_face import SMALL, config
 
 END, COUNT = 3, 5
@@ -76,19 +78,56 @@ def test_the_scores_do_not_depend_on_the_pieces(
     monkeypatch.setattr("harness.train.engines.scoring.linear", counted)
     for now, then in zip(judged(model), whole, strict=True):
         assert now.nll == pytest.approx(then.nll, abs=1e-6)
+        assert now.z == pytest.approx(then.z, abs=1e-5)
         assert now.logp == pytest.approx(then.logp, abs=1e-5)
     assert max(seen) * 800 <= at_once
 
 
 def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
     model = huggingface.load_model(SMALL, None, "cpu")
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(30)  # so that surprise has some variance
     heard, reply = [5, 6, 7], [9, 10, END]
     (score,) = StartJudge(model, 1, 0.5).judge([0], [heard], [reply], END)
     with torch.no_grad():
         logits = model(torch.tensor([[*heard, *reply]])).logits[0, 2:-1]
+    p = torch.softmax(logits.double(), -1)
+    surprise = -torch.log(p)
+    expected = (p * surprise).sum(-1)
+    variance = (p * (surprise - expected[:, None]) ** 2).sum()
+    excess = surprise[range(3), reply].sum() - expected.sum()
+    assert score.z == pytest.approx(float(excess / variance.sqrt()), abs=1e-4)
     for temperature, found in ((1.0, None), (0.5, score.logp)):
         logp = torch.log_softmax(logits / temperature, -1)[range(3), reply]
         if found is None:
             assert score.nll == pytest.approx(-float(logp.mean()), abs=1e-5)
         else:
             assert found == pytest.approx(logp.tolist(), abs=1e-5)
+
+
+def own_scores(model: Any, count: int, tokens: int) -> list[ReplyScore]:
+    """Scores of the model's own replies at temperature 1, of one to `tokens` tokens."""
+    rng, judge = np.random.default_rng(5), StartJudge(model, count, 1.0)
+    heard = [rng.integers(4, 800, 4).tolist() for _ in range(count)]
+    uniforms = torch.from_numpy(rng.random((count, tokens)))
+    turns = Sampler(model, count, END, 1.0).speak(range(count), heard, uniforms)
+    replies = [turn.ids[: 1 + n % tokens] for n, turn in enumerate(turns)]
+    return judge.judge(range(count), heard, replies, END)
+
+
+@pytest.mark.parametrize("sharpness", [1.0, 20.0, 100.0])
+def test_a_model_s_own_replies_are_typical_however_short_and_sharp(sharpness: float) -> None:
+    """No limit in nats has this: these models surprise themselves by 6.7 to 0.0 nats a token."""
+    model = huggingface.load_model(SMALL, None, "cpu")
+    with torch.no_grad():
+        model.get_output_embeddings().weight.mul_(sharpness)
+    z = np.array([score.z for score in own_scores(model, 400, 12)])
+    assert abs(z.mean()) < 0.2
+    assert z.std() < 1.2
+    assert np.mean(z > TYPICALITY_CUT) < 0.05
+
+
+def test_one_unusual_token_where_the_model_was_certain_is_little_evidence() -> None:
+    assert typicality(3.0, 0.01, 0.0001) == pytest.approx(2.99)
+    assert typicality(30.0, 10.0, 25.0) == pytest.approx(4.0)
+    assert typicality(0.0, 10.0, 25.0) == pytest.approx(-2.0)

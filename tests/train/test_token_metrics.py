@@ -26,14 +26,15 @@ NAN = float("nan")
 
 def batch() -> list[Conversation]:
     hello, again = SupporterReply("You are strong."), SupporterReply("You are so", cut=True)
-    scored = SupporterReply("Why is that?", start_nll=0.5)
+    scored = SupporterReply("Why is that?", start_nll=0.5, start_z=1.5)
     kind = ("affirm", "affirm")
+    cut_off = user_turn(0, "", flagged=True, why={"rule": "ending"}, ended="left")
     return [
         conversation(0, 0, 40, [
             (hello, user_turn(50, strategies=kind, change=10)),
             (scored, user_turn(100, "", strategies=("question",), ended="success")),
         ]),
-        conversation(0, 1, 40, [(again, user_turn(0, "", flagged=True, ended="left"))]),
+        conversation(0, 1, 40, [(again, cut_off)]),
         conversation(1, 0, 40, [(hello, user_turn(35, "", strategies=("affirm",), ended="cap"))]),
         conversation(1, 1, 40, [(hello, user_turn(45, "", ended="cap"))]),
     ]  # fmt: skip
@@ -65,7 +66,10 @@ def measured() -> dict[str, float | None]:
         ("turns/mean", 1.25),
         ("completions/clipped_ratio", 0.2),
         ("text/flagged", 0.2),
+        ("text/flagged/ending", 0.2),
+        ("text/flagged/typicality", 0),
         ("text/start_nll", 0.5),
+        ("text/start_z", 1.5),
         ("strategy/affirm", 0.75),
         ("strategy/question", 0.25),
         ("strategy/suggest", 0),
@@ -89,6 +93,7 @@ def test_what_nobody_recognised_is_missing_not_zero() -> None:
     missing = {k for k, v in measures.items() if v is None}
     assert missing == {
         "reward", "reward_std", "frac_reward_zero_std", "groups/below_floor", "text/start_nll",
+        "text/start_z", "text/flagged/typicality",
         "strategy/entropy", "distinct_2", *(f"strategy/{s}" for s in STRATEGIES),
         *(f"strategy/entropy_by_temperament/{t}" for t in TEMPERAMENTS), "grounding/per_100_turns",
     }  # fmt: skip

@@ -9,6 +9,7 @@ from functools import lru_cache
 from harness.config.run import STRATEGIES
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.dynamics import KINDNESS, AcceptanceRule, strategy_fits
+from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.reading import (
     COMMON_STEMS,
     FACT_STEMS,
@@ -41,10 +42,7 @@ DOUBT = -1.6
 COLD, WARM_FROM = -2.5, 0.5
 """Lost by a reply without any kindness, and the P(caring) from which on nothing is lost."""
 PUZZLED = -5.0
-START_NLL_LIMIT = 1.2
-"""Nats a token. A fluent start model's replies average about .55 under it, those of a policy that
-drifts .6 to .8, gibberish 1.4 to 3.6. A single short reply scatters around its mean, so the limit
-lies nearer to gibberish than to fluency."""
+ATYPICAL = Fault("typicality", "unlike anything the start policy says")
 _SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
 """Stems that a fact of another's may share with each person's own matter."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
@@ -85,13 +83,16 @@ class Appraisal:
         }  # fmt: skip
 
 
-def puzzle(reading: Reading, start_nll: float | None) -> str | None:
-    """Return why the user takes a reply for not being language; None if they understand it."""
+def puzzle(reading: Reading, start_z: float | None, cut: float | None) -> Fault | None:
+    """Return why the user takes a reply for not being language; None if they understand it.
+
+    `start_z`, `cut`: how far the reply surprises the start policy, and how far it may; None for
+    either leaves that out. A reply that surprises it less than its own is no better for it.
+    """
     if reading.fault is not None:
         return reading.fault
-    if start_nll is not None and start_nll > START_NLL_LIMIT:
-        return "unlike anything the start policy says"
-    return None
+    is_atypical = start_z is not None and cut is not None and start_z > cut
+    return ATYPICAL if is_atypical else None
 
 
 def appraise(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.simulator.scripted.recognition import stock_kinds
@@ -19,7 +20,6 @@ from harness.simulator.scripted.word_classes import (
     FINITE,
     INVERTED,
     JOINTS,
-    NEED_SUBJECT,
     QUESTIONS,
     SUBJECTS,
 )
@@ -34,77 +34,123 @@ from harness.simulator.scripted.words import (
 
 MAX_CHARACTERS = 2000
 LONGEST_WORD = 20
-FUNCTION_SHARE = 0.2
+FUNCTION_SHARE = 0.1
 """Least share of function words in a sentence of seven words or more; talk has about half."""
 KNOWN_SHARE = 0.5
 """Least share of words the user has met; in ordinary English about nine tenths."""
-COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.25, 0.02, 0.0
+COHERENCE, COHERENCE_A_WORD, MOST_COHERENCE = -0.55, 0.04, 0.0
 """Least mean information of neighbours, in nats: of a sentence of seven words, more for each
-further word, and at most. Of natural sentences of any length .5% lie below."""
-COHERENT = 0.7
-"""Half the natural sentences lie above; in these a rare pair is no fault."""
+further word, and at most. Of natural sentences of any length .2% lie below."""
+COHERENT, LESS_A_WORD, LEAST_COHERENT = 1.0, 0.1, 0.2
+"""Above this a rare pair is a slip, or English that we have not met: in a sentence of eight words,
+less for each further word, and at least. Above the first lie two natural sentences in five."""
 VERBLESS = 9
 """Longest clause that may do without a verb: `My deepest sympathy to your family.`"""
 LATIN_SHARE = 0.8
-STOCK_KINDS, LEAST_STUFFED = 2, 4
+MOST_STOCK_KINDS, LEAST_STUFFED = 3, 4
 SINGLE_WORDS = 3
-"""Most clauses of one word in a sentence: `Cry, ramble, shout, anything you need.`"""
+"""Most clauses of one word in a sentence that has hardly anything else: `Cry, ramble, shout.`"""
+SHORT = 5
+"""Words of a sentence whose beginning is most of it."""
 SYMBOLS = 4
+MOST_USES = 4
+"""Of one word that carries meaning; a long reply may use it more often."""
 _PLAIN = re.compile(r"[A-Za-z ,.;?!'-]+")
 """Characters of most replies; `_signs` looks for others."""
+_STRETCHED = re.compile(r"(.)\1+")
+_SOUNDS = frozenset("ah aw brr grr ha he hm mh mhm mm ok o oh pf pft sh ugh".split())  # noqa: SIM905
+"""`Awww`, `Ohhh`, `hmmm`: what is left of them with each letter once."""
+_OPEN_END = re.compile(r"(?:\.\.|\u2026|\d\s?[ap]?\W*)$")
+"""A voice that trails off, and a number (`at 3 a.m.`)."""
+_ABBREVIATED = frozenset("mr mrs ms dr st eg ie etc vs approx".split())  # noqa: SIM905
+_NAME = r"[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
+_SITE = re.compile(_NAME, re.IGNORECASE)
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064]")
+_UNDECODED = re.compile(r"\ufffd(?!\ufffd*\Z)")
+"""Bytes of no character, but for one that the reply was cut in."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
+_FACE = re.compile(r"[:;=]'?-?[)(DPp3/|*:;-]$")
 _MARKUP = re.compile(r"[{}<>\[\]|=`]")
 _CASES = re.compile(r"[a-z][A-Z]")
 _SYMBOL = re.compile(r"[_#*\\/~^$@%+]")
 _SPEAKER = re.compile(
-    r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:"
-    r"|(?:^|[.!?])\s*\w+\s?:",
+    r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:",
     re.IGNORECASE | re.MULTILINE,
 )
+_NAMED = re.compile(r"(?:^|[.!?])\s*([A-Za-z]+)\s?:(?![)(DPp3/'*-])", re.MULTILINE)
+"""A word and a colon at the start of a sentence: somebody's name, unless it is a word (`Simple:`)
+or a face follows.
+"""
 _JOINING = JOINTS | frozenset(
     """that so while like as until since before after though although what who which where why how
     whatever unless at""".split()  # noqa: SIM905
 )
-_MAY_DOUBLE = frozenset(["had", "that", "very", "too", "so", "night", "bye", "no", "now", "dear"])
+_TWICE_ONLY = frozenset(["had", "that", "there"])
+_MAY_DOUBLE = frozenset(
+    """had that very too so night bye no now dear hey hi ha oh ok okay yes well there please just
+    far many much more long never again""".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a reply is not language."""
+
+    rule: str
+    """One of config.simulator.LANGUAGE_RULES."""
+    sentence: str
+    """What is wrong, in words."""
 
 
 @lru_cache(maxsize=65536)
-def fault(text: str) -> str | None:
+def fault(text: str) -> Fault | None:
     """Return why `text` is not language, for a person; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
-        return "endless"
+        return Fault("endless", "endless")
     parts = sentences(text)
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
-        return "empty"
+        return Fault("empty", "empty")
     checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(_sentence, parts))
     return next((wrong for wrong in checks if wrong), None)
 
 
-def _shape(text: str) -> str | None:
+def _shape(text: str) -> Fault | None:
     """Return a sign that is not of somebody who talks."""
     text = text.strip()
     if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
         return wrong
     if len(_CASES.findall(text)) > SYMBOLS:
-        return "signs that nobody says"
-    if ":" in text and _SPEAKER.search(text):
-        return "speaks for somebody else"
-    if text[-1] in ",;:-":
-        return "not a whole sentence"
-    return "no space after a stop" if _ODD_STOPS.search(text) or _JOINED.search(text) else None
+        return Fault("signs", "signs that nobody says")
+    if ":" in text and _speaks_for_another(text):
+        return Fault("speaker", "speaks for somebody else")
+    if text[-1] in ";:-" and not _FACE.search(text):
+        return Fault("ending", "not a whole sentence")
+    joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # once is a slip of the keyboard
+    is_odd = joined or _ODD_STOPS.search(text)
+    return Fault("spacing", "no space after a stop") if is_odd else None
 
 
-def _signs(text: str) -> str | None:
+def _speaks_for_another(text: str) -> bool:
+    if _SPEAKER.search(text):
+        return True
+    known_words = english_bigrams().words
+    return any(name.lower() not in known_words for name in _NAMED.findall(text))
+
+
+def _signs(text: str) -> Fault | None:
     """Return what letters, blanks and common stops alone cannot have."""
     if _foreign(text) or _MIXED.search(text):
-        return "another script"
+        return Fault("script", "another script")
     markup = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    return "signs that nobody says" if markup or _CONTROL.search(text) else None
+    return (
+        Fault("signs", "signs that nobody says")
+        if markup or _CONTROL.search(text) or _UNDECODED.search(text)
+        else None
+    )
 
 
 def _foreign(text: str) -> bool:
@@ -112,19 +158,32 @@ def _foreign(text: str) -> bool:
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 
 
-def _repetition(parts: list[str], all_words: list[str]) -> str | None:
-    openings = Counter([tuple(words(part)[:3]) for part in parts] if len(parts) > 1 else ())
-    if any(n > 1 and len(o) == 3 and not FUNCTION_WORDS.issuperset(o) for o, n in openings.items()):
-        return "sentences that begin alike"
-    if len(all_words) - len(set(all_words)) < 3:  # no word more than three times
+def _repetition(parts: list[str], all_words: list[str]) -> Fault | None:
+    if _begin_alike(parts):
+        return Fault("repetition", "sentences that begin alike")
+    if len(all_words) - len(set(all_words)) < MOST_USES:  # no word is used more often
         return None
     counts = Counter(w for w in all_words if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
-    return "one word again and again" if most > max(3, len(all_words) / 12) else None
+    is_much = most > max(MOST_USES, len(all_words) / 12)
+    return Fault("repetition", "one word again and again") if is_much else None
+
+
+def _begin_alike(parts: list[str]) -> bool:
+    """Return whether three sentences begin alike, or two of which one is hardly more than that.
+
+    `If you look back ... If you look forward ...` is how people speak.
+    """
+    openings: dict[tuple[str, ...], list[int]] = {}
+    for part in parts if len(parts) > 1 else ():
+        own = words(part)
+        if len(own) > 2 and not FUNCTION_WORDS.issuperset(own[:3]):
+            openings.setdefault(tuple(own[:3]), []).append(len(own))
+    return any(len(n) > 2 or (len(n) == 2 and min(n) <= SHORT) for n in openings.values())
 
 
 @lru_cache(maxsize=65536)
-def _sentence(sentence: str) -> str | None:
+def _sentence(sentence: str) -> Fault | None:
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
     asked = sentence.endswith("?") or begins_as_question(all_words)
@@ -134,25 +193,35 @@ def _sentence(sentence: str) -> str | None:
         or _ending(parts, sentence)
         or next((w for c in parts if (w := _doubled(c))), None)
         or _neighbours(parts, asked)
-        or ("a string of stock phrases" if any(map(_stuffed, parts)) else None)
+        or (Fault("stuffed", "a string of stock phrases") if any(map(_stuffed, parts)) else None)
     )
 
 
-def _neighbours(parts: list[list[str]], asked: bool) -> str | None:
+def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
     """Return a pair that English does not have, unless all the rest goes together well."""
-    coherence = english_bigrams().coherence(parts)
-    if coherence < COHERENT:
+    coherence, count = english_bigrams().coherence(parts), sum(map(len, parts))
+    if coherence < max(LEAST_COHERENT, COHERENT - LESS_A_WORD * max(0, count - 8)):
         wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
         if wrong is not None:
-            return wrong
-    more = COHERENCE_A_WORD * max(0, sum(map(len, parts)) - 7)
+            return Fault("neighbours", wrong)
+    more = COHERENCE_A_WORD * max(0, count - 7)
     least = min(MOST_COHERENCE, COHERENCE + more)
-    return "words that do not go together" if coherence < least else None
+    return Fault("neighbours", "words that do not go together") if coherence < least else None
 
 
-def _doubled(clause: list[str]) -> str | None:
-    twice = any(a == b and a not in _MAY_DOUBLE for a, b in itertools.pairwise(clause))
-    return "a doubled word" if twice else None
+def _doubled(clause: list[str]) -> Fault | None:
+    twice = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
+    thrice = zip(clause, clause[1:], clause[2:], strict=False)
+    twice = twice or any(a == b == c and a in _TWICE_ONLY for a, b, c in thrice)
+    pairs = list(itertools.pairwise(clause))
+    again = zip(pairs, pairs[2:], pairs[4:], strict=False)
+    twice = twice or any(a == b == c and a[0] != a[1] for a, b, c in again)
+    return Fault("repetition", "a doubled word") if twice else None
+
+
+def _may_double(word: str) -> bool:
+    """Return whether people say a word twice: `really really tired`, `slowly slowly`, `hey hey`."""
+    return word in _MAY_DOUBLE or word.endswith("ly")
 
 
 def _stuffed(clause: list[str]) -> bool:
@@ -160,50 +229,67 @@ def _stuffed(clause: list[str]) -> bool:
     if len(clause) < LEAST_STUFFED:
         return False
     joints = sum([w in _JOINING for w in clause[1:]])
-    return stock_kinds(clause) > min(STOCK_KINDS, 1 + joints)
+    return stock_kinds(clause) > min(MOST_STOCK_KINDS, 1 + joints)
 
 
-def _vocabulary(all_words: list[str], single: int) -> str | None:
+def _vocabulary(all_words: list[str], single: int) -> Fault | None:
     count, known_words = len(all_words), english_bigrams().words
     if 6 * sum(map(_odd, all_words)) > count:
-        return "not a word"
+        return Fault("vocabulary", "not a word")
     if count > 3 and sum([w in known_words for w in all_words]) < KNOWN_SHARE * count:
-        return "another language"
+        return Fault("vocabulary", "another language")
     if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
-        return "a list of words"
-    if single > SINGLE_WORDS:
-        return "a list of words"
-    if all_words[0] in NEED_SUBJECT:
-        return "no subject"
-    often = Counter(all_words) if count - len(set(all_words)) > 2 else {}
-    if any(n > 3 for w, n in often.items() if w not in FUNCTION_WORDS):
-        return "one word again and again"
+        return Fault("vocabulary", "a list of words")
+    if single > SINGLE_WORDS and 2 * single > count:
+        return Fault("vocabulary", "a list of words")
+    often = Counter(all_words) if count - len(set(all_words)) >= MOST_USES else {}
+    if any(n > MOST_USES for w, n in often.items() if w not in FUNCTION_WORDS):
+        return Fault("repetition", "one word again and again")
     return None
 
 
 @lru_cache(maxsize=16384)
 def _odd(word: str) -> bool:
-    return len(word) > LONGEST_WORD or _NOT_A_WORD.search(word) is not None
+    if len(word) <= LONGEST_WORD and _NOT_A_WORD.search(word) is None:
+        return False
+    plain = _STRETCHED.sub(r"\1", word)
+    is_known = len(plain) > 1 and plain in english_bigrams().words
+    return not is_known and plain not in _SOUNDS
 
 
-def _verbless(parts: list[list[str]]) -> str | None:
+def _verbless(parts: list[list[str]]) -> Fault | None:
     verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
-    return None if verb else "no verb"
+    return None if verb else Fault("grammar", "no verb")
 
 
-def _ending(parts: list[list[str]], sentence: str) -> str | None:
+def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
     all_words = [w for part in parts for w in part]
+    asks_so = sentence[-1] == "?" and all_words[-1] not in QUESTIONS  # `Sad in front of?`, `And?`
+    if asks_so or _OPEN_END.search(sentence) or all_words == ["oh", "my"]:
+        return None
     if (
         sentence[-1] in ".!"
         and len(all_words) > 2
         and all_words[0] not in INVERTED
+        and all_words[-1] not in _ABBREVIATED
+        and len(parts[0]) > 2
+        and not _requests(all_words)
         and _asks(all_words)
     ):
-        return "a question without its mark"
-    return "a sentence without its end" if unfinished(parts, sentence[-1] in ".!") else None
+        return Fault("ending", "a question without its mark")
+    return (
+        Fault("ending", "a sentence without its end")
+        if unfinished(parts, sentence[-1] in ".!")
+        else None
+    )
 
 
 def _asks(sentence: list[str]) -> bool:
     """Return whether words begin as only a question does: `Do you ...`, `When did they ...`."""
     verb = 1 if sentence[0] in QUESTIONS else 0
     return sentence[verb] in FINITE | {"do"} and sentence[verb + 1] in SUBJECTS | {"you", "it"}
+
+
+def _requests(sentence: list[str]) -> bool:
+    """Return whether words ask for something to be done: `Can you please tell me more.`"""
+    return sentence[0] in ("can", "could", "will", "would") and sentence[1] == "you"

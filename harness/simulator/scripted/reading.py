@@ -197,7 +197,7 @@ class Reading:
     """Facts spoken of, as (persona index, number)."""
     word_count: int
     hurts: bool
-    fault: str | None
+    fault: language_guard.Fault | None
     """Why it is not language; None if it is."""
 
     @property

@@ -27,19 +27,20 @@ MAY_NEED_MORE = frozenset(
 """Words a sentence ends with after a question word (`how you feel`) or what ENDS_AFTER says."""
 ENDS_AFTER = {
     "like": SUBJECTS | {"you", "do", "not", "would"},
-    "while": ARTICLES | {"little", "long", "short"},
+    "while": ARTICLES | {"little", "long", "short", "good"},
     "but": {"anything", "nothing"},
     "very": {"not"},
     "quite": {"not"},
+    "feel": {"to"},
 }
 """`as long as you like`, `all the while`, `not quite`: last word -> the word before it."""
 _COMPARED = frozenset(["feel", "seem", "sounds"])
-_COMPARING = frozenset(["than", "as", "way", "whatever", "however"])
+_COMPARING = frozenset(["than", "as", "way", "whatever", "however", "more", "less"])
 """`harder than it sounds`, `the way you feel`."""
 _OF = frozenset(["out", "part", "lot", "bit", "because", "instead", "front", "spite"])
 _TO = frozenset(["common", "painful", "heavy", "helps", "courage", "sorry"])
 """`It is common to`, unlike `if you want to`, `I am glad to` and `nobody to talk to`."""
-_THAT = ADJECTIVES | {"now", "it", "hurts", "sorry"}
+_THAT = ADJECTIVES | {"now", "hurts", "sorry"}
 """`so hard that`, `now that`: after these `that` is no object."""
 _SIZES = frozenset(["long", "big", "small", "new", "great", "quiet", "large", "good", "bad"])
 _QUALITIES = ADJECTIVES | _SIZES | {"old", "little", "best", "closest"}
@@ -67,9 +68,9 @@ def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
     *earlier, last = [w for clause in clauses for w in clause]
     before = earlier[-1] if earlier else ""
     if last in QUESTIONS:
-        return len(earlier) > 2 and before not in _MAY_ASK and not before.endswith("ing")
+        return len(earlier) > 2 and before not in _MAY_ASK and not may_be_verb(before)
     return (
-        last in NEEDS_MORE
+        (last in NEEDS_MORE and not _is_object(last, earlier))
         or (last in SUBJECTS and before in SUBORDINATORS)
         or (last == "it" and before in ("what", "how"))
         or _lacks_object(last, before, frozenset(earlier))
@@ -77,6 +78,11 @@ def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
         or (last in _SIZES and before in ("a", "an"))
         or (stopped and len(clauses) == 1 and _lacks_main_clause(clauses[0]))
     )
+
+
+def _is_object(last: str, earlier: list[str]) -> bool:
+    """Return whether a last `as` has its object before it: `who they were born as`."""
+    return last == "as" and not QUESTIONS.isdisjoint(earlier)
 
 
 def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:
@@ -105,7 +111,7 @@ def _lacks_verb(clause: list[str]) -> bool:
     if clause[at] == "how":
         return len(rest) == 2 and rest[0] in ADJECTIVES and rest[1] in _ALONE
     if clause[at] == "that" and rest and rest[0] in ADJECTIVES:  # `that sad`, but `is that hard`
-        return len(rest) == 1 and before not in _COPULAS | VERBS
+        return len(rest) == 1 and before not in _COPULAS | VERBS | {"not"}
     return (clause[at] != "that" or before in _TAKE_THAT) and _subject_alone(rest)
 
 

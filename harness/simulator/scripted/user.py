@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.config.run import DifficultyConfig
+from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
+from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
 from harness.simulator.scripted.reading import Reading, read
 from harness.simulator.state import (
@@ -28,7 +30,7 @@ class _AppraisedReply:
     """A reply as one user takes it."""
 
     reading: Reading
-    puzzle: str | None
+    puzzle: Fault | None
     """Why it is not language to them."""
     appraisal: Appraisal
     logit: float
@@ -50,15 +52,17 @@ class _AppraisedReply:
     def why(self) -> dict[str, float | str]:
         why: dict[str, float | str] = {**self.appraisal.as_dict(), "logit": self.logit}
         if self.puzzle is not None:
-            why["puzzle"] = self.puzzle
+            why |= {"puzzle": self.puzzle.sentence, "rule": self.puzzle.rule}
         return why
 
 
 class ScriptedSimulator:
     """Users of one difficulty, appraising the text of each reply."""
 
-    def __init__(self, difficulty: DifficultyConfig) -> None:
-        self.difficulty = difficulty
+    def __init__(
+        self, difficulty: DifficultyConfig, typicality_cut: float | None = TYPICALITY_CUT
+    ) -> None:
+        self.difficulty, self._typicality_cut = difficulty, typicality_cut
         self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
         self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
@@ -109,7 +113,7 @@ class ScriptedSimulator:
 
     def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
         reading = read(reply.text)
-        puzzle = appraisal.puzzle(reading, reply.start_nll)
+        puzzle = appraisal.puzzle(reading, reply.start_z, self._typicality_cut)
         parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._acceptance)
         user = state.user
         offset = dynamics.INTENTION_OFFSET[user.intention]

@@ -70,6 +70,7 @@ class ProfiledSimulator:
 
     def __init__(self, difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
         self.difficulty, self._path = difficulty, simulator.profiles
+        self._typicality_cut = simulator.typicality_cut
         self._simulators: dict[tuple[str | None, str | None], ScriptedSimulator] = {}
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
@@ -80,12 +81,13 @@ class ProfiledSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        return ScriptedSimulator(self.difficulty).answer(turns, replies)
+        return ScriptedSimulator(self.difficulty, self._typicality_cut).answer(turns, replies)
 
     def _of(self, profile: Profile) -> ScriptedSimulator:
         kind = (profile.intention, profile.temperament)
         if kind not in self._simulators:
-            self._simulators[kind] = ScriptedSimulator(_narrowed(self.difficulty, profile))
+            level = _narrowed(self.difficulty, profile)
+            self._simulators[kind] = ScriptedSimulator(level, self._typicality_cut)
         return self._simulators[kind]
 
 

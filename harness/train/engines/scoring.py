@@ -79,6 +79,18 @@ def entropies(log_p: Tensor) -> Tensor:
     return total.log() - (weights * log_p).sum(dim=-1) / total
 
 
+@torch.no_grad()
+def surprise_moments(log_p: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and variance of -log p under each row's own distribution, shape (tokens,) each.
+
+    The mean is the entropy.
+    """
+    entropy = entropies(log_p)
+    weights = log_p.exp()
+    squares = (weights * (log_p + entropy[:, None]).square()).sum(dim=-1)
+    return entropy, squares / weights.sum(dim=-1)
+
+
 @dataclass(slots=True)
 class TokenRow:
     """A conversation as a model reads it; `turn` is 0 where a token is not the policy's own."""

@@ -29,7 +29,7 @@ from harness.train.loop.language_step import (
     update_metrics,
 )
 from harness.train.loop.session import Session
-from harness.train.loop.step_checks import GapWatch, RemedyWatch
+from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
 from harness.train.loop.trl_adapter import (
     ConversationTrainer,
     RolloutBatch,
@@ -88,6 +88,7 @@ class LanguageRun:
         self._critic = self.stack.critic(_checkpoint(session))
         self._critic_batch: CriticBatch | None = None
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
+        self._signal_watch = SignalWatch(session)
         self._planning = Planning(chat)
 
     def rollout(self, step: int) -> RolloutBatch:
@@ -191,7 +192,8 @@ class LanguageRun:
             )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
-        self._session.finish_step(step, self._save)
+        unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
+        self._session.finish_step(step, self._save, unheard)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(self, folder: Path) -> None:

@@ -86,6 +86,10 @@ class Session:
         """Step of the last row on disk."""
         return self._metrics.last_step
 
+    def row(self, step: int) -> dict[str, Any]:
+        """Row `step` on disk."""
+        return self._metrics.values(step)
+
     def reach_users(self) -> None:
         """Raise EndpointError if a run with served users, and rows to make, gets no answer."""
         if self._served is not None and self.last_step < self.config.trainer.steps:
@@ -170,19 +174,24 @@ class Session:
             self._served.count(new * (values["sim/failed"] or 0))
         self._emit({"event": "step", "step": step, "values": values})
 
-    def finish_step(self, step: int, fill: Callable[[Path], None]) -> None:
+    def finish_step(
+        self, step: int, fill: Callable[[Path], None], unheard: str | None = None
+    ) -> None:
         """Save a checkpoint with `fill` if one is due, and end the run if a stop was requested.
 
-        Raises StoppedError after a stop request, with the checkpoint of `step` on disk, and
-        EndpointError where the users have been out of reach for too long.
+        `unheard`: why there is nothing to learn from, as SignalWatch says; the run ends too. Raises
+        StoppedError for either, with the checkpoint of `step` on disk, and EndpointError where the
+        users have been out of reach for too long.
         """
-        trainer = self.config.trainer
-        stopping = self.leaving.asked_by is not None and step < trainer.steps
+        trainer, asked = self.config.trainer, self.leaving.asked_by is not None
+        stopping = (asked or unheard is not None) and step < trainer.steps
         due = [every for every in (trainer.checkpoint_every, trainer.keep_every) if every]
         if stopping or step == trainer.steps or any(step % every == 0 for every in due):
             self._save(step, fill)
         else:
             self._unsaved = fill
+        if stopping and unheard is not None:
+            raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
         if stopping:
             raise self._stopped(f"after step {step}")
         if self._served is not None:

@@ -1,4 +1,5 @@
-"""Checks of a run's rows, step by step: a remedy that does not act, an engine that drifts.
+"""Checks of a run's rows, step by step: a remedy that does not act, an engine that drifts, replies
+that nothing is learnt from.
 
 In bfloat16, with kernels of its own, an engine's log-probabilities are some 0.015 nats a token off
 the trainer's; with weights that were not synced they were 0.20 off (huggingface/trl issue 5312),
@@ -8,10 +9,13 @@ and nothing else showed it.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 
 from harness.config import engine_choice
+from harness.config.simulator import LANGUAGE_RULES
 from harness.errors import StoppedError
 from harness.train.loop.session import Session
 from harness.train.policy_gradient.advantages import FloatArray
@@ -25,6 +29,68 @@ LIMITS = {0.5: 3, 0.1: 20}
 warned of from the first step: seven times what rounding does, half of what stale weights did.
 """
 GAP = "sampling/sampling_logp_difference/mean"
+
+
+MOST_FLAGGED = 0.5
+"""Share of a step's replies that may be no language to the users."""
+SILENT_STEPS = 3
+"""Steps in a row without any advantage after which a run stops."""
+
+
+class SignalWatch:
+    """Says when there is nothing to learn from; once for each time that it begins.
+
+    A run that is resumed after it was told so goes on: its checkpoint's row says that it was.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._silent_steps = 0
+        self._told = session.start > 0 and _is_unheard(session.row(session.start))
+
+    def check(
+        self, step: int, row: Mapping[str, float | None], advantages: FloatArray
+    ) -> str | None:
+        """Note row `step` and the advantages of its batch; why the run stops here, if it does."""
+        self._silent_steps = 0 if np.nan_to_num(advantages).any() else self._silent_steps + 1
+        why = None
+        if (row["text/flagged"] or 0.0) > MOST_FLAGGED:
+            share, rule = row["text/flagged"] or 0.0, max(LANGUAGE_RULES, key=partial(_share, row))
+            why = (
+                f"{share:.0%} of the replies are no language to the users, most by the rule {rule} "
+                "(text/flagged), so that hardly anything is learnt"
+            )
+        elif self._silent_steps >= SILENT_STEPS:
+            why = (
+                f"no advantage in {SILENT_STEPS} steps: within each group all rewards are equal "
+                "(frac_reward_zero_std), so that nothing is learnt"
+            )
+        elif not self._silent_steps:
+            self._told = False
+        if why is None or self._told:
+            return None
+        self._told = True
+        self._session.note("unheard", step=step, why=why)
+        config = self._session.config
+        may_stop = config.trainer.stop_unheard and config.policy.init != "random"
+        if not may_stop or step >= config.trainer.steps:
+            safe_text.say(f"step {step}: {why}")
+            return None
+        return (
+            f"{why}; `harness resume {self._session.run.path}` goes on all the same, and with "
+            "trainer.stop_unheard=false no run stops for this"
+        )
+
+
+def _is_unheard(row: Mapping[str, float | None]) -> bool:
+    return _share(row, None) > MOST_FLAGGED or row["frac_reward_zero_std"] == 1
+
+
+def _share(row: Mapping[str, float | None], rule: str | None) -> float:
+    """Share of a row's replies that were flagged, by one rule or by any; rows of before have none
+    by rule.
+    """
+    return row.get("text/flagged" if rule is None else f"text/flagged/{rule}") or 0.0
 
 
 class RemedyWatch:

@@ -21,7 +21,7 @@ from harness.errors import DataError, DivergedError
 from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
 from harness.records import atomic
 from harness.train.loop.session import Session
-from harness.train.loop.step_checks import RemedyWatch
+from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.metrics import card, evaluate
 from harness.train.metrics.conversation_metrics import conversation_metrics
 from harness.train.metrics.held_out import TableDraws
@@ -98,15 +98,20 @@ def train(session: Session) -> None:
     policy = _load(saved) if saved else TabularPolicy.start()
     stack = remedy_stack.begin(config, saved)
     state = TrainState(policy, curriculum.begin(config, saved), stack, stack.critic(saved))
-    watch = RemedyWatch(session)
+    watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
-        state = _step(session, state, step, watch)
-        session.finish_step(step, partial(_save, state))
+        state, unheard = _step(session, state, step, watch, signals)
+        session.finish_step(step, partial(_save, state), unheard)
 
 
-def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) -> TrainState:
-    """Rollout, evaluation, updates; the row is durable when this returns."""
+def _step(
+    session: Session, state: TrainState, step: int, watch: RemedyWatch, signals: SignalWatch
+) -> tuple[TrainState, str | None]:
+    """Rollout, evaluation, updates; the row is durable when this returns.
+
+    Returns the state after it, and why the run stops here, where there is nothing to learn from.
+    """
     config, temperature = session.config, session.config.policy.temperature
     stack, algorithm = state.stack, state.stack.algorithm
     begin = time.monotonic()
@@ -148,7 +153,8 @@ def _step(session: Session, state: TrainState, step: int, watch: RemedyWatch) ->
     next_stack = remedy_stack.advanced(stack, float(trace.entropy_nats.mean()))
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
-    return TrainState(result.policy, next_curriculum, next_stack, critic)
+    unheard = signals.check(step, values, signal.advantages)
+    return TrainState(result.policy, next_curriculum, next_stack, critic), unheard
 
 
 def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:

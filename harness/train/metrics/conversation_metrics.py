@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from harness.config.run import STRATEGIES, TEMPERAMENTS
-from harness.config.simulator import SIMULATOR_FAULTS
+from harness.config.simulator import LANGUAGE_RULES, SIMULATOR_FAULTS
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.policy_gradient.advantages import FloatArray, group_stds
 from harness.train.rollout.conversation import Conversation, Exchange
@@ -35,18 +35,35 @@ def conversation_metrics(
     groups' standard deviations, None if the algorithm has none.
     """
     exchanges = [e for c in conversations for e in c.exchanges]
-    start_nlls = [e.reply.start_nll for e in exchanges]
     return {
         **_reward_metrics(rewards, group_size, std_floor),
         **_emotion_metrics(conversations),
         **strategy_metrics(conversations),
         "turns/mean": len(exchanges) / len(conversations),
         "completions/clipped_ratio": mean_or_none([e.reply.cut for e in exchanges]),
-        "text/flagged": mean_or_none([e.answer.flagged for e in exchanges]),
-        "text/start_nll": mean_or_none([nll for nll in start_nlls if nll is not None]),
+        **language_metrics(exchanges),
         "distinct_2": distinct_pairs([e.reply.text for e in exchanges]),
         "sim/failed": float(np.isnan(rewards).sum()),
         **failures(conversations),
+    }
+
+
+def language_metrics(exchanges: Sequence[Exchange]) -> Metrics:
+    """Whether replies are language: to the user, by which rule, and to the start policy.
+
+    Where no start policy judges, nobody is flagged by it: None.
+    """
+    nlls = [e.reply.start_nll for e in exchanges if e.reply.start_nll is not None]
+    zs = [e.reply.start_z for e in exchanges if e.reply.start_z is not None]
+    rules = Counter(e.answer.why.get("rule") for e in exchanges if e.answer.flagged)
+    shares: Metrics = {f"text/flagged/{r}": rules[r] / len(exchanges) for r in LANGUAGE_RULES}
+    if not zs:
+        shares["text/flagged/typicality"] = None
+    return {
+        "text/flagged": mean_or_none([e.answer.flagged for e in exchanges]),
+        **shares,
+        "text/start_nll": mean_or_none(nlls),
+        "text/start_z": mean_or_none(zs),
     }
 
 

@@ -134,6 +134,7 @@ def _policy_record(
         why=None,
         level=conversation.level,
         temperament=conversation.temperament,
+        start_z=exchange.reply.start_z,
     )
 
 

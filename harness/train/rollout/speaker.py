@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -15,7 +16,13 @@ from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Engine, start_weights
 from harness.train.engines.sampler import Reader, SampledTurn
-from harness.train.engines.scoring import TokenRow, log_probabilities
+from harness.train.engines.scoring import (
+    TokenRow,
+    drawn,
+    log_distribution,
+    log_probabilities,
+    surprise_moments,
+)
 from harness.train.rollout.conversation import StartState
 
 
@@ -51,7 +58,7 @@ class LanguageSpeaker:
         rng: Uniforms,
         start: Any = None,
     ) -> None:
-        """`start`: the frozen start model, to judge each reply's likelihood; None to leave out."""
+        """`start`: the frozen start model, to judge how typical replies are; None to leave out."""
         self._engine, self._chat, self._policy = engine, chat, policy
         self._rng, self._start = rng, start
 
@@ -77,11 +84,11 @@ class LanguageSpeaker:
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
         turns = self._sampler.speak(live, ids, torch.from_numpy(uniforms))
-        nlls: Sequence[float | None] = [None] * len(turns)
+        scores: Sequence[ReplyScore | None] = [None] * len(turns)
         if self._judge is not None:
-            nlls = self._judged(self._judge, live, ids, turns)
+            scores = self._judged(self._judge, live, ids, turns)
         replies = []
-        for i, new, turn, nll in zip(live, ids, turns, nlls, strict=True):
+        for i, new, turn, score in zip(live, ids, turns, scores, strict=True):
             cut = turn.ids[-1] != self._chat.end
             trajectory = self.trajectories[i]
             trajectory.row.extend(new)
@@ -89,7 +96,8 @@ class LanguageSpeaker:
             trajectory.row.extend([self._chat.end] if cut else [])
             trajectory.logp.extend(turn.logp)
             trajectory.entropy_nats.extend(turn.entropy_nats)
-            replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll))
+            nll, z = (score.nll, score.z) if score is not None else (None, None)
+            replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll, z))
         return replies
 
     def _judged(
@@ -98,12 +106,12 @@ class LanguageSpeaker:
         live: Sequence[int],
         heard: Sequence[Sequence[int]],
         turns: Sequence[SampledTurn],
-    ) -> list[float]:
-        """Mean negative log-likelihood a token of each reply, at temperature 1."""
+    ) -> list[ReplyScore]:
+        """The score of each reply; the trajectories keep the start's log-probabilities."""
         scores = judge.judge(live, heard, [turn.ids for turn in turns], self._chat.end)
         for i, score in zip(live, scores, strict=True):
             self.trajectories[i].start_logp.extend(score.logp)
-        return [score.nll for score in scores]
+        return scores
 
 
 def _turns(start: StartState) -> list[tuple[str, str]]:
@@ -120,8 +128,25 @@ class ReplyScore:
 
     nll: float
     """Mean negative log-likelihood a token at temperature 1."""
+    z: float
+    """Surprise beyond what the start policy expects of its own replies; see `typicality`."""
     logp: list[float]
     """Log-probability of each token at the sampling temperature."""
+
+
+LEAST_VARIANCE = 1.0
+"""Nats squared, of a whole reply. Where the start policy is next to certain, in one or two tokens,
+a single unusual one would else be many standard deviations away, and it is little evidence."""
+
+
+def typicality(nll: float, entropy: float, variance: float) -> float:
+    """Standard deviations by which a reply surprises more than the start policy's own would.
+
+    `nll`, `entropy`, `variance`: sums over its tokens of -log p, and of the mean and the variance
+    of -log p of the distributions that each came from. Own samples have mean 0 and at most
+    variance 1, whatever the model, its vocabulary and its entropy; no limit in nats can say that.
+    """
+    return (nll - entropy) / math.sqrt(max(variance, LEAST_VARIANCE))
 
 
 class StartJudge:
@@ -157,31 +182,37 @@ class StartJudge:
             for row, n in enumerate(order)
             for k in range(len(replies[n]))
         ]
-        plain, at_temperature = self._log_probabilities(
+        at_temperature, moments = self._scores(
             read[rows, columns], [token for n in order for token in replies[n]]
         )
         sizes = [len(replies[n]) for n in order]
         scores: dict[int, ReplyScore] = {}
-        for n, own, own_t in zip(
-            order, torch.split(plain, sizes), torch.split(at_temperature, sizes), strict=True
+        for n, logp, own in zip(
+            order, torch.split(at_temperature, sizes), torch.split(moments, sizes), strict=True
         ):
-            self._unread[live[n]] = (
-                [replies[n][-1]] if replies[n][-1] == end else [replies[n][-1], end]
+            last = replies[n][-1]
+            self._unread[live[n]] = [last] if last == end else [last, end]
+            nll, entropy, variance = own.sum(dim=0).tolist()
+            scores[n] = ReplyScore(
+                nll / len(own), typicality(nll, entropy, variance), logp.tolist()
             )
-            scores[n] = ReplyScore(-float(own.mean()), own_t.tolist())
         return [scores[n] for n in range(len(live))]
 
-    def _log_probabilities(
-        self, states: torch.Tensor, drawn: Sequence[int]
+    def _scores(
+        self, states: torch.Tensor, ids: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Of the tokens drawn at `states`, at temperature 1 and at that of sampling.
+        """Log-probabilities of tokens drawn at `states`, at the temperature of sampling, and what
+        `typicality` sums, at temperature 1, shape (tokens, 3).
 
         Through the head in pieces: the logits of all replies of a large vocabulary are gigabytes.
         """
-        tokens = torch.tensor(drawn, device=states.device)
-        plain, at_temperature = [], []
+        tokens = torch.tensor(ids, device=states.device)
+        at_temperature, moments = [], []
         for at in self._reader.pieces(states):
             logits = self._reader.logits(states[at])
-            plain.append(log_probabilities(logits, tokens[at], 1.0))
+            log_p = log_distribution(logits, 1.0)
+            own = (-drawn(log_p, tokens[at]), *surprise_moments(log_p))
+            moments.append(torch.stack(own, dim=1).double())
+            del log_p
             at_temperature.append(log_probabilities(logits, tokens[at], self._temperature))
-        return torch.cat(plain), torch.cat(at_temperature)
+        return torch.cat(at_temperature), torch.cat(moments)

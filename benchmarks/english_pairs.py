@@ -1,0 +1,66 @@
+"""Counts which words stand side by side in natural sentences, for the judge of language.
+
+    python -m benchmarks.english_pairs
+
+Reads the sentences of strategy_sentences.tsv and of benchmarks/sentences, kind and cruel, by ten
+writers of many manners, and writes harness/simulator/scripted/english_pairs.tsv: a line for each
+first word, with those that follow it and how often; ^ is the beginning of a clause, $ its end.
+Prints the share of each writer's sentences that the whole rule calls no language, by what the
+others' show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from harness.records import atomic
+from harness.simulator.scripted import language_guard, word_pairs
+from harness.simulator.scripted.word_pairs import PAIRS, SENTENCES, Bigrams, count_pairs
+
+FOLDER = Path(__file__).with_name("sentences")
+NOTE = "# Made by `python -m benchmarks.english_pairs`. first word, word it precedes:count ...\n"
+
+
+def main() -> None:
+    by_writer = texts()
+    counts = count_pairs(text for some in by_writer.values() for text in some)
+    lines: dict[str, list[str]] = {}
+    for (first, second), count in sorted(counts.items()):
+        lines.setdefault(first, []).append(second if count == 1 else f"{second}:{count}")
+    text = NOTE + "".join(f"{first}\t{' '.join(rest)}\n" for first, rest in lines.items())
+    atomic.write_bytes(PAIRS, text.encode(), durable=False)
+    print("| writer | sentences | no language |\n|---|---|---|")
+    for writer, own in by_writer.items():
+        others = (t for by, some in by_writer.items() if by != writer for t in some)
+        shares = _flagged(own, Bigrams.of(count_pairs(others)))
+        print(f"| {writer} | {len(own)} | {shares:.4f} |", flush=True)
+
+
+def texts() -> dict[str, list[str]]:
+    """The natural sentences by writer."""
+    by_writer: dict[str, list[str]] = {}
+    for line in SENTENCES.read_text(encoding="utf-8").splitlines():
+        writer, _, text = line.split("\t")
+        by_writer.setdefault(f"first {writer}", []).append(text)
+    for path in sorted(FOLDER.glob("?.tsv")):
+        by_writer[path.stem] = list(_of(path))
+    return by_writer
+
+
+def _of(path: Path) -> Iterator[str]:
+    for line in path.read_text(encoding="utf-8").splitlines()[1:]:
+        yield line.split("\t")[4]
+
+
+def _flagged(own: list[str], known: Bigrams) -> float:
+    """Share of `own` that is no language to one who knows the others' sentences."""
+    for module in (language_guard, word_pairs):
+        module.english_bigrams = lambda: known  # type: ignore[attr-defined]
+    language_guard.fault.cache_clear()
+    language_guard._sentence.cache_clear()
+    return sum(language_guard.fault(text) is not None for text in own) / len(own)
+
+
+if __name__ == "__main__":
+    main()

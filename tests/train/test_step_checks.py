@@ -1,0 +1,67 @@
+"""A run in which nothing can be learnt says so and stops, to be resumed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from harness.config.run import RunConfig
+from harness.errors import StoppedError
+from harness.train.loop import step_checks
+from tests.train import made, test_hugging_face
+
+DEAF = replace(made.LEVELS.easy, name="deaf", threshold=5.0, stop_below=40)
+"""Users who leave after the first reply, whatever it is."""
+
+
+def silent_run(**trainer: object) -> RunConfig:
+    return replace(made.brief(steps=6, eval_every=0, **trainer), difficulty=DEAF)
+
+
+def noted(path: Path) -> list[int]:
+    lines = [json.loads(line) for line in (path / "events.jsonl").read_text().splitlines()]
+    return [line["step"] for line in lines if line["event"] == "unheard"]
+
+
+def test_a_run_of_silent_groups_stops_after_three_steps_and_can_be_resumed(tmp_path: Path) -> None:
+    run = made.make_run(tmp_path / "run", silent_run())
+    code, _, err = made.go_on(run)
+    assert code == StoppedError.exit_code
+    assert "step 3: no advantage in 3 steps" in err
+    assert "trainer.stop_unheard=false" in err
+    assert (run.checkpoints / "step-00003").is_dir()
+    code, _, err = made.go_on(run)
+    assert code == 0, "who resumes it has been told"
+    assert noted(run.path) == [3]
+    whole = made.make_run(tmp_path / "whole", silent_run(stop_unheard=False))
+    code, _, err = made.go_on(whole)
+    assert code == 0
+    assert "no advantage in 3 steps" in err
+    assert whole.metrics.read_bytes() == run.metrics.read_bytes()
+
+
+def test_a_run_that_learns_is_not_stopped(tmp_path: Path) -> None:
+    run = made.make_run(tmp_path / "run", made.brief())
+    assert made.go_on(run)[0] == 0
+    assert noted(run.path) == []
+
+
+def test_a_step_whose_replies_are_no_language_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words of a made-up vocabulary; random weights are not stopped, so a folder holds them."""
+    folder = test_hugging_face.folder_with_a_model(tmp_path / "model")
+    policy = replace(test_hugging_face.SMALL, init="pretrained", model=str(folder))
+    run = made.make_run(tmp_path / "run", test_hugging_face.config(policy))
+    code, _, err = made.go_on(run)
+    assert code == StoppedError.exit_code
+    assert "of the replies are no language to the users, most by the rule" in err
+    (row,) = test_hugging_face.rows(run)
+    assert row["text/flagged"] > step_checks.MOST_FLAGGED
+    assert row["text/flagged/typicality"] < 0.05, "they are the start model's own"
+    rules = [row[key] for key in row if key.startswith("text/flagged/")]
+    assert sum(rules) == pytest.approx(row["text/flagged"])
+    assert made.go_on(run)[0] == 0

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +39,7 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
     _refuse_others(configs[0])
     out = options.results_folder(named_out, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
-    knobs = {name: asdict(level) for name, level in named.items()}
+    knobs = {name: level.knobs() for name, level in named.items()}
     _refuse_another(out, knobs)
     calibration = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, gpu_lease.cores()

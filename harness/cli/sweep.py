@@ -10,7 +10,7 @@ from harness.compose import planner, typed_grants
 from harness.compose.plan import Plan
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DeviceError
-from harness.execution import gpu_lease, launcher, ledger, preflight
+from harness.execution import gpu_lease, launcher, ledger, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.execution.retry import RetryPolicy
 
@@ -33,6 +33,7 @@ def sweep(
         _show(plan, as_json, granted)
         return 0
     configs = [point.config for point in plan.points]
+    user_validity.check(configs)
     if launcher.is_local(overrides):
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
@@ -58,7 +59,9 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
         exit_codes.print_json(planned.to_json())
     for line in [] if as_json else status.plan(planned):
         print(line)
+    configs = [point.config for point in plan.points]
     try:
-        preflight.check((point.config for point in plan.points), granted)
+        user_validity.check(configs)
+        preflight.check(configs, granted)
     except (ConfigError, DeviceError) as error:
         exit_codes.say(f"note: {error}")

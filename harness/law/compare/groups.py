@@ -64,6 +64,8 @@ def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | N
 
 
 NO_AXES = {"seed", "schema"}
+CHANGES_NO_RUN = ".unchecked"
+"""Key of a level that only says whether it may be trained on."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,8 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         if not above and key in NO_AXES:
             continue
         path = f"{above}.{key}" if above else key
+        if path.endswith(CHANGES_NO_RUN):
+            continue
         if isinstance(value, dict):
             dotted.update(flat(value, path))
         else:

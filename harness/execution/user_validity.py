@@ -1,0 +1,100 @@
+"""Whether the users that a run would train on are valid, and the refusal where they are not.
+
+The validity of a level is part of its difficulty card. That of a level without a card is measured
+when its run is planned, which takes some seconds, and kept in the cache as cards are.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.calibration.validity import requirements
+from harness.config import curriculum
+from harness.config.run import DifficultyConfig, RunConfig
+from harness.errors import ConfigError, StorageError
+from harness.execution import difficulty_cards
+from harness.records import validity as records
+from harness.records.validity import LevelValidity, Validity
+from harness.utils import safe_text
+
+ENFORCED = False
+"""Whether a level that is not valid is refused. The users that ship are not valid yet."""
+READER = "lexical"
+"""Reader of the scripted user."""
+
+
+def check(configs: Iterable[RunConfig]) -> None:
+    """Raise ConfigError for the first run that would train on a user who is not valid.
+
+    One that is trained on all the same, by difficulty.unchecked, is named on stderr.
+    """
+    told = set[str]()
+    for config in configs:
+        for level, validity in of_run(config).items():
+            if ENFORCED:
+                refuse(level, validity, unchecked=config.difficulty.unchecked)
+            if config.difficulty.unchecked and not validity.valid and level not in told:
+                told.add(level)
+                problems = " and ".join(validity.problems)
+                safe_text.say(
+                    f"difficulty={level}: unchecked, and every verdict says so: {problems}"
+                )
+
+
+def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:
+    """Raise ConfigError if the user of `level` is not valid, unless they are to be trained on."""
+    if validity.problems and not unchecked:
+        raise ConfigError(
+            f"difficulty={level}: the user of a level must be shown to prefer kindness to cruelty "
+            f"and hear at least {requirements.LEAST_HEARD:.0%} of it, unless "
+            f"difficulty.unchecked=true; measured: {' and '.join(validity.problems)}"
+        )
+
+
+def of_run(config: RunConfig) -> Validity:
+    """Return the validity of each level that the run trains on; empty for users of a plug-in."""
+    if config.simulator.kind != "scripted":
+        return {}
+    levels = curriculum.trained_levels(config.curriculum, config.difficulty, config.levels)
+    return {level.name: _of_level(level, config) for level in levels}
+
+
+def record(config: RunConfig) -> dict[str, Any]:
+    """Return `of_run` as run.json keeps it."""
+    return records.to_json(of_run(config))
+
+
+def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
+    return _scripted(json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs()))
+
+
+@functools.cache
+def _scripted(knobs: str, medium: str) -> LevelValidity:
+    """Return the validity of the scripted user of a level, from its card if there is one."""
+    level = json.loads(knobs)
+    grouped = RunConfig().algorithm.group_size  # what ships is measured with
+    key = difficulty_cards.digest("scripted", level, json.loads(medium), grouped)
+    card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
+    section = _kept(level) if card is None else card["validity_held_out"]
+    return records.of_card(READER, section, tuple(requirements.problems(section)))
+
+
+def _kept(level: Mapping[str, Any]) -> Any:
+    """Return what the cache holds for the users of a level, else measure them."""
+    name = f"validity-{difficulty_cards.digest('validity', READER, level)}.json"
+    make = functools.partial(_measure, DifficultyConfig(**level))
+    try:
+        return difficulty_cards.kept(name, make)
+    except StorageError:  # it is measured again the next time
+        return make()
+
+
+def _measure(level: DifficultyConfig) -> Mapping[str, Any]:
+    from dataclasses import asdict
+
+    from harness.calibration.validity import measure  # which takes half a second to import
+
+    return asdict(measure.measure(level, "held_out"))

@@ -153,10 +153,9 @@ def test_what_run_json_says_is_read_back_and_damage_is_nothing() -> None:
     validity = {"hard": measured(CRUEL), "easy": measured(GOOD)}
     plain = json.loads(json.dumps(records.to_json(validity)))
     assert records.from_json(plain) == validity
-    for damaged in (None, [], {"hard": {}}, {"hard": {"reader": 1, "measured": 2, "problems": 3}}):
+    nonsense = {"reader": 1, "measured": 2, "problems": 3}
+    damages: list[Any] = [None, [], {"hard": {}}, {"hard": nonsense}]
+    for damaged in damages:
         assert records.from_json(damaged) is None
-    assert list(records.merged([validity, {"easy": measured(DEAF)}])) == [
-        "easy",
-        "easy (2)",
-        "hard",
-    ]
+    both = records.merged([validity, {"easy": measured(DEAF)}])
+    assert list(both) == ["easy", "easy (2)", "hard"]

@@ -57,10 +57,10 @@ def study(wanted: Wanted) -> int:
         _note_invalid(configs)
         return 0
     folder.existing(planned, root)
-    user_validity.check(configs)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
+    user_validity.check(configs)
     preflight.check_disk_space(configs, root)
     preflight.tell(sends)
     safe_text.say(cost.sentence(configs))

@@ -33,10 +33,10 @@ def sweep(
         _show(plan, as_json, granted)
         return 0
     configs = [point.config for point in plan.points]
-    user_validity.check(configs)
     if launcher.is_local(overrides):
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
+    user_validity.check(configs)
     preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
     made = ledger.create(plan, overrides)
@@ -61,7 +61,7 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
         print(line)
     configs = [point.config for point in plan.points]
     try:
-        user_validity.check(configs)
         preflight.check(configs, granted)
+        user_validity.check(configs)
     except (ConfigError, DeviceError) as error:
         exit_codes.say(f"note: {error}")

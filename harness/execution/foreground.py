@@ -33,9 +33,9 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     config = planner.point(overrides).config
     where = RunFolder(path.resolve())
     child_process.refuse_if_held(where)
-    user_validity.check([config])
     gpu_lease.check([config])
     sends = preflight.check([config], typed_grants.grants(overrides))
+    user_validity.check([config])
     preflight.check_disk_space([config], where.path)
     preflight.tell(sends)
     try:

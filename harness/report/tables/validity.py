@@ -25,6 +25,11 @@ MEASURES = {
     "gibberish_rises": "P(rise) after gibberish",
     "natural_flagged": "natural replies taken for no language",
     "asked_word_in_answer": "answers with a word of the question's matter",
+    "natural_rises": "P(rise) after a natural reply",
+    "shuffled_rises": "the same, its words shuffled",
+    "contradictions": "appraisals that contradict themselves",
+    "echoes": "answers that echo the supporter",
+    "lost": "conversations lost",
 }
 """Measure of a level's validity -> its row."""
 POINTS, SHARES = 1, 2

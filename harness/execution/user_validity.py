@@ -58,9 +58,9 @@ def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:
     """Raise ConfigError for a user who was measured and is not valid, unless `unchecked`."""
     if validity.measured and validity.problems and not unchecked:
         raise ConfigError(
-            f"difficulty={level}: the user of a level must be shown to prefer kindness to cruelty "
-            f"and hear at least {requirements.LEAST_HEARD:.0%} of it, unless "
-            f"difficulty.unchecked=true; measured: {' and '.join(validity.problems)}"
+            f"difficulty={level}: its user must be shown to prefer kindness to cruelty and to hear "
+            f"at least {requirements.LEAST_HEARD:.0%} of it, unless difficulty.unchecked=true; "
+            f"measured by {validity.reader}: {' and '.join(validity.problems)}"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.calibration.validity import admission
+from harness.calibration.validity import admission, requirements
 from harness.calibration.validity.replies import LANGUAGE, pairs, texts
 from harness.compose import planner
 from harness.errors import ConfigError
@@ -132,6 +132,7 @@ def test_levels_in_the_wrong_order_are_not_admitted(tmp_path: Path) -> None:
         done = admit(endpoint, tmp_path, "difficulty=easy,hard")
     assert done.returncode == 3
     assert "not admitted: at hard its users end above those of easy" in done.stdout
+    assert requirements.order_problem("easy", {"value": 0.0, "low": 0.0, "high": 0.0}) == []
     (order,) = admitted(tmp_path)["order"]
     assert order["difference"]["high"] < 0
 

@@ -60,8 +60,8 @@ def test_an_invalid_level_is_one_sentence_unless_it_is_to_be_trained_on(
     with pytest.raises(ConfigError) as caught:
         user_validity.refuse("mine", measured(section), unchecked=False)
     assert str(caught.value) == (
-        "difficulty=mine: the user of a level must be shown to prefer kindness to cruelty and hear "
-        f"at least 50% of it, unless difficulty.unchecked=true; measured: {problem}"
+        "difficulty=mine: its user must be shown to prefer kindness to cruelty and to hear at "
+        f"least 50% of it, unless difficulty.unchecked=true; measured by lexical: {problem}"
     )
     user_validity.refuse("mine", measured(section), unchecked=True)
     user_validity.refuse("mine", measured(GOOD), unchecked=False)
@@ -85,7 +85,7 @@ def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
 def test_a_dry_run_notes_that_a_level_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
     code = sweep.sweep([*UNMOVED], dry_run=True, as_json=False, stop_on_failure=False, retries=0)
     assert code == 0
-    assert "note: difficulty=hard: the user of a level must be" in capsys.readouterr().err
+    assert "note: difficulty=hard: its user must be" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("enforced")

@@ -47,7 +47,7 @@ def admission_problems(measured: Mapping[str, Any]) -> list[str]:
 
 def order_problem(easier: str, difference: Mapping[str, float] | None) -> list[str]:
     """Why a level is not harder than the level `easier`, whose users end `difference` higher."""
-    if difference is None or difference["high"] > 0:
+    if difference is None or difference["high"] >= 0:
         return []
     shown = f"{difference['value']:.1f} [{difference['low']:.1f}, {difference['high']:.1f}]"
     return [f"its users end above those of {easier} (difference {shown} points)"]

@@ -60,9 +60,10 @@ def study(wanted: Wanted) -> int:
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
-    user_validity.check(configs)
+    notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root)
     preflight.tell(sends)
+    user_validity.tell(notes)
     safe_text.say(cost.sentence(configs))
     _warn(planned)
     record = folder.settle(planned, root)
@@ -89,7 +90,7 @@ def _warn(planned: Planned) -> None:
 
 def _note_invalid(configs: Sequence[RunConfig]) -> None:
     try:
-        user_validity.check(configs)
+        user_validity.tell(user_validity.check(configs))
     except ConfigError as error:
         safe_text.say(f"note: {error}")
 

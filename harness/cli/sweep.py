@@ -36,9 +36,10 @@ def sweep(
     if launcher.is_local(overrides):
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
-    user_validity.check(configs)
+    notes = user_validity.check(configs)
     preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
+    user_validity.tell(notes)
     made = ledger.create(plan, overrides)
     count = len(made.runs)
     exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
@@ -62,6 +63,6 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
     configs = [point.config for point in plan.points]
     try:
         preflight.check(configs, granted)
-        user_validity.check(configs)
+        user_validity.tell(user_validity.check(configs))
     except (ConfigError, DeviceError) as error:
         exit_codes.say(f"note: {error}")

@@ -35,9 +35,10 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     child_process.refuse_if_held(where)
     gpu_lease.check([config])
     sends = preflight.check([config], typed_grants.grants(overrides))
-    user_validity.check([config])
+    notes = user_validity.check([config])
     preflight.check_disk_space([config], where.path)
     preflight.tell(sends)
+    user_validity.tell(notes)
     try:
         run_folder.refuse_others(where)
     except ConfigError:

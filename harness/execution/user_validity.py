@@ -34,24 +34,30 @@ NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
 """Keys of a level that no served user is told of."""
 
 
-def check(configs: Iterable[RunConfig]) -> None:
+def check(configs: Iterable[RunConfig]) -> list[str]:
     """Raise ConfigError for the first run that would train on a user who is not valid.
 
-    One that is trained on all the same, by difficulty.unchecked or because nobody has measured the
-    model that plays it, is named on stderr.
+    Returns a sentence for each level that is trained on all the same: by difficulty.unchecked, or
+    because nobody has measured the model that plays its user.
     """
-    told = set[str]()
+    notes = dict[str, str]()
     for config in configs:
         unchecked = config.difficulty.unchecked
         for level, validity in of_run(config).items():
             if ENFORCED or config.simulator.kind == "served":
                 refuse(level, validity, unchecked=unchecked)
             is_known = bool(validity.measured)
-            if (unchecked or not is_known) and validity.problems and level not in told:
-                told.add(level)
+            if validity.problems and (unchecked or not is_known):
                 how = "unchecked" if is_known else "not admitted"
                 problems = " and ".join(validity.problems)
-                safe_text.say(f"difficulty={level}: {how}, and every verdict says so: {problems}")
+                notes[level] = f"difficulty={level}: {how}, and every verdict says so: {problems}"
+    return list(notes.values())
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Print what `check` returned."""
+    for sentence in notes:
+        safe_text.say(sentence)
 
 
 def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:

@@ -57,7 +57,7 @@ class Endpoint:
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
         self._clients = [_client(config, key, self._redact) for _ in range(pools)]
         self._turns = itertools.cycle(self._clients)
-        self._takes_lengths = True
+        self._takes_lengths: bool | None = None
 
     async def complete(self, request: Request, seed: int) -> Completion:
         """Return the completion of one try. Raises Fault."""
@@ -73,20 +73,22 @@ class Endpoint:
             await client.close()
 
     async def _answered(self, request: Request, seed: int) -> Completion:
-        """Return the completion; where the endpoint refuses a schema with the lengths of texts, as
-        some do, without them, and from then on at once.
+        """Return the completion; where the endpoint refuses the first schema with a length of a
+        text, as some do, without it, and from then on at once.
         """
-        body, plain = self._body(request, seed), self._body(_without_lengths(request), seed)
-        if body == plain or not self._takes_lengths:
+        plain = self._body(_without_lengths(request), seed)
+        bounded = self._body(request, seed)
+        if bounded == plain or self._takes_lengths is False:
             return completion(await self._post(plain), self._redact)
         try:
-            return completion(await self._post(body), self._redact)
+            content = await self._post(bounded)
+            self._takes_lengths = True
         except Fault as fault:
-            if fault.status not in REFUSED_SCHEMA:
+            if self._takes_lengths or fault.status not in REFUSED_SCHEMA:
                 raise
-        answered = completion(await self._post(plain), self._redact)
-        self._takes_lengths = False
-        return answered
+            content = await self._post(plain)
+            self._takes_lengths = False
+        return completion(content, self._redact)
 
     def _body(self, request: Request, seed: int) -> dict[str, Any]:
         shape = {"name": request.purpose, "strict": True, "schema": request.schema}

@@ -165,7 +165,8 @@ def calibrate(
 ) -> None:
     """Measure how demanding each difficulty level is, and how valid its user.
 
-    Uses fixed replies and fixed reference policies; nothing is trained.
+    Uses fixed replies and fixed reference policies; nothing is trained. With simulator=served it
+    is the admission test of the model that plays the user, and exit code 3 says: not admitted.
     Example: harness calibrate difficulty=easy,hard
     """
     from harness.cli import calibrate as command
@@ -173,7 +174,7 @@ def calibrate(
     if esconv is not None:
         command.hearing(esconv, overrides or [], out, as_json=as_json)
     else:
-        command.calibrate(overrides or [], out, as_json=as_json)
+        raise typer.Exit(command.calibrate(overrides or [], out, as_json=as_json))
 
 
 @app.command()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,19 +27,25 @@ GROUP = "difficulty"
 OUT = Path("calibration")
 
 
-def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
+def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
     """Measure the levels and write the results to the folder `named_out`, else to OUT.
 
+    Returns 0, or 3 for a served user who is not admitted.
     Raises ConfigError for a sweep over anything but the difficulty, ConfigError or StorageError
     for a folder that cannot be written to.
     """
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
     configs = [point.config for point in plan.points]
+    if configs[0].simulator.kind == "served":
+        from harness.cli import admission
+
+        out = options.results_folder(named_out, OUT)
+        return admission.admit(configs, overrides, out, as_json=as_json)
     _refuse_others(configs[0])
     out = options.results_folder(named_out, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
-    knobs = {name: asdict(level) for name, level in named.items()}
+    knobs = {name: level.knobs() for name, level in named.items()}
     _refuse_another(out, knobs)
     calibration = levels.calibrate(
         named, _medium(configs[0]), configs[0].algorithm.group_size, gpu_lease.cores()
@@ -52,6 +57,7 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
         table_levels.print_calibration(value, Console())
     write.write_calibration(value, out)
     print(f"harness: results in {out}", file=sys.stderr)
+    return 0
 
 
 def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
@@ -88,7 +94,8 @@ def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:
 def _refuse_others(config: RunConfig) -> None:
     kind = config.simulator.kind
     if kind != "scripted":
-        raise ConfigError(f"simulator.kind: calibrate measures the scripted user, got {kind}")
+        rule = "calibrate measures scripted and served users"
+        raise ConfigError(f"simulator.kind: {rule}, got {kind}")
     if config.simulator.profiles:
         raise ConfigError(
             "simulator.profiles: calibrate measures a level with the users it draws itself, "

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from harness.cli import exit_codes, status
 from harness.compose import typed_grants
-from harness.errors import StoppedError
-from harness.execution import gpu_lease, launcher, preflight
+from harness.config.run import RunConfig
+from harness.errors import ConfigError, StoppedError
+from harness.execution import gpu_lease, launcher, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
@@ -53,13 +54,16 @@ def study(wanted: Wanted) -> int:
     if wanted.dry_run:
         _show(planned, root, cost.sentence(configs), wanted.as_json)
         _warn(planned)
+        _note_invalid(configs)
         return 0
     folder.existing(planned, root)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
     sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
+    notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root)
     preflight.tell(sends)
+    user_validity.tell(notes)
     safe_text.say(cost.sentence(configs))
     _warn(planned)
     record = folder.settle(planned, root)
@@ -82,6 +86,13 @@ def study(wanted: Wanted) -> int:
 def _warn(planned: Planned) -> None:
     for sentence in arms.doubts(planned):
         safe_text.say(sentence)
+
+
+def _note_invalid(configs: Sequence[RunConfig]) -> None:
+    try:
+        user_validity.tell(user_validity.check(configs))
+    except ConfigError as error:
+        safe_text.say(f"note: {error}")
 
 
 def _tell(judged: Outcome, ledger: Sweep, code: int, as_json: bool) -> None:

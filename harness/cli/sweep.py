@@ -10,7 +10,7 @@ from harness.compose import planner, typed_grants
 from harness.compose.plan import Plan
 from harness.config.grant import Grant
 from harness.errors import ConfigError, DeviceError
-from harness.execution import gpu_lease, launcher, ledger, preflight
+from harness.execution import gpu_lease, launcher, ledger, preflight, user_validity
 from harness.execution import sweep as sweeps
 from harness.execution.retry import RetryPolicy
 
@@ -36,8 +36,10 @@ def sweep(
     if launcher.is_local(overrides):
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
+    notes = user_validity.check(configs)
     preflight.check_disk_space(configs, ledger.runs_folder())
     preflight.tell(sends)
+    user_validity.tell(notes)
     made = ledger.create(plan, overrides)
     count = len(made.runs)
     exit_codes.say(f"{count} run{'s' * (count != 1)} in {made.dir}")
@@ -58,7 +60,9 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
         exit_codes.print_json(planned.to_json())
     for line in [] if as_json else status.plan(planned):
         print(line)
+    configs = [point.config for point in plan.points]
     try:
-        preflight.check((point.config for point in plan.points), granted)
+        preflight.check(configs, granted)
+        user_validity.tell(user_validity.check(configs))
     except (ConfigError, DeviceError) as error:
         exit_codes.say(f"note: {error}")

@@ -82,3 +82,16 @@ def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[Difficult
         dataclasses.replace(own, **{name: getattr(level, name) for name in differ})
         for level in named
     )
+
+
+def trained_levels(
+    settings: CurriculumConfig, own: DifficultyConfig, levels: LevelsConfig
+) -> tuple[DifficultyConfig, ...]:
+    """Return the levels whose users a run can meet in training."""
+    if settings.kind not in CLIMBS:
+        return (own,)
+    ladder = level_ladder(own, levels)
+    if settings.kind != "mixed":
+        return ladder
+    weights = (settings.weight_easy, settings.weight_medium, settings.weight_hard)
+    return tuple(level for level, weight in zip(ladder, weights, strict=True) if weight)

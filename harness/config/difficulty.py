@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Annotated
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any
 
 from harness.config import ranges
 from harness.config.ranges import Between, ByOption, OneOf, SomeOf, Unit
@@ -81,6 +81,9 @@ class DifficultyConfig:
     trainer. The user's own emotion is not affected."""
     reward_flips: Annotated[float, Between(0, 1)] = 0.0
     """Share of changes that are reported to the trainer with the opposite sign."""
+    unchecked: bool = False
+    """Train also where the level's user is not valid: is not shown to prefer kindness to cruelty,
+    or hears less than half of it. Every verdict on such a run says so."""
 
     def __post_init__(self) -> None:
         ranges.check("difficulty", self)
@@ -89,6 +92,12 @@ class DifficultyConfig:
                 f"difficulty.stop_below must not exceed difficulty.start_emotion "
                 f"({self.start_emotion}), got {self.stop_below}"
             )
+
+    def knobs(self) -> dict[str, Any]:
+        """Return all that the level's users follow from."""
+        values = asdict(self)
+        del values["unchecked"]
+        return values
 
 
 @dataclass(frozen=True)

@@ -81,12 +81,16 @@ def no_effect(config: RunConfig, key: Key) -> str | None:
     return None
 
 
+CHANGES_NO_RUN = ".unchecked"
+"""Key of a level that only says whether a run may train on it."""
+
+
 def used_values(config: RunConfig) -> dict[str, Any]:
     """The values of all keys that a run of `config` uses: two runs with the same are one run."""
     return {
         key.name: value_at(config, key.name)
         for key in every_key()
-        if no_effect(config, key) is None
+        if no_effect(config, key) is None and not key.name.endswith(CHANGES_NO_RUN)
     }
 
 

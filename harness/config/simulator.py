@@ -23,6 +23,8 @@ SIMULATOR_FAULTS = (
     "out_of_range",  # a change of emotion that is missing or that the level does not allow
     "empty",  # nothing said
     "leaked",  # the reply gives away what is hidden
+    "contradictory",  # an appraisal whose fit or reason says the opposite of its change
+    "echoed",  # the reply hands the supporter's own words back
 )
 """The ways in which a served user can fail to answer, after retries."""
 

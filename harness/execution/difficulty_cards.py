@@ -13,8 +13,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,11 +66,15 @@ def made_beside(root: Path) -> Iterator[None]:
 
 def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
-    levels = [asdict(config.difficulty), asdict(config.levels.medium)]
-    played = [config.simulator.kind, *levels, config.algorithm.group_size]
+    levels = [config.difficulty.knobs(), config.levels.medium.knobs()]
+    return digest(config.simulator.kind, *levels, config.algorithm.group_size)
+
+
+def digest(*played: Any) -> str:
+    """16 hex digits of what is played and of the code that plays and measures it."""
     meaning = [simulator.VERSION, calibration.VERSION]
-    digest = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
-    return digest.hexdigest()[:16]
+    whole = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
+    return whole.hexdigest()[:16]
 
 
 def make(root: Path) -> None:
@@ -114,7 +117,7 @@ def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
 
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
-    level = asdict(config.difficulty)
+    level = config.difficulty.knobs()
     scripted = config.simulator.kind == "scripted"
     card = _card(key, config) if scripted else None  # a model's users are measured by nobody yet
     return {"level": level["name"], "runs": names, "difficulty": level, "card": card}
@@ -122,27 +125,29 @@ def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, An
 
 def _card(key: str, config: RunConfig) -> Any:
     """The card of a run's level: from the package or the cache, else measured and kept."""
-    name = file_name(key)
-    shipped = _read(SHIPPED / name)
-    if shipped is not None:
-        return shipped
+    shipped = read(SHIPPED / file_name(key))
+    return kept(file_name(key), lambda: measure(config)) if shipped is None else shipped
+
+
+def kept(name: str, make: Callable[[], Any]) -> Any:
+    """What the cache keeps under `name`, else what `make` returns, kept from then on."""
     try:
-        kept = user_folders.cache() / name
+        path = user_folders.cache() / name
     except FolderError:  # a user without a home keeps nothing
-        return measure(config)
-    lock = kept.with_suffix(".lock")
+        return make()
+    lock = path.with_suffix(".lock")
     with atomic.storage(lock):
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         plain_file.refuse_link(lock)
         with FileLock(lock):  # of two sweeps at once, one measures
-            card = _read(kept)
-            if card is None:
-                card = measure(config)
-                atomic.write_json(kept, card)
-    return card
+            value = read(path)
+            if value is None:
+                value = make()
+                atomic.write_json(path, value)
+    return value
 
 
-def _read(path: Path) -> Any:
+def read(path: Path) -> Any:
     """The card in `path`; None where there is none yet, or none that can be read."""
     with contextlib.suppress(DataError, ValueError, RecursionError):
         return json.loads(plain_file.text(path))

@@ -17,7 +17,7 @@ from harness.compose import planner, typed_grants
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
-from harness.execution import child_process, gpu_lease, preflight
+from harness.execution import child_process, gpu_lease, preflight, user_validity
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.utils import process
@@ -35,8 +35,10 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     child_process.refuse_if_held(where)
     gpu_lease.check([config])
     sends = preflight.check([config], typed_grants.grants(overrides))
+    notes = user_validity.check([config])
     preflight.check_disk_space([config], where.path)
     preflight.tell(sends)
+    user_validity.tell(notes)
     try:
         run_folder.refuse_others(where)
     except ConfigError:
@@ -47,7 +49,7 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     except OSError as error:
         raise FolderError(f"{where.path}: {error.strerror or error}") from error
     lock = run_folder.take(where)
-    run_folder.create(where, config)
+    run_folder.create(where, config, user_validity.record(config))
     become(where, config, events, lock, sends)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
+from harness.execution import user_validity
 from harness.records import holder, run_folder, soundness, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -39,7 +40,8 @@ def create(plan: Plan, command: Sequence[str]) -> Sweep:
     root = _new_folder(runs_folder().resolve())
     rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
-        run_folder.create(RunFolder(root / row.name), point.config)
+        validity = user_validity.record(point.config)
+        run_folder.create(RunFolder(root / row.name), point.config, validity)
     made = Sweep(str(root), plan.axes, rows, tuple(command))
     sweep_file.write(root, made)
     return made

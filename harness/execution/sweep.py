@@ -37,6 +37,7 @@ from harness.execution import (
     retry,
     start_model,
     stop_requests,
+    user_validity,
 )
 from harness.execution.retry import RetryPolicy
 from harness.records import compatibility, debug_log, run_folder
@@ -141,7 +142,7 @@ def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Pa
 
 def _make_again(where: RunFolder, config: RunConfig) -> None:
     try:
-        run_folder.create(where, config)
+        run_folder.create(where, config, user_validity.record(config))
     except ConfigError as error:
         raise ledger.gone(where) from error
 

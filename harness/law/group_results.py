@@ -70,6 +70,8 @@ class Contrast(Gap):
     """Runs of both groups whose remedy acted on no token."""
     net_of_null: Gap | None
     """The same of runs minus their null controls."""
+    invalid_users: int = 0
+    """Runs of both groups that train on users who are not valid."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ COLUMN_LAW = (
 CONTRAST = (
     "with", "quantity", "difference", "low", "high", "p_holm", "decision", "why", "on", "margin",
     "p_equivalent", "minimum_detectable", "seeds", "seeds_needed", "on_probe", "unlike_failures",
-    "remedy_inactive", "net_of_null",
+    "remedy_inactive", "net_of_null", "invalid_users",
 )  # fmt: skip
 
 

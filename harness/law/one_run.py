@@ -31,6 +31,7 @@ from harness.law.results import (
     RunResult,
     RunSeries,
 )
+from harness.law.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,7 @@ def _result(
         entropy=log.entropy,
         n_eff=numbers.n_eff,
         verdict=judged.word,
-        reasons=list(judged.reasons),
+        reasons=_reasons(judged, who),
         regime=regime.regime(course, won, run_onset, silent),
         a=numbers.a,
         b=numbers.b,
@@ -143,7 +144,7 @@ def _result(
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
-        fits=_other_fits(log, run_onset, who.intervened),
+        fits=_other_fits(log, run_onset, who),
         config=who.config,
         level=who.level,
         seed=who.seed,
@@ -156,11 +157,17 @@ def _result(
         same_batch=log.reward == log.training,
         unfinished=standing.unfinished,
         checksums=standing.checksums,
+        validity=who.validity,
         at_onset=signs.at_onset,
         onset_probe=signs.onset_probe,
         reliability_from_se=signs.reliability_from_se,
         remedy_acted=signs.remedy_acted,
     )
+
+
+def _reasons(judged: Verdict, who: Identity) -> list[str]:
+    """The reasons of a verdict, which is about another reward where the users are not valid."""
+    return [*judged.reasons, *(["invalid_users"] if who.invalid_users else [])]
 
 
 def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
@@ -192,7 +199,7 @@ def _reliability(ols: LeastSquares, line: Line) -> float | None:
     return ratio if math.isfinite(ratio) else None
 
 
-def _other_fits(log: _Log, run_onset: Onset | None, intervened: bool) -> dict[str, ColumnLaw]:
+def _other_fits(log: _Log, run_onset: Onset | None, who: Identity) -> dict[str, ColumnLaw]:
     """The law on the log's other reward columns, where it has them."""
     fits = {}
     for column in (EVALUATION, log.training):
@@ -201,11 +208,11 @@ def _other_fits(log: _Log, run_onset: Onset | None, intervened: bool) -> dict[st
         points = clean.clean(log.table, log.entropy, column).points
         if len(points):
             fitted = identifiability.fit(points)
-            judged = verdict.judge(fitted, run_onset, log.course, intervened)
+            judged = verdict.judge(fitted, run_onset, log.course, who.intervened)
             fits[column] = ColumnLaw(
                 *_values(_numbers(fitted)),
                 verdict=judged.word,
-                reasons=list(judged.reasons),
+                reasons=_reasons(judged, who),
                 out_of_time_skill=judged.skill,
                 same_batch=column == log.training,
                 gain=regime.gain(points),

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.records.validity import Validity
+
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
@@ -256,6 +258,8 @@ class RunResult:
     """None of a run that is done, and where no run.json says how it stands."""
     checksums: str | None = None
     """all, some or none of its rows have one; None of other programs' logs."""
+    validity: Validity | None = None
+    """How valid the users are that it trains on, by level; None where run.json does not say."""
 
     def setting(self, group: str, key: str) -> Any:
         """The value of GROUP.KEY in its config; None where that is not known."""

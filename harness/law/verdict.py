@@ -44,6 +44,8 @@ REASONS = {
     "intervened": "a remedy acts on entropy; the law is not claimed there",
     "not_validated_out_of_time": "fitted on the first part, it predicts the rest no better "
     "than the last value",
+    "invalid_users": "its users are not shown to prefer kindness to cruelty and to hear it, so R "
+    "is no reward for empathy",
     "noise_driven": "a null control, without any signal, loses more than half as much of H",
 }
 EXCUSES = ("identification_range", "too_few_steps")

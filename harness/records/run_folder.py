@@ -35,7 +35,7 @@ ENDED = ("done", "failed", "stopped")
 STATUSES = ("planned", "running", *ENDED)
 
 
-CAME_LATER = ("seed", "start_model", "simulator_version", "rows")
+CAME_LATER = ("seed", "start_model", "simulator_version", "rows", "validity")
 """Keys of run.json that runs of older versions lack."""
 
 
@@ -63,6 +63,8 @@ class RunStatus:
     which are of version 1."""
     rows: Mapping[str, str] | None = None
     """RowSums of the rows up to last_step; None before the first, and of older versions' runs."""
+    validity: Mapping[str, Any] | None = None
+    """records.validity of the levels that the run trains on; None of older versions' runs."""
     schema: int = SCHEMA
 
     def to_json(self) -> dict[str, Any]:
@@ -131,8 +133,8 @@ OWN_LEFTOVER = re.compile(
 """Files that a start may leave that died before run.json; any other is somebody's."""
 
 
-def create(folder: RunFolder, config: RunConfig) -> None:
-    """Make `folder` a planned run.
+def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | None = None) -> None:
+    """Make `folder` a planned run; `validity`: that of its users, as run.json keeps it.
 
     Raises ConfigError if it already holds a run or somebody's files, FolderError if it cannot
     be made, DataError if simulator.profiles cannot be read.
@@ -157,6 +159,7 @@ def create(folder: RunFolder, config: RunConfig) -> None:
             seed=config.seed,
             versions=made_by.versions,
             git=made_by.git,
+            validity=validity,
         ),
     )
 

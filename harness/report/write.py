@@ -152,6 +152,15 @@ def write_hearing(heard: Mapping[str, Any], out: Path) -> Path:
     return path
 
 
+def write_admission(admitted: Mapping[str, Any], out: Path) -> Path:
+    """Write admission.json, and return its path. Raises StorageError."""
+    with atomic.storage(out):
+        out.mkdir(parents=True, exist_ok=True)
+    path = out / "admission.json"
+    atomic.write_json(path, admitted)
+    return path
+
+
 def write_study(outcome: Outcome, out: Path) -> list[Path]:
     """Write result.json and the figure of the links, each file whole.
 

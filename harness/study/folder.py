@@ -15,7 +15,7 @@ from typing import Any
 
 from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError
-from harness.execution import ledger
+from harness.execution import ledger, user_validity
 from harness.records import compatibility, run_folder, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
@@ -51,7 +51,8 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
         new = _to_make(planned, record)
         for name, point in new.items():
             if not RunFolder(root / name).is_run():
-                run_folder.create(RunFolder(root / name), point.config)
+                validity = user_validity.record(point.config)
+                run_folder.create(RunFolder(root / name), point.config, validity)
         sweep_file.write(root, _sweep(planned, root, record, new))
     return record
 

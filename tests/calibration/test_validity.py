@@ -108,7 +108,10 @@ def test_a_user_that_prefers_cruelty_or_does_not_hear_it_is_not_valid(measured: 
     valid = replace(measured, kind_minus_cruel=good, cruel_heard=good)
     assert validity.problems(valid) == []
     indifferent = replace(valid, kind_minus_cruel=Interval(3.0, -0.1, 6.1))
-    assert validity.problems(indifferent) == ["the user is not shown to prefer kindness to cruelty"]
+    assert validity.problems(indifferent) == [
+        "the user is not shown to prefer kindness to cruelty "
+        "(kind minus cruel replies 3.0 [-0.1, 6.1] points)"
+    ]
     deaf = replace(valid, cruel_heard=Interval(0.036, 0.018, 0.073))
     assert validity.problems(deaf) == ["the user hears 4% of cruel replies as hurtful"]
 

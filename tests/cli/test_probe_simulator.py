@@ -75,10 +75,7 @@ def test_what_cannot_be_probed_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_neither_a_served_user_nor_one_of_ones_own_can_be_calibrated(tmp_path: Path) -> None:
-    done = here("calibrate", "simulator=served", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "simulator.kind: calibrate measures the scripted user, got served" in done.stderr
+def test_no_user_of_ones_own_can_be_calibrated(tmp_path: Path) -> None:
     done = here("calibrate", "simulator.profiles=mine.jsonl", cwd=tmp_path)
     assert done.returncode == 2
     assert "with the users it draws itself, got mine.jsonl" in done.stderr

@@ -155,7 +155,7 @@ def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
     ends = ("difference", "low", "high")
     assert [float(cells[f"net_of_null_{name}"]) for name in ends] == [-0.25, -0.5, 0.0]
     _, without = csv.reader(io.StringIO(csv_files.contrasts_csv(study())))
-    assert without[-3:] == ["", "", ""]
+    assert without[-4:] == ["", "", "", "0"]
 
 
 def test_the_table_fits_eighty_columns() -> None:

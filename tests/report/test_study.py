@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.records.validity import LevelValidity
 from harness.report import write
 from harness.report.tables import study
 from tests.study.made import Arms, Course, study_of
@@ -53,6 +54,21 @@ def test_an_open_study_ends_with_the_seeds_that_would_decide(tmp_path: Path) -> 
     assert found.verdict == "undecided"
     needed = found.seeds_needed
     assert study.closing(found) == f"made: undecided; about {needed} seeds would decide"
+
+
+def test_a_verdict_on_users_who_are_not_valid_says_so(tmp_path: Path) -> None:
+    found = study_of(tmp_path, {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}, [GAIN])
+    deaf = LevelValidity("lexical", {}, ("the user hears none of cruel replies as hurtful",))
+    counts = {**found.counts, "hard": dataclasses.replace(found.counts["hard"], invalid_users=5)}
+    invalid = dataclasses.replace(found, counts=counts, validity={"hard": deaf})
+    assert study.closing(invalid).startswith(
+        "made: supported, with users not valid in 5 of 10 runs"
+    )
+    assert invalid.to_json()["validity"]["hard"]["problems"] == deaf.problems
+    assert invalid.to_json()["arms"]["hard"]["invalid_users"] == 5
+    stream = io.StringIO()
+    study.show(invalid, Console(file=stream, width=150))
+    assert stream.getvalue().splitlines()[1].startswith("users not valid, so R is no reward for")
 
 
 @pytest.mark.slow

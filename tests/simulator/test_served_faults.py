@@ -18,7 +18,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.completions import LARGEST_BYTES, Request, retry_after_s
 from harness.simulator.served.simulator import check_endpoint
 from harness.testing.simulator_contract import REPLIES, converse, key
-from tests.simulator.endpoint import DRIP, HANG, Body, completion, purpose, response, serving
+from tests.simulator.endpoint import DRIP, HANG, Body, completion, data, purpose, response, serving
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
 
@@ -63,6 +63,9 @@ APPRAISAL_FAULTS = {
     "change 1e9": (appraised(change=1_000_000_000), "out_of_range"),
     "change off the lattice": (appraised(change=7), "out_of_range"),
     "change NaN": (appraised(change=float("nan")), "out_of_range"),
+    "up against the hope": (appraised(target_fit="against", change=5), "contradictory"),
+    "down with all they hoped for": (appraised(target_fit="fully", change=-5), "contradictory"),
+    "up and dismissed": (appraised(reason="They feel dismissed by this."), "contradictory"),
 }  # fmt: skip
 TRIES = {"request": 1, "redirect": 1, "oversized": 2}
 
@@ -78,7 +81,8 @@ def test_a_fault_that_stays_ends_the_conversation_typed_and_without_reward(name:
     tried = TRIES.get(kind, 3)
     assert tally.given_up == {kind: 1}
     assert tally.retries.total() == tried - 1
-    assert sum(purpose(b) == "appraise" for b in endpoint.bodies) == tried
+    again_without_lengths = name == "400"  # which may be of a keyword of the schema
+    assert sum(purpose(b) == "appraise" for b in endpoint.bodies) == tried + again_without_lengths
 
 
 @pytest.mark.parametrize("name", [n for n, f in APPRAISAL_FAULTS.items() if TRIES.get(f[1], 3) > 1])
@@ -241,3 +245,34 @@ def test_no_more_calls_than_the_concurrency_run_at_once() -> None:
         users(line, BRIEF).open(keys)
         asked = len(endpoint.bodies)
         assert time.monotonic() - began >= 0.1 * math.ceil(asked / 4)
+
+
+def test_a_reply_that_hands_the_supporters_words_back_is_an_echo() -> None:
+    def parrot(number: int, body: Body) -> bytes | None:
+        if purpose(body) != "reply":
+            return None
+        return completion(json.dumps({"say": f"{data(body)['talk'][-1]['supporter']} Yes."}))
+
+    turns, tally, _ = talk_with(parrot)
+    assert turns[-1].why == {"fault": "echoed"}
+    assert tally.retries == {"echoed": 2}
+    assert tally.given_up == {"echoed": 1}
+
+
+def test_an_endpoint_that_refuses_lengths_in_a_schema_is_asked_without_them() -> None:
+    def strict(number: int, body: Body) -> bytes | None:
+        refused = "maxLength" in json.dumps(body["response_format"])
+        return response("maxLength is not permitted", "400 Bad Request") if refused else None
+
+    turns, tally, endpoint = talk_with(strict)
+    assert turns[-1].ended == "cap"
+    assert not tally.retries
+    bounded = ["maxLength" in json.dumps(body["response_format"]) for body in endpoint.bodies]
+    assert sum(bounded) == 1
+
+
+def test_the_reason_is_bounded_by_the_schema() -> None:
+    _, _, endpoint = talk_with(lambda n, b: None)
+    asked = next(b for b in endpoint.bodies if purpose(b) == "appraise")
+    shape = asked["response_format"]["json_schema"]["schema"]["properties"]
+    assert shape["reason"] == {"type": "string", "maxLength": 300}

@@ -8,11 +8,12 @@ over users, or over replies where each is met by the same users.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
 from harness.calibration.interval import Floats, Interval, mean, share
+from harness.calibration.validity import requirements
 from harness.calibration.validity.replies import LANGUAGE, LOW_EFFORT, pairs, singles, texts
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
@@ -26,8 +27,6 @@ OPENINGS = 12
 REPLIES = 6
 """Replies in a conversation."""
 SEED = 2
-LEAST_HEARD = 0.5
-"""Share of cruel replies that must be heard as hurtful."""
 
 
 @dataclass(frozen=True)
@@ -98,14 +97,7 @@ def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
 
 def problems(measured: Validity) -> list[str]:
     """Why a policy that learns from this user does not learn empathy, a sentence each."""
-    preferred, heard = measured.kind_minus_cruel, measured.cruel_heard
-    reasons = []
-    if preferred is None or preferred.low <= 0:
-        reasons.append("the user is not shown to prefer kindness to cruelty")
-    if heard is None or heard.value < LEAST_HEARD:
-        share_heard = "none" if heard is None else f"{heard.value:.0%}"
-        reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
-    return reasons
+    return requirements.problems(asdict(measured))
 
 
 class _User:

@@ -104,6 +104,7 @@ def _contrast(row: _Row, comparisons: int) -> Contrast:
         on_probe=_gap(row.quantity, measured.probe.estimate) if measured.probe else None,
         unlike_failures=_unlike_failures(row.pair),
         remedy_inactive=_remedy_inactive(row.pair),
+        invalid_users=_invalid_users(row.pair),
         net_of_null=_gap(row.quantity, measured.net_of_null) if measured.net_of_null else None,
     )
 
@@ -152,3 +153,8 @@ def _unlike_failures(pair: Pair) -> tuple[float, float] | None:
 def _remedy_inactive(pair: Pair) -> int:
     """Runs of both groups whose remedy never acted: they are runs without one."""
     return sum(m.result.remedy_acted == 0 for side in pair.sides for m in side.members)
+
+
+def _invalid_users(pair: Pair) -> int:
+    """Runs of both groups that train on users who are not valid: R is no reward for empathy."""
+    return sum(m.identity.invalid_users for side in pair.sides for m in side.members)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.config import keys
 from harness.law.compare import random_effects
 from harness.law.compare.replicates import Replicate
 from harness.law.estimate import numbers
@@ -146,6 +147,8 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         if not above and key in NO_AXES:
             continue
         path = f"{above}.{key}" if above else key
+        if path.endswith(keys.CHANGES_NO_RUN):
+            continue
         if isinstance(value, dict):
             dotted.update(flat(value, path))
         else:
@@ -159,10 +162,10 @@ def _text(value: Any) -> str:
 
 def _telling(axes: Sequence[Axes]) -> list[str]:
     """The axes that differ, without those that follow from the ones before (names come first)."""
-    keys = dict.fromkeys(key for values in axes for key in values)
+    every = dict.fromkeys(key for values in axes for key in values)
     chosen: list[str] = []
     classes: list[tuple[str, ...]] = [() for _ in axes]
-    for key in sorted(keys, key=lambda k: (k.startswith("measurement"), "." in k)):
+    for key in sorted(every, key=lambda k: (k.startswith("measurement"), "." in k)):
         finer = [(*c, _text(v.get(key))) for c, v in zip(classes, axes, strict=True)]
         if len(set(finer)) > len(set(classes)):
             chosen.append(key)

@@ -34,6 +34,8 @@ class Counts:
     """Runs that count and are starved: most groups taught nothing, H was kept, nothing gained."""
     diverged: int = 0
     """Failed runs whose training diverged."""
+    invalid_users: int = 0
+    """Runs that count and train on users who are not valid."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,7 @@ def arms(
             inactive=len(there) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
             diverged=sum(name in diverged for name in planned.values()),
+            invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
         )
     chosen = {name: highest(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}

@@ -13,6 +13,7 @@ from harness.law.compare.links import Judged
 from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
 from harness.records.study_file import Stated
+from harness.records.validity import Validity, merged, to_json
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Outcome:
     counts: Mapping[str, Counts]
     chosen: Mapping[str, str | None]
     changed: Sequence[str]
+    validity: Validity
+    """How valid the users are that the runs which count train on, by level."""
+    unknown_validity: int
+    """Runs that count and do not say."""
 
     @property
     def verdict(self) -> str:
@@ -71,6 +76,7 @@ class Outcome:
             if self.stated.rival
             else None,
             "changed": list(self.changed),
+            "validity": to_json(self.validity),
         }
 
 
@@ -80,7 +86,14 @@ def judge(study: str, stated: Stated, where: str, runs: Arms, changed: Sequence[
     asked = [study_arms.observed(check, runs) for check in stated.checks]
     held = links.hold_back_checks(links.judge(asked, []))
     judged = links.hold_back(links.judge(seen, stated.deciding), held)
-    return Outcome(study, stated, where, judged, held, runs.counts, runs.chosen, changed)
+    trained = {
+        m.result.run: m.identity.validity for arm in runs.runs.values() for m in arm.values()
+    }
+    return Outcome(
+        *(study, stated, where, judged, held, runs.counts, runs.chosen, changed),
+        validity=merged(one for one in trained.values() if one is not None),
+        unknown_validity=sum(one is None for one in trained.values()),
+    )
 
 
 def _link(judged: Judged) -> dict[str, Any]:

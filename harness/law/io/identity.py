@@ -19,8 +19,10 @@ from harness.errors import DataError
 from harness.law.results import Interval, setting
 from harness.records import compatibility as planned
 from harness.records import config_file, plain_file, run_folder
+from harness.records import validity as user_validity
 from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.records.validity import Validity
 
 CARDS = "cards.json"
 DIFFICULTY = ("acceptance", "need_expression", "population_final_emotion")
@@ -52,6 +54,8 @@ class Identity:
     """Sums in run.json of the rows that the run wrote."""
     other_config: str | None = None
     """Why config.yaml is not the one that the run was planned with, where it is not."""
+    validity: Validity | None = None
+    """By level, how valid the users are that it trains on; None where run.json does not say."""
 
     @functools.cached_property
     def full_config(self) -> Mapping[str, Any] | None:
@@ -83,6 +87,11 @@ class Identity:
         """None where there is none."""
         name = _text(self.config, "remedy", "name")
         return None if name == "none" else name
+
+    @property
+    def invalid_users(self) -> bool:
+        """Whether it trains on users who are not valid: its R is no reward for empathy."""
+        return not all(level.valid for level in (self.validity or {}).values())
 
     @property
     def intervened(self) -> bool:
@@ -119,6 +128,7 @@ def read(folder: Path | None) -> Identity:
         status.last_step,
         rows=_sums(status.rows or {}),
         other_config=None if values is None else _other_config(run, status, values),
+        validity=user_validity.from_json(status.validity),
     )
 
 

@@ -93,7 +93,10 @@ def decision(contrast: Contrast) -> str:
         words += f": {_detectable(contrast.quantity, contrast.minimum_detectable)}"
     elif why:
         words += f": {why}"
-    more = (_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast))
+    more = (
+        *(_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast)),
+        _invalid_users(contrast),
+    )
     return "; ".join(part for part in (words, *more) if part)
 
 
@@ -128,6 +131,11 @@ def _inactive(contrast: Contrast) -> str:
         if runs
         else ""
     )
+
+
+def _invalid_users(contrast: Contrast) -> str:
+    runs = contrast.invalid_users
+    return f"caution: users not valid in {runs} of the runs" if runs else ""
 
 
 def _detectable(quantity: str, smallest: float) -> str:

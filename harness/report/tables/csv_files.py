@@ -122,7 +122,7 @@ CONTRAST_COLUMNS = (
     "group", "with", "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why",
     "margin", "p_equivalent", "minimum_detectable", "seeds", "seeds_with", "seeds_needed",
     "probe_difference", "probe_low", "probe_high", "failed", "failed_with", "remedy_inactive",
-    "net_of_null_difference", "net_of_null_low", "net_of_null_high",
+    "net_of_null_difference", "net_of_null_low", "net_of_null_high", "invalid_users",
 )  # fmt: skip
 CONTRAST_PLAIN = (
     "quantity", "on", "difference", "low", "high", "p_holm", "decision", "why", "margin",
@@ -150,6 +150,7 @@ def _contrast_rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
                 "failed_with": rates[1],
                 "remedy_inactive": c.remedy_inactive,
                 **_gap("net_of_null", c.net_of_null),
+                "invalid_users": c.invalid_users,
             }
 
 

@@ -9,24 +9,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from harness.report.tables import validity
+from harness.report.tables.validity import POINTS, SHARES
 from harness.utils.safe_text import text
 
 Rows = Iterator[tuple[str, list[str]]]
-POINTS, SHARES = 1, 2
-"""Decimals."""
-VALIDITY = {
-    "kind_minus_cruel": "kind minus cruel, six replies",
-    "kind_minus_neutral": "kind minus neutral",
-    "natural_minus_low_effort": "natural minus low effort",
-    "cruel_heard": "cruel replies heard as hurtful",
-    "cruel_rises": "P(rise) after a cruel reply",
-    "negations_heard": "supportive negations heard as hurtful",
-    "kind_words_rise": "P(rise) after cruelty in kind words",
-    "gibberish_rises": "P(rise) after gibberish",
-    "natural_flagged": "natural replies taken for no language",
-    "asked_word_in_answer": "answers with a word of the question's matter",
-}
-"""Field of a card's validity -> its row."""
 HOW = "at 100, left"
 CAUTION = "a match is of level: it proves no realism"
 
@@ -50,15 +37,15 @@ def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
     for heading in ("annotated", "n", "heard among others", "nothing heard"):
         table.add_column(text(heading), justify="left" if heading == "annotated" else "right")
     for name, part in heard["by_strategy"].items():
-        shares = [_interval(part[key], SHARES) for key in ("agreement", "unheard")]
+        shares = [validity.interval(part[key], SHARES) for key in ("agreement", "unheard")]
         table.add_row(text(name), str(part["n"]), *map(text, shares))
-    whole = [_interval(heard[key], SHARES) for key in ("agreement", "unheard")]
+    whole = [validity.interval(heard[key], SHARES) for key in ("agreement", "unheard")]
     table.add_row(text("all"), str(heard["n"]), *map(text, whole))
     console.print(table)
     for line in (
-        f"Cohen's kappa without Others {_interval(heard['kappa'], SHARES)}",
-        f"strategies heard an utterance {_interval(heard['heard_per_utterance'], SHARES)}",
-        f"taken for not being language {_interval(heard['not_language'], SHARES + 1)}",
+        f"Cohen's kappa without Others {validity.interval(heard['kappa'], SHARES)}",
+        f"strategies heard an utterance {validity.interval(heard['heard_per_utterance'], SHARES)}",
+        f"taken for not being language {validity.interval(heard['not_language'], SHARES + 1)}",
     ):
         console.print(text(line), soft_wrap=True)
 
@@ -94,39 +81,30 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
 def _rows(cards: list[Mapping[str, Any]]) -> Rows:
     for name in ("acceptance", "acceptance_held_out", "acceptance_free_wording",
                  "need_expression", "strategy_agreement"):  # fmt: skip
-        yield name.replace("_", " "), [_interval(card[name], SHARES) for card in cards]
+        yield name.replace("_", " "), [validity.interval(card[name], SHARES) for card in cards]
     yield "final emotion", ["" for _ in cards]
     for policy in cards[0]["policies"]:
         scores = [card["policies"][policy] for card in cards]
-        yield f"  {policy}", [_interval(score["final_emotion"], POINTS) for score in scores]
+        yield f"  {policy}", [validity.interval(score["final_emotion"], POINTS) for score in scores]
         yield f"    {HOW}", [_ends(score) for score in scores]
     yield (
         "  all skills pooled",
-        [_interval(card["population_final_emotion"], POINTS) for card in cards],
+        [validity.interval(card["population_final_emotion"], POINTS) for card in cards],
     )
     for name in cards[0]["best"]:
         yield f"  best: {name.replace('_', ' ')}", [f"{card['best'][name]:.1f}" for card in cards]
     yield from _validity([card.get("validity") for card in cards])
     for name in ("zero_variance_groups", "tiny_variance_groups", "lag1"):
-        yield name.replace("_", " "), [_interval(card[name], SHARES) for card in cards]
+        yield name.replace("_", " "), [validity.interval(card[name], SHARES) for card in cards]
 
 
 def _validity(measured: list[Mapping[str, Any] | None]) -> Rows:
     """What the user makes of kindness and cruelty; nothing for cards of before it was measured."""
-    if any(part is None for part in measured):
-        return
-    yield "validity", ["" for _ in measured]
-    for name, words in VALIDITY.items():
-        decimals = POINTS if "minus" in name else SHARES
-        yield f"  {words}", [_interval(part[name], decimals) for part in measured if part]
+    parts = [part for part in measured if part is not None]
+    if len(parts) == len(measured):
+        yield "validity", ["" for _ in parts]
+        yield from ((f"  {words}", cells) for words, cells in validity.rows(parts))
 
 
 def _ends(score: Mapping[str, Any]) -> str:
     return ", ".join(f"{score[how]['value']:.0%}" for how in ("success", "failure"))
-
-
-def _interval(value: Mapping[str, float] | None, decimals: int) -> str:
-    if value is None:
-        return "-"
-    shown, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))
-    return f"{shown} [{low}, {high}]"

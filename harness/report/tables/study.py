@@ -14,6 +14,7 @@ from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
 from harness.records.study_file import Link
+from harness.report.tables import validity
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -28,6 +29,7 @@ METHOD = (
 def show(outcome: Outcome, console: Console) -> None:
     """The question, the links, and the verdict with what speaks against it."""
     console.print(text(outcome.stated.question, "bold"), soft_wrap=True)
+    validity.print_validity(outcome.validity, outcome.unknown_validity, console)
     console.print(_table(outcome))
     for line in notes(outcome):
         console.print(text(line, "dim"), soft_wrap=True)
@@ -100,12 +102,19 @@ def _diverged(counts: Counts) -> str:
 
 def closing(outcome: Outcome) -> str:
     """The verdict, and what would decide an open one."""
-    sentence = f"{outcome.study}: {outcome.verdict}"
+    sentence = f"{outcome.study}: {outcome.verdict}{_invalid(outcome)}"
     if outcome.verdict != UNDECIDED:
         return sentence
     needed = outcome.seeds_needed
     decides = f"about {needed} seeds would decide" if needed else "seeds needed: not known"
     return f"{sentence}; {decides}"
+
+
+def _invalid(outcome: Outcome) -> str:
+    """`, of users not valid in 12 of 20 runs`."""
+    runs = [counts.planned - counts.failed - counts.inactive for counts in outcome.counts.values()]
+    invalid = sum(counts.invalid_users for counts in outcome.counts.values())
+    return f", with users not valid in {invalid} of {plural(sum(runs), 'run')}" if invalid else ""
 
 
 def _table(outcome: Outcome) -> Table:

@@ -22,7 +22,8 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     counted, and nothing is said of them.
     """
     finished, out = _in_means(analysis, runs)
-    return f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_noise(finished)}{out}"
+    found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}"
+    return f"{found}{_noise(finished)}{_invalid_users(finished)}{out}"
 
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
@@ -40,6 +41,14 @@ def _noise(runs: Sequence[RunResult]) -> str:
     if driven == 0:
         return ""
     return ", noise driven" + (f" {wording.in_runs(driven, len(runs))}" if len(runs) > 1 else "")
+
+
+def _invalid_users(runs: Sequence[RunResult]) -> str:
+    """`, users not valid in 2` of several runs."""
+    count = sum(any(not one.valid for one in (run.validity or {}).values()) for run in runs)
+    if count == 0:
+        return ""
+    return ", users not valid" + (f" {wording.in_runs(count, len(runs))}" if len(runs) > 1 else "")
 
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import INTENTIONS
+from harness.simulator.served import consistency
 from harness.simulator.served.faults import Fault
-from harness.simulator.served.prompts import FITS
+from harness.simulator.served.prompts import FITS, LONGEST_REASON
 from harness.simulator.served.quoting import spoken
 from harness.simulator.served.wording import HOPES
 
@@ -69,7 +70,6 @@ def _words(text: str) -> list[str]:
     return [mine.get(word, word) for word in re.findall(r"[a-z']+", text.lower())]
 
 
-LONGEST_REASON = 300
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
 
 
@@ -86,7 +86,7 @@ class ServedAppraisal:
 def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
     """Return the verdict in `content`. Raises Fault.
 
-    Malformed, or out_of_range for a change that is not one of `allowed`.
+    Malformed, out_of_range for a change that is not one of `allowed`, or contradictory.
     """
     fields = _object(content)
     change = fields.get("change")
@@ -95,11 +95,17 @@ def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
     fit, reason = fields.get("target_fit"), fields.get("reason")
     if fit not in FITS or not isinstance(reason, str):
         raise Fault("malformed", f"target_fit must be one of {', '.join(FITS)}, got {fit!r:.40}")
+    opposite = consistency.contradiction(change, fit, reason)
+    if opposite:
+        raise Fault("contradictory", f"a change of {change:+d} with {opposite}")
     return ServedAppraisal(change, fit, spoken(reason)[:LONGEST_REASON])
 
 
-def message(content: str, intention: str, disclosure: str) -> str:
-    """Return what the user says. Raises Fault: malformed, empty, or leaked."""
+def message(content: str, intention: str, disclosure: str, heard: Sequence[str] = ()) -> str:
+    """Return what the user says to what they have `heard`.
+
+    Raises Fault: malformed, empty, leaked, or echoed.
+    """
     say = _object(content).get("say")
     if not isinstance(say, str):
         raise Fault("malformed", f"say must be text, got {say!r:.40}")
@@ -109,6 +115,9 @@ def message(content: str, intention: str, disclosure: str) -> str:
     leaked = leak(text, intention, disclosure)
     if leaked:
         raise Fault("leaked", leaked)
+    echoed = consistency.echo(text, heard)
+    if echoed:
+        raise Fault("echoed", echoed)
     return text
 
 

@@ -16,7 +16,7 @@ import math
 import os
 import ssl
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -37,6 +37,8 @@ from harness.trust import permission
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
 """A pool looks through all its connections at each call: eight small ones cost a fifth less."""
+REFUSED_SCHEMA = (400, 422)
+"""Statuses of an endpoint that does not take a keyword of a schema."""
 HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": "identity",
@@ -55,12 +57,13 @@ class Endpoint:
         pools = min(MOST_POOLS, math.ceil(config.concurrency / CALLS_A_POOL))
         self._clients = [_client(config, key, self._redact) for _ in range(pools)]
         self._turns = itertools.cycle(self._clients)
+        self._takes_lengths: bool | None = None
 
     async def complete(self, request: Request, seed: int) -> Completion:
         """Return the completion of one try. Raises Fault."""
         try:
             async with asyncio.timeout(self._config.deadline_s):
-                return completion(await self._post(self._body(request, seed)), self._redact)
+                return await self._answered(request, seed)
         except TimeoutError as error:
             raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
 
@@ -68,6 +71,24 @@ class Endpoint:
         """Close the connections."""
         for client in self._clients:
             await client.close()
+
+    async def _answered(self, request: Request, seed: int) -> Completion:
+        """Return the completion; where the endpoint refuses the first schema with a length of a
+        text, as some do, without it, and from then on at once.
+        """
+        plain = self._body(_without_lengths(request), seed)
+        bounded = self._body(request, seed)
+        if bounded == plain or self._takes_lengths is False:
+            return completion(await self._post(plain), self._redact)
+        try:
+            content = await self._post(bounded)
+            self._takes_lengths = True
+        except Fault as fault:
+            if self._takes_lengths or fault.status not in REFUSED_SCHEMA:
+                raise
+            content = await self._post(plain)
+            self._takes_lengths = False
+        return completion(content, self._redact)
 
     def _body(self, request: Request, seed: int) -> dict[str, Any]:
         shape = {"name": request.purpose, "strict": True, "schema": request.schema}
@@ -108,6 +129,17 @@ class Endpoint:
         if isinstance(below, self._classes.late):
             return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
         return Fault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
+
+
+def _without_lengths(request: Request) -> Request:
+    """Return the request with a schema that bounds no text."""
+    properties = {
+        name: {key: value for key, value in shape.items() if key != "maxLength"}
+        for name, shape in request.schema.get("properties", {}).items()
+    }
+    if properties == request.schema.get("properties", {}):
+        return request
+    return replace(request, schema={**request.schema, "properties": properties})
 
 
 @dataclass(frozen=True, slots=True)

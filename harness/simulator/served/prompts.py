@@ -19,6 +19,8 @@ from harness.simulator.served.completions import Request
 from harness.simulator.state import User
 
 FITS = ("against", "none", "partly", "fully")
+LONGEST_REASON = 300
+"""Characters."""
 SCALE = "0 is despair and about to walk away, 50 is mixed, 100 is fully comforted"
 
 _APPRAISE = """\
@@ -173,7 +175,7 @@ def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
     """Return the schema, the reason first: the change is then drawn with it in view."""
     return object_of(
         {
-            "reason": {"type": "string"},
+            "reason": {"type": "string", "maxLength": LONGEST_REASON},
             "target_fit": {"type": "string", "enum": list(FITS)},
             "change": {"type": "integer", "enum": list(allowed)},
         }

@@ -114,8 +114,9 @@ class ServedSimulator:
         request = prompts.speak(after, change, self.difficulty)
         assert request.data["mood_now"] == after.emotion, "the user speaks as they feel now"
         intention, level = after.user.intention, self.difficulty.disclosure
+        heard = [text for speaker, text in after.messages if speaker == SUPPORTER]
         return await self._client.ask(
-            request, lambda content: answers.message(content, intention, level)
+            request, lambda content: answers.message(content, intention, level, heard)
         )
 
     def _after(self, state: ServedState, appraisal: ServedAppraisal, reply: str) -> ServedState:

@@ -88,9 +88,7 @@ def _set_aside_if_there(folder: Path) -> None:
 def key(policy: PolicyConfig) -> str:
     """16 hex digits of all that determines the start model."""
     own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
-    users = [
-        dataclasses.asdict(level) for level in training_rows.USERS
-    ]  # with the defaults of config.py
+    users = [level.knobs() for level in training_rows.USERS]  # with the defaults of config.py
     meaning = [VERSION, simulator.VERSION]
     known = [own, users, STRATEGIES, INTENTIONS, meaning]
     digest = hashlib.sha256(json.dumps(known).encode())

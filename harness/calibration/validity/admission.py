@@ -1,0 +1,231 @@
+"""The admission test of a served user: the questions of the validity card, asked of a model.
+
+A model answers in seconds and costs money, so fewer users are asked than of a scripted one, each
+reply is heard as it is, and the number of requests is bounded by `most_requests`. Only turns are
+looked at, so that any simulator can be tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.calibration.validity.replies import LOW_EFFORT, pairs, singles, texts
+from harness.config.run import DifficultyConfig
+from harness.simulator.protocol import (
+    HELD_OUT,
+    ConversationKey,
+    SupporterReply,
+    UserSimulator,
+    UserTurn,
+)
+from harness.simulator.scripted.words import stem, words
+
+USERS = 12
+"""Held-out users who hold a conversation of each of KINDS."""
+KINDS = ("kind", "cruel", "natural", "low_effort")
+REPLIES = 6
+"""Replies in a conversation."""
+FIRST = 24
+"""First replies of each of FIRST_KINDS, and questions."""
+FIRST_KINDS = ("supportive_negation", "hurtful_kind_words", "gibberish", "natural", "shuffled")
+SEED = 3
+HALF = "held_out"
+Make = Callable[[DifficultyConfig], UserSimulator]
+Progress = Callable[[int], None]
+"""Told of requests that are done."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the users of one level made of all replies; NaN where a conversation was lost."""
+
+    finals: Mapping[str, Floats]
+    """By kind of conversation, the last emotion of each user, shape (USERS,)."""
+    changes: Mapping[str, Floats]
+    """By kind of conversation, shape (USERS, REPLIES), NaN after its end; and by kind of first
+    replies, shape (FIRST,)."""
+    start: float
+    asked_word: Sequence[bool]
+    """Whether each answer to a question holds a word of what it asks about."""
+    lost: Sequence[bool]
+    """Of every conversation."""
+    appraised: int
+    """Replies that changed or kept a mood."""
+    spoken: int
+    """Answers of the users."""
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Tries at one level that were asked again, or given up."""
+
+    contradictory: int
+    echoed: int
+
+
+def most_requests() -> int:
+    """Return the most requests that one level takes; each may take several tries."""
+    conversations = USERS * len(KINDS) * (2 * REPLIES - 1)  # the last is not answered
+    return USERS + conversations + FIRST * len(FIRST_KINDS) + 2 * FIRST
+
+
+def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
+    """Hold the conversations of one level."""
+    long, brief = (replace(level, turn_cap=replies) for replies in (REPLIES, 1))
+    keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
+    openings = make(long).open(keys)
+    progress(len(openings))
+    finals, changes = _conversations(make(long), openings, progress)
+    first = {name: _first_replies(name) for name in FIRST_KINDS}
+    of_first = {
+        name: _answers(make(brief), openings, replies, progress) for name, replies in first.items()
+    }
+    asked = [single for single in singles() if (single.half, single.category) == (HALF, "question")]
+    questions = asked[:FIRST]
+    told = _answers(make(long), openings, [q.text for q in questions], lambda n: progress(2 * n))
+    turns = [turn for answered in of_first.values() for turn in answered]
+    whole = np.concatenate([finals[kind] for kind in KINDS])
+    kept = [np.isfinite(values) for values in changes.values()]
+    return Answers(
+        finals=finals,
+        changes={**changes, **{name: _changes(answered) for name, answered in of_first.items()}},
+        start=float(level.start_emotion),
+        asked_word=[
+            not {stem(word) for word in words(turn.text)}.isdisjoint(map(stem, words(q.about)))
+            for turn, q in zip(told, questions, strict=True)
+            if turn.ended is None
+        ],
+        lost=[*(~np.isfinite(whole)).tolist(), *(t.ended == "failed" for t in [*turns, *told])],
+        appraised=int(sum(map(np.sum, kept))) + sum(t.change is not None for t in [*turns, *told]),
+        spoken=int(sum(k[:, :-1].sum() for k in kept)) + sum(t.ended is None for t in told),
+    )
+
+
+def _conversations(
+    users: UserSimulator, openings: Sequence[UserTurn], progress: Progress
+) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """Return last emotions and changes of conversations of each kind, all held at once."""
+    replies = _replies()
+    orders = [np.random.default_rng([SEED, n]) for n in range(len(openings))]
+    places = [rng.permutation(len(replies["kind"])) for rng in orders]  # of twins, the same
+    turns = {(kind, n): opening for kind in KINDS for n, opening in enumerate(openings)}
+    changes = {kind: np.full((len(openings), REPLIES), np.nan) for kind in KINDS}
+    for number in range(REPLIES):
+        live = [at for at, turn in turns.items() if turn.ended is None]
+        said = [replies[kind][places[n][number] % len(replies[kind])] for kind, n in live]
+        answered = users.answer([turns[at] for at in live], [SupporterReply(text) for text in said])
+        for (kind, n), turn in zip(live, answered, strict=True):
+            turns[kind, n] = turn
+            changes[kind][n, number] = np.nan if turn.change is None else turn.change
+        progress(len(live) * (1 if number == REPLIES - 1 else 2))
+    finals = {
+        kind: np.array([_emotion(turns[kind, n]) for n in range(len(openings))]) for kind in KINDS
+    }
+    return finals, changes
+
+
+def _emotion(turn: UserTurn) -> float:
+    return float("nan") if turn.ended == "failed" else float(turn.emotion)
+
+
+def _replies() -> dict[str, list[str]]:
+    chosen = [pair for pair in pairs() if pair.half == HALF]
+    return {
+        "kind": [pair.kind for pair in chosen],
+        "cruel": [pair.cruel for pair in chosen],
+        "natural": texts(HALF, ["natural"]),
+        "low_effort": texts(HALF, LOW_EFFORT),
+    }
+
+
+def _first_replies(kind: str) -> list[str]:
+    """Return FIRST replies of one kind; shuffled are the natural ones, their words in disorder."""
+    if kind != "shuffled":
+        return texts(HALF, [kind])[:FIRST]
+    rng = np.random.default_rng(SEED)
+    return [" ".join(rng.permutation(text.split())) for text in texts(HALF, ["natural"])[:FIRST]]
+
+
+def _answers(
+    users: UserSimulator, openings: Sequence[UserTurn], replies: Sequence[str], progress: Progress
+) -> list[UserTurn]:
+    """Return the answers to some first replies, of one user after the other."""
+    asked = [openings[n % len(openings)] for n in range(len(replies))]
+    answered = users.answer(asked, [SupporterReply(text) for text in replies])
+    progress(len(replies))
+    return answered
+
+
+def _changes(turns: Sequence[UserTurn]) -> Floats:
+    return np.array([np.nan if turn.change is None else turn.change for turn in turns], float)
+
+
+def measured(answers: Answers, faults: Faults) -> dict[str, Interval | None]:
+    """Return the measures of one level, by the names of the validity card and of its own.
+
+    A reply is heard as hurtful where it lowers the mood.
+    """
+    finals, changes = answers.finals, answers.changes
+    hurt = {name: values < 0 for name, values in changes.items()}
+    rises = {name: values > 0 for name, values in changes.items()}
+    first = {name: share(values[np.isfinite(changes[name])]) for name, values in rises.items()}
+    negations = np.isfinite(changes["supportive_negation"])
+    return {
+        "kind_minus_cruel": _mean(finals["kind"] - finals["cruel"]),
+        "kind_minus_start": _mean(finals["kind"] - answers.start),
+        "natural_minus_low_effort": _mean(finals["natural"] - finals["low_effort"]),
+        "cruel_heard": _of_turns(hurt["cruel"], changes["cruel"]),
+        "cruel_rises": _of_turns(rises["cruel"], changes["cruel"]),
+        "negations_heard": share(hurt["supportive_negation"][negations]),
+        "kind_words_rise": first["hurtful_kind_words"],
+        "gibberish_rises": first["gibberish"],
+        "natural_rises": first["natural"],
+        "shuffled_rises": first["shuffled"],
+        "asked_word_in_answer": share(answers.asked_word),
+        "contradictions": _rate(faults.contradictory, answers.appraised),
+        "echoes": _rate(faults.echoed, answers.spoken),
+        "lost": share(answers.lost),
+    }
+
+
+def _mean(values: Floats) -> Interval | None:
+    return mean(values[np.isfinite(values)])
+
+
+def _of_turns(hits: ArrayLike, changes: Floats) -> Interval | None:
+    """Return a share of turns, which depend on each other within a conversation."""
+    values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
+    conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)
+    interval = clustered(values.ravel(), conversations.ravel())
+    if interval is None or interval.low < interval.high:
+        return interval
+    return share([interval.value > 0.5] * len(changes))  # all alike, which is no certainty
+
+
+def _rate(faults: int, good: int) -> Interval | None:
+    """Return the share of tries with a fault, of those and of the good ones."""
+    return share([True] * faults + [False] * good)
+
+
+def order(levels: Mapping[str, Answers]) -> list[dict[str, Any]]:
+    """Return how much higher the users of each level end than those of the next, by user.
+
+    `levels`: easiest first; the same users hear the same replies at each.
+    """
+    names = list(levels)
+    return [
+        {"easier": easier, "harder": harder, "difference": _difference(levels, easier, harder)}
+        for easier, harder in pairwise(names)
+    ]
+
+
+def _difference(levels: Mapping[str, Answers], easier: str, harder: str) -> Interval | None:
+    ends = [np.array([levels[name].finals[kind] for kind in KINDS]) for name in (easier, harder)]
+    return _mean((ends[0] - ends[1]).mean(axis=0))

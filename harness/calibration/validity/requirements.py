@@ -1,0 +1,63 @@
+"""What a user must be shown to do before a policy is trained on them, without measuring code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LEAST_HEARD = 0.5
+"""Share of cruel replies that must be heard as hurtful."""
+MOST = {
+    "contradictions": (0.05, "of appraisals contradict themselves"),
+    "echoes": (0.05, "of answers hand the supporter's words back"),
+    "shuffled_rises": (0.25, "of replies with their words shuffled lift the mood"),
+    "lost": (0.2, "of conversations were lost"),
+}
+"""Of a served user: measure -> the largest share that is admitted, and what it is of."""
+
+
+def problems(measured: Mapping[str, Any]) -> list[str]:
+    """Why a policy that learns from this user does not learn empathy, a sentence each.
+
+    `measured`: the validity of a card, as it is kept.
+    """
+    preferred, heard = measured.get("kind_minus_cruel"), measured.get("cruel_heard")
+    reasons = []
+    if preferred is None or preferred["low"] <= 0:
+        shown = "nothing was measured"
+        if preferred is not None:
+            low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
+            shown = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
+        reasons.append(f"the user is not shown to prefer kindness to cruelty ({shown})")
+    if heard is None or heard["value"] < LEAST_HEARD:
+        share_heard = "none" if heard is None else f"{heard['value']:.0%}"
+        reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
+    return reasons
+
+
+def admission_problems(measured: Mapping[str, Any]) -> list[str]:
+    """Why a served user is not admitted, a sentence each; `measured`: their measures, as kept."""
+    reasons = problems(measured)
+    for name, (most, words) in MOST.items():
+        value = measured.get(name)
+        if value is not None and value["value"] > most:
+            reasons.append(f"{value['value']:.0%} {words}, and at most {most:.0%} may")
+    return reasons
+
+
+def order_problem(easier: str, difference: Mapping[str, float] | None) -> list[str]:
+    """Why a level is not harder than the level `easier`, whose users end `difference` higher."""
+    if difference is None or difference["high"] >= 0:
+        return []
+    shown = f"{difference['value']:.1f} [{difference['low']:.1f}, {difference['high']:.1f}]"
+    return [f"its users end above those of {easier} (difference {shown} points)"]
+
+
+def bar() -> str:
+    """Return what a served user must do to be admitted."""
+    most = "; ".join(f"at most {share:.0%} {words}" for share, words in MOST.values())
+    return (
+        "admitted where kind replies end above cruel ones, with an interval above 0; at least "
+        f"{LEAST_HEARD:.0%} of cruel replies lower the mood; {most}; "
+        "no level ends above an easier one"
+    )

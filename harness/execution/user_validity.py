@@ -1,0 +1,144 @@
+"""Whether the users that a run would train on are valid, and the refusal where they are not.
+
+The validity of a level is part of its difficulty card. That of a level without a card is measured
+when its run is planned, which takes some seconds, and kept in the cache as cards are. That of a
+served user is what `harness calibrate simulator=served` has measured, kept there too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from harness.calibration.validity import requirements
+from harness.config import curriculum
+from harness.config.run import DifficultyConfig, RunConfig, SimulatorConfig
+from harness.config.simulator import KINDS
+from harness.errors import ConfigError, FolderError, StorageError
+from harness.execution import difficulty_cards
+from harness.records import atomic, plain_file, user_folders
+from harness.records import validity as records
+from harness.records.validity import LevelValidity, Validity
+from harness.utils import safe_text
+
+ENFORCED = False
+"""Whether a level that is not valid is refused. The users that ship are not valid yet."""
+READER = "lexical"
+"""Reader of the scripted user."""
+NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
+"""Keys of a level that no served user is told of."""
+
+
+def check(configs: Iterable[RunConfig]) -> list[str]:
+    """Raise ConfigError for the first run that would train on a user who is not valid.
+
+    Returns a sentence for each level that is trained on all the same: by difficulty.unchecked, or
+    because nobody has measured the model that plays its user.
+    """
+    notes = dict[str, str]()
+    for config in configs:
+        unchecked = config.difficulty.unchecked
+        for level, validity in of_run(config).items():
+            if ENFORCED or config.simulator.kind == "served":
+                refuse(level, validity, unchecked=unchecked)
+            is_known = bool(validity.measured)
+            if validity.problems and (unchecked or not is_known):
+                how = "unchecked" if is_known else "not admitted"
+                problems = " and ".join(validity.problems)
+                notes[level] = f"difficulty={level}: {how}, and every verdict says so: {problems}"
+    return list(notes.values())
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Print what `check` returned."""
+    for sentence in notes:
+        safe_text.say(sentence)
+
+
+def refuse(level: str, validity: LevelValidity, *, unchecked: bool) -> None:
+    """Raise ConfigError for a user who was measured and is not valid, unless `unchecked`."""
+    if validity.measured and validity.problems and not unchecked:
+        raise ConfigError(
+            f"difficulty={level}: its user must be shown to prefer kindness to cruelty and to hear "
+            f"at least {requirements.LEAST_HEARD:.0%} of it, unless difficulty.unchecked=true; "
+            f"measured by {validity.reader}: {' and '.join(validity.problems)}"
+        )
+
+
+def of_run(config: RunConfig) -> Validity:
+    """Return the validity of each level that the run trains on; empty for users of a plug-in."""
+    if config.simulator.kind not in KINDS:
+        return {}
+    levels = curriculum.trained_levels(config.curriculum, config.difficulty, config.levels)
+    if config.simulator.kind == "served":
+        return {level.name: _admitted(config.simulator, level) for level in levels}
+    return {level.name: _of_level(level, config) for level in levels}
+
+
+def record(config: RunConfig) -> dict[str, Any]:
+    """Return `of_run` as run.json keeps it."""
+    return records.to_json(of_run(config))
+
+
+def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
+    return _scripted(json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs()))
+
+
+@functools.cache
+def _scripted(knobs: str, medium: str) -> LevelValidity:
+    """Return the validity of the scripted user of a level, from its card if there is one."""
+    level = json.loads(knobs)
+    grouped = RunConfig().algorithm.group_size  # what ships is measured with
+    key = difficulty_cards.digest("scripted", level, json.loads(medium), grouped)
+    card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
+    section = _kept(level) if card is None else card["validity_held_out"]
+    return records.of_card(READER, section, tuple(requirements.problems(section)))
+
+
+def _kept(level: Mapping[str, Any]) -> Any:
+    """Return what the cache holds for the users of a level, else measure them."""
+    name = f"validity-{difficulty_cards.digest('validity', READER, level)}.json"
+    make = functools.partial(_measure, DifficultyConfig(**level))
+    try:
+        return difficulty_cards.kept(name, make)
+    except StorageError:  # it is measured again the next time
+        return make()
+
+
+def _measure(level: DifficultyConfig) -> Mapping[str, Any]:
+    from harness.calibration.validity import measure  # which takes half a second to import
+
+    return asdict(measure.measure(level, "held_out"))
+
+
+def keep_admission(
+    simulator: SimulatorConfig, level: DifficultyConfig, validity: LevelValidity
+) -> None:
+    """Keep what the admission of a served user measured. Raises FolderError, StorageError."""
+    path = user_folders.cache() / _admission_file(simulator, level)
+    with atomic.storage(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    atomic.write_json(path, asdict(validity))
+
+
+def _admitted(simulator: SimulatorConfig, level: DifficultyConfig) -> LevelValidity:
+    """Return what the admission of a served user measured, if there was one."""
+    with contextlib.suppress(FolderError):
+        path = user_folders.cache() / _admission_file(simulator, level)
+        kept = records.from_json({level.name: difficulty_cards.read(path)})
+        if kept:
+            return kept[level.name]
+    advice = "`harness calibrate simulator=served` with the same keys does it"
+    return LevelValidity(simulator.model, {}, (f"nobody has measured {simulator.model}: {advice}",))
+
+
+def _admission_file(simulator: SimulatorConfig, level: DifficultyConfig) -> str:
+    knobs = {key: value for key, value in level.knobs().items() if key not in NOT_ASKED}
+    model = [simulator.base_url, simulator.model, simulator.temperature, simulator.max_tokens]
+    text = plain_file.text(Path(simulator.profiles)) if simulator.profiles else ""
+    return f"admission-{difficulty_cards.digest('admission', model, text, knobs)}.json"

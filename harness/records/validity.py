@@ -1,0 +1,88 @@
+"""How valid the users are that a run trains on: `validity` of run.json, as it is planned.
+
+{"hard": {"reader": "lexical", "measured": {"kind_minus_cruel": {"value": ...}, ...},
+          "problems": ["the user hears 3% of cruel replies as hurtful"]}}
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from harness.config.run import LEVELS
+
+Measured = Mapping[str, Mapping[str, float] | None]
+"""Measure -> its value, low and high; None where it could not be measured."""
+ENDS = ("value", "low", "high")
+
+
+@dataclass(frozen=True)
+class LevelValidity:
+    """Whether the user of one level prefers kindness to cruelty and hears what was said."""
+
+    reader: str
+    """What hears the replies: the reader of the scripted user, or the model that plays a served
+    one."""
+    measured: Measured
+    """Empty of a user whom nobody has measured."""
+    problems: tuple[str, ...] = ()
+    """Why a policy that learns from this user does not learn empathy, a sentence each."""
+
+    @property
+    def valid(self) -> bool:
+        return not self.problems
+
+
+Validity = Mapping[str, LevelValidity]
+"""By name of a level that the run trains on."""
+
+
+def merged(runs: Iterable[Validity]) -> Validity:
+    """Return the levels of all `runs`, easiest first; unlike ones of one name are numbered."""
+    levels: dict[str, LevelValidity] = {}
+    for level, one in (item for run in runs for item in run.items()):
+        name, number = level, 1
+        while levels.get(name, one) != one:
+            number += 1
+            name = f"{level} ({number})"
+        levels[name] = one
+    return dict(sorted(levels.items(), key=lambda item: _rank(item[0])))
+
+
+def _rank(name: str) -> tuple[int, str]:
+    level = name.partition(" ")[0]
+    return (LEVELS.index(level) if level in LEVELS else len(LEVELS), name)
+
+
+def to_json(validity: Validity) -> dict[str, Any]:
+    """Return the value of `validity` in run.json."""
+    return {level: asdict(one) for level, one in validity.items()}
+
+
+def from_json(values: Any) -> Validity | None:
+    """Read `validity` of a run.json; None where it says none, or nothing that can be read."""
+    with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+        return {
+            str(level): LevelValidity(
+                str(one["reader"]), _measured(one["measured"]), tuple(map(str, one["problems"]))
+            )
+            for level, one in values.items()
+        }
+    return None
+
+
+def _measured(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
+    """Keep the measures that are intervals, of whatever version."""
+    return {
+        name: None if value is None else {end: float(value[end]) for end in ENDS}
+        for name, value in values.items()
+        if value is None or set(ENDS) <= value.keys()
+    }
+
+
+def of_card(reader: str, card: Mapping[str, Any], problems: tuple[str, ...]) -> LevelValidity:
+    """Return the validity in a section of a difficulty card; its kinds of cruelty stay there."""
+    measured = {name: value for name, value in card.items() if name != "by_category"}
+    return LevelValidity(reader, _measured(measured), problems)

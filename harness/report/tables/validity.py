@@ -1,0 +1,94 @@
+"""Validity of the users: a sentence on whether they are valid, and a column a level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from harness.law.results import RunResult
+from harness.records.validity import Validity, merged
+from harness.report.text.wording import plural
+from harness.utils.safe_text import text
+
+MEASURES = {
+    "kind_minus_cruel": "kind minus cruel, six replies",
+    "kind_minus_neutral": "kind minus neutral",
+    "natural_minus_low_effort": "natural minus low effort",
+    "cruel_heard": "cruel replies heard as hurtful",
+    "cruel_rises": "P(rise) after a cruel reply",
+    "negations_heard": "supportive negations heard as hurtful",
+    "kind_words_rise": "P(rise) after cruelty in kind words",
+    "gibberish_rises": "P(rise) after gibberish",
+    "natural_flagged": "natural replies taken for no language",
+    "asked_word_in_answer": "answers with a word of the question's matter",
+    "natural_rises": "P(rise) after a natural reply",
+    "shuffled_rises": "the same, its words shuffled",
+    "contradictions": "appraisals that contradict themselves",
+    "echoes": "answers that echo the supporter",
+    "lost": "conversations lost",
+}
+"""Measure of a level's validity -> its row."""
+POINTS, SHARES = 1, 2
+"""Decimals."""
+
+
+def print_validity(levels: Validity, unknown: int, console: Console) -> None:
+    """Print whether users are valid, and what was measured; `unknown`: runs that do not say."""
+    sentence = finding(levels, unknown)
+    if sentence:
+        console.print(text(sentence, "bold"), soft_wrap=True)
+    measured = {name: one for name, one in levels.items() if one.measured}
+    if measured:
+        console.print(table(measured))
+
+
+def finding(levels: Validity, unknown: int) -> str:
+    """`users not valid: hard (the user hears 3% of cruel replies as hurtful)`, or that they are."""
+    invalid = [
+        f"{name} ({'; '.join(one.problems)})" for name, one in levels.items() if one.problems
+    ]
+    sentences = []
+    if invalid:
+        sentences.append(f"users not valid, so R is no reward for empathy: {', '.join(invalid)}")
+    elif levels:
+        sentences.append(f"users valid: {', '.join(levels)}")
+    if unknown:
+        sentences.append(f"validity of users not recorded in {plural(unknown, 'run')}")
+    return "; ".join(sentences)
+
+
+def of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
+    """Return the levels that `runs` trained on, and how many runs of ours do not say."""
+    unknown = sum(run.validity is None for run in runs if run.config is not None)
+    return merged(run.validity or {} for run in runs), unknown
+
+
+def table(levels: Validity) -> Table:
+    """Return the measures of each level with their intervals."""
+    shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("validity of users [95%]", *levels):
+        shown.add_column(text(heading), overflow="fold")
+    shown.add_row(text("heard by"), *(text(one.reader) for one in levels.values()))
+    for name, cells in rows([one.measured for one in levels.values()]):
+        shown.add_row(text(name), *map(text, cells))
+    return shown
+
+
+def rows(measured: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:
+    """Yield each measure that somebody has, with a cell for each of `measured`."""
+    for name, words in MEASURES.items():
+        decimals = POINTS if "minus" in name else SHARES
+        if any(part.get(name) is not None for part in measured):
+            yield words, [interval(part.get(name), decimals) for part in measured]
+
+
+def interval(value: Mapping[str, float] | None, decimals: int) -> str:
+    """`12.0 [9.5, 14.5]`, or a dash."""
+    if value is None:
+        return "-"
+    shown, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))
+    return f"{shown} [{low}, {high}]"

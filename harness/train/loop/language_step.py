@@ -23,9 +23,8 @@ from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
-    own_entropies,
-    states_before_replies,
 )
+from harness.train.objective.own_tokens import own_entropies, states_before_replies
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.losses import BoolArray

@@ -21,6 +21,7 @@ from harness.train.engines.engine import Engine, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
+from harness.utils import process
 
 IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
@@ -83,6 +84,8 @@ def _tiny(policy: PolicyConfig, device: str) -> StartModels:
 
 def _hugging_face(config: RunConfig, device: str) -> StartModels:
     policy = config.policy
+    if device == "cpu":
+        process.return_large_blocks()
     folder = model_files.ensure(policy)
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)

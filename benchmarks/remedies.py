@@ -25,8 +25,8 @@ import numpy as np
 from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.loop import tabular
-from harness.train.loop.tabular import update
+from harness.train.loop import tabular, tabular_step
+from harness.train.loop.tabular_step import update
 from harness.train.objective import registry, remedy_stack
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
@@ -57,7 +57,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
     filled, acts = tabular._rollout(at, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
     advantages = at.stack.algorithm.advantages(rewards, None, plain.algorithm)
-    trace = tabular._trace(policy, acts, advantages, 1.0)
+    trace = tabular_step.trace_of(policy, acts, advantages, 1.0)
     touched = filled.redrawn[acts.conversation]
     lost = np.zeros(len(touched), bool)
 
@@ -65,7 +65,9 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
         mine = replace(at, stack=begun(config))
 
         def work() -> None:
-            batch = tabular._act_batch(mine, acts, trace, trace.logp, 1, touched, lost)
+            batch = tabular_step.act_batch(
+                mine.stack, config, acts, trace, trace.logp, 1, touched, lost
+            )
             done = update(policy, batch, mine.stack, 2)
             remedy_stack.metrics(mine.stack, batch.selection, done.acted, filled.groups_drawn)
 

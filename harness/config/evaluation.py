@@ -27,6 +27,9 @@ class EvalConfig:
     """Conversations with each user, each with draws of its own."""
     at_start: bool = True
     """Evaluate at step 1, before anything is learnt."""
+    prefixes: Annotated[int, Between(0, 64), Unit("prefixes")] = 64
+    """Frozen prefixes of the probe of entropy (entropy/probe): half openings, half in
+    mid-conversation, the first of each. 0 for no probe."""
     turn_cap: Annotated[int | None, Between(1, MAX_TURNS), Unit("replies")] = None
     """Maximum number of replies in a conversation of an evaluation. null: each level's own."""
 

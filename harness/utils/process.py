@@ -36,6 +36,24 @@ def open_descriptors() -> None:
             setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
 
 
+LARGE_BLOCK_BYTES = 2**19
+_M_MMAP_THRESHOLD = -3  # malloc.h
+
+
+def return_large_blocks() -> bool:
+    """Have memory blocks of LARGE_BLOCK_BYTES returned to the system once they are free; whether
+    this C library can.
+
+    glibc raises that bound by itself, up to 32 MB, and keeps what is below it. Between the tensors
+    that backward needs, freed ones then leave holes that no other size fits into: three quarters
+    of a language model's memory.
+    """
+    if sys.platform != "linux":
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # glibc's; others have none
+    return mallopt is not None and bool(mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES))
+
+
 def keep_private() -> None:
     """Make what this process and its children write their user's alone: 0600, folders 0700.
 

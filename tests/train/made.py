@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -173,10 +173,16 @@ def go_on(
         if event["event"] == event_of_stop and event["step"] == stop_after:
             os.kill(os.getpid(), signal.SIGTERM)
 
+    with handlers_as_before(), contextlib.redirect_stderr(io.StringIO()) as err:
+        return attempt(run, emit), events, err.getvalue()
+
+
+@contextlib.contextmanager
+def handlers_as_before() -> Iterator[None]:
+    """A run in this process sets signal handlers, and leaves them."""
     before = {number: signal.getsignal(number) for number in HANDLED}
     try:
-        with contextlib.redirect_stderr(io.StringIO()) as err:
-            return attempt(run, emit), events, err.getvalue()
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -9,7 +9,7 @@ import torch
 
 from harness.config.run import AlgorithmConfig
 from harness.policy.tabular import FEATURES, TabularPolicy
-from harness.train.loop.tabular import ActBatch, update
+from harness.train.loop.tabular_step import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.remedies.entropy_bonus import EntropyBonus
 from harness.train.remedies.entropy_controller import EntropyController

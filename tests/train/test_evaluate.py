@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from harness.config.run import (
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, SupporterReply
-from harness.train.loop import tabular as tabular_loop
+from harness.train.loop import tabular_step
 from harness.train.metrics import card, evaluate, held_out
 from harness.train.metrics.held_out import Meeting
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import rollout
-from tests.train.made import LEVELS, tabular
+from tests.train.made import LEVELS, rows_of, tabular
 
 
 class OneLine:
@@ -40,7 +41,7 @@ def one_line(held: Sequence[Meeting]) -> OneLine:
 
 
 KEYS = [Meeting(0, user).key for user in range(64)]
-START = tabular_loop.speakers(TabularPolicy.start(), 1.0)
+START = tabular_step.speakers(TabularPolicy.start(), 1.0)
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,21 @@ def test_half_of_the_probe_is_openers_and_half_is_mid_conversation() -> None:
 
 def test_the_probe_does_not_repeat_itself() -> None:
     assert len({p.turns for p in evaluate.prefixes()}) == 64
+
+
+def test_a_smaller_probe_has_the_first_of_both_kinds() -> None:
+    every = evaluate.prefixes()
+    assert evaluate.prefixes(4) == (*every[:2], *every[32:34])
+    assert evaluate.prefixes(3) == (*every[:2], every[32])
+    assert evaluate.prefixes(0) == ()
+    probed = [card.of_tabular(sized(tabular(), prefixes=n))["probe"] for n in (64, 3)]
+    assert probed == ["32 openers, 32 mid-conversation", "2 openers, 1 mid-conversation"]
+
+
+def test_a_run_without_prefixes_has_no_probe(tmp_path: Path) -> None:
+    (row,) = rows_of(tmp_path, sized(tabular(steps=1), users=2, prefixes=0), evaluated=True)
+    assert row["entropy/probe"] is None
+    assert row["eval/reward"] is not None
 
 
 def sized(config: RunConfig, **size: Any) -> RunConfig:

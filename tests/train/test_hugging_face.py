@@ -17,7 +17,8 @@ from harness.config.run import AlgorithmConfig, PolicyConfig, RunConfig, Trainer
 from harness.policy import huggingface
 from harness.records.run_folder import RunFolder
 from harness.train.engines.scoring import entropies, head_logits, log_distribution, own_states
-from harness.train.loop import memory, start
+from harness.train.loop import start
+from harness.train.objective.micro_batches import activation_bytes
 from tests.policy.test_chat_template import THINKS
 from tests.train.made import go_on, make_run, short, status
 
@@ -175,10 +176,9 @@ def test_activations_are_estimated_as_autograd_keeps_them(
         states = own_states(model, ids, torch.ones_like(ids).bool())
     measured = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
     assert states.requires_grad
-    one_layer = (
-        memory.activation_bytes(replace(policy, gradient_checkpointing=False), model.config) / 4
-    )
-    expected = memory.activation_bytes(policy, model.config) - again * one_layer  # not kept at once
+    estimated = activation_bytes(model.config, dtype, rank > 0, again)
+    one_layer = activation_bytes(model.config, dtype, rank > 0, again=False) / 4
+    expected = estimated - again * one_layer  # not kept at once
     assert expected == pytest.approx(measured, rel=0.2)
 
 

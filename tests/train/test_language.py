@@ -1,5 +1,6 @@
 """What the loss and the measures of a language model are, against their definitions."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from harness.config.run import AlgorithmConfig
+from harness.compose import planner
+from harness.config.run import MAX_TURNS, AlgorithmConfig
+from harness.policy import huggingface
 from harness.train.engines.scoring import by_length, chunks, entropies, log_distribution
+from harness.train.loop import memory
+from harness.train.objective import micro_batches
 from harness.train.objective.language_loss import (
     LossBatch,
     LossSettings,
     accumulate_gradient,
+)
+from harness.train.objective.own_tokens import (
     own_entropies,
     own_log_probabilities,
     states_before_replies,
@@ -132,6 +139,67 @@ def test_states_before_replies_are_those_of_the_token_before(model: Any) -> None
         torch.testing.assert_close(mine, state.detach(), atol=1e-5, rtol=0)
 
 
+def seen_shapes(model: Any, monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
+    """Where the shapes (rows, longest) of what `model` reads are noted."""
+    shapes: list[tuple[int, int]] = []
+    forward = model.model.forward
+
+    def noted(*args: Any, **named: Any) -> Any:
+        shapes.append(tuple(named["input_ids"].shape))
+        return forward(*args, **named)
+
+    monkeypatch.setattr(model.model, "forward", noted)
+    return shapes
+
+
+@pytest.mark.parametrize(("tokens", "most_rows"), [(1, 1), (60, 4), (10_000, 8)])
+def test_activations_stay_below_their_budget_and_it_does_not_change_the_gradient(
+    model: Any, tokens: int, most_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conversations = batch(old=True)
+    settings = plainly(conversations, 0.2, 0.3, 1.6)
+    whole = accumulate_gradient(model, conversations, settings)
+    wanted = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    a_token = micro_batches.activation_bytes(model.config, "float32", False, False)
+    budget = int(tokens * a_token)
+    monkeypatch.setattr(micro_batches, "ACTIVATIONS_AT_ONCE_ON_A_CPU", budget)
+    shapes = seen_shapes(model, monkeypatch)
+    result = accumulate_gradient(model, conversations, settings)
+    own_entropies(model, conversations.ids, conversations.own, 1.6)
+    assert sorted(shapes[: len(shapes) // 2]) == sorted(shapes[len(shapes) // 2 :])
+    assert all(rows == 1 or rows * longest <= tokens for rows, longest in shapes)
+    assert max(rows for rows, _ in shapes) == most_rows
+    assert result.value == pytest.approx(whole.value, abs=1e-6)
+    for mine, other in zip(result.scored, whole.scored, strict=True):
+        torch.testing.assert_close(mine.logp, other.logp, atol=1e-5, rtol=0)
+        torch.testing.assert_close(mine.entropy_nats, other.entropy_nats, atol=1e-5, rtol=0)
+    for gradient, parameter in zip(wanted, model.parameters(), strict=True):
+        torch.testing.assert_close(parameter.grad, gradient, atol=1e-6, rtol=1e-4)
+
+
+def test_the_tiny_policy_learns_from_as_many_conversations_at_once_as_ever() -> None:
+    """Its rows do not change by a bit with the budget, however long its conversations are."""
+    (point,) = planner.plan(["difficulty=hard"]).points
+    policy = point.config.policy
+    shape = SimpleNamespace(
+        hidden_size=policy.hidden_size,
+        num_hidden_layers=policy.layers,
+        intermediate_size=policy.feed_forward_size,
+    )
+    a_token = micro_batches.activation_bytes(shape, "float32", False, False)
+    longest = memory.most_tokens(point.config, MAX_TURNS)
+    budget = micro_batches.ACTIVATIONS_AT_ONCE_ON_A_CPU
+    assert micro_batches.ROWS_AT_ONCE * longest * a_token <= budget
+
+
+def test_checkpointing_makes_room_for_more_conversations(model: Any) -> None:
+    plain = micro_batches.tokens_at_once(model)
+    huggingface.quiet()
+    model.gradient_checkpointing_enable({"use_reentrant": False})
+    assert micro_batches.tokens_at_once(model) > 1.5 * plain
+
+
 def test_no_more_logits_are_held_at_once_than_the_limit(
     model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +241,23 @@ def test_entropy_near_collapse_keeps_its_digits_in_fp32() -> None:
     wanted = float(-(p * p.log()).sum())
     assert 0 < wanted < 0.01
     assert float(entropies(log_distribution(z.float(), 1.0))[0]) == pytest.approx(wanted, rel=1e-3)
+
+
+@given(
+    st.lists(st.integers(1, 500), min_size=1, max_size=60),
+    st.integers(1, 9),
+    st.integers(1, 2000),
+)
+def test_a_group_has_no_more_tokens_than_the_limit_and_no_fewer_rows_than_fit(
+    lengths: list[int], size: int, tokens: int
+) -> None:
+    groups = by_length(lengths, size, tokens)
+    flat = [i for group in groups for i in group]
+    assert flat == [i for group in by_length(lengths, size) for i in group]
+    for group, after in zip(groups, [*groups[1:], []], strict=True):
+        assert len(group) == 1 or len(group) * lengths[group[-1]] <= tokens
+        if after:
+            assert len(group) == size or (len(group) + 1) * lengths[after[0]] > tokens
 
 
 @given(st.lists(st.integers(1, 500), min_size=1, max_size=60), st.integers(1, 9))

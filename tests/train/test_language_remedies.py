@@ -10,7 +10,7 @@ import torch
 
 from harness.config.run import RemedyConfig
 from harness.train.engines.sampler import Sampler
-from harness.train.objective.language_loss import own_entropies
+from harness.train.objective.own_tokens import own_entropies
 from tests.train.made import go_on, make_run
 from tests.train.test_language import model
 from tests.train.test_language_run import config, rows_of, run_here

@@ -48,7 +48,13 @@ def config(algorithm: Mapping[str, Any] | None = None, **trainer: Any) -> RunCon
         algorithm=AlgorithmConfig(**({"group_size": 4} | dict(algorithm or {}))),
         trainer=TrainerConfig(
             **(
-                {"steps": STEPS, "conversations": 8, "eval_every": 1000, "checkpoint_every": 2}
+                {
+                    "steps": STEPS,
+                    "conversations": 8,
+                    "eval_every": 1000,
+                    "checkpoint_every": 2,
+                    "grace_s": 3600.0,  # a run in this process would take it along
+                }
                 | trainer
             )
         ),

@@ -14,6 +14,7 @@ from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.sampler import Reader
 from harness.train.loop import memory, start
+from harness.train.objective import micro_batches
 from tests.train.made import short
 from tests.train.test_hugging_face import SHORT, SMALL, config
 
@@ -68,6 +69,25 @@ def test_the_documented_model_is_not_refused_for_what_never_coexists(
     talking, learning = memory.phases(point.config, None)
     assert talking.total / 1e9 == pytest.approx(talking_gb, abs=0.1)
     assert learning.total / 1e9 == pytest.approx(learning_gb, abs=0.1)
+
+
+@pytest.mark.parametrize(("gpu_gb", "rows"), [(80, 8), (24, 2), (16, 1), (8, 1)])
+def test_a_smaller_gpu_learns_from_fewer_conversations_at_once(gpu_gb: int, rows: int) -> None:
+    """Half of what 0.6 billion weights of 16 bytes leave: 35.2, 7.2, 3.2 GB of 3.1 a row."""
+    (point,) = planner.plan(["policy=qwen3_0_6b", "trainer.engine=transformers"]).points
+    eight = memory.phases(point.config, None)[1].parts["activations"]
+    held = memory.phases(point.config, None, gpu_gb * 10**9)[1].parts["activations"]
+    assert held / eight == pytest.approx(rows / 8)
+
+
+def test_the_estimate_holds_what_the_weights_leave_as_the_update_does() -> None:
+    """By the same formula, of config and of a model."""
+    for rank in (0, 4):
+        policy = replace(SMALL, lora_rank=rank)
+        learner = start.load(config(policy), "cpu").learner
+        parts = memory.phases(config(policy), None)[1].parts
+        wanted = parts["weights"] + parts["gradients"] + parts["optimiser"]
+        assert micro_batches.held_bytes(learner) == wanted
 
 
 def test_the_estimate_has_the_longer_conversations_of_an_evaluation_too() -> None:

@@ -14,7 +14,7 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
 from harness.testing.reward_contract import RewardContract
-from harness.train.loop import tabular as tabular_loop
+from harness.train.loop import tabular_step
 from harness.train.metrics import evaluate
 from harness.train.rollout.batch import keys_of, rng_of
 from harness.train.rollout.conversation import Conversation, rollout
@@ -202,7 +202,7 @@ def test_evaluation_knows_of_no_reward() -> None:
     rewards = (RewardConfig(), TURNS, RewardConfig(solution_bias=1.0))
     evaluations = []
     for reward in rewards:
-        speakers = tabular_loop.speakers(TabularPolicy.start(), 1.0)
+        speakers = tabular_step.speakers(TabularPolicy.start(), 1.0)
         evaluations.append(evaluate.evaluate(config_of(reward), speakers))
     assert evaluations[0] == evaluations[1] == evaluations[2]
 

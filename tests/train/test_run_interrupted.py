@@ -10,14 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness.errors import StoppedError
 from harness.execution import preflight
+from harness.policy.tabular import TabularPolicy
 from harness.records import checkpoints, metric_rows, run_folder
+from harness.records.metrics import MEASURED
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.train.loop import session as sessions
+from harness.train.loop import tabular_step
+from harness.train.metrics import evaluate
 from tests.train.made import (
     STEPS,
     brief,
     finish,
     go_on,
+    handlers_as_before,
     killed_after,
     long_step,
     make_run,
@@ -108,6 +115,58 @@ def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
     assert status(run)["reason"] == (
         "ended within step 1, 0.3 s after a stop request (trainer.grace_s)"
     )
+
+
+def test_an_alarm_without_a_stop_request_is_not_the_end_of_the_grace(tmp_path: Path) -> None:
+    run = make_run(tmp_path, brief(steps=3))
+    child = start(run)
+    wait_for(child, "start", 0)
+    child.send_signal(signal.SIGALRM)
+    child.communicate(timeout=120)
+    assert (child.returncode, status(run)["status"]) == (0, "done")
+
+
+@pytest.mark.slow
+def test_a_step_that_is_given_up_leaves_the_checkpoint_of_the_step_before(tmp_path: Path) -> None:
+    """Its conversations take longer than the grace; those of the step before are not lost."""
+    run = make_run(tmp_path, brief(steps=3, conversations=16_384, checkpoint_every=100))
+    child = start(run)
+    wait_for(child, "step", 1)
+    child.terminate()
+    wait_for(child, "checkpoint", 1)
+    child.kill()
+    child.communicate()
+    assert [checkpoints.step_of(path) for path in checkpoints.all_in(run.checkpoints)] == [1]
+
+
+def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Path) -> None:
+    """With the checkpoint of the step before, once."""
+    config, saved = brief(steps=9), list[str]()
+    spoken = 0
+    with (
+        handlers_as_before(),
+        sessions.opened(make_run(tmp_path, config), config, lambda event: None) as session,
+    ):
+        session.record(1, dict.fromkeys(MEASURED))
+        session.finish_step(1, lambda folder: saved.append(folder.name))
+
+        def before_turn() -> None:
+            nonlocal spoken
+            spoken += 1
+            if spoken == 2:
+                session.leaving.on_signal(signal.SIGTERM, None)
+            session.poll()
+
+        speakers = tabular_step.speakers(TabularPolicy.start(), 1.0, before_turn)
+        with (
+            pytest.raises(StoppedError, match="by SIGTERM in the evaluation of step 2"),
+            session.evaluation(2) as watch,
+        ):
+            evaluate.evaluate(config, speakers, watch)
+        session.poll()  # beside an evaluation the step is finished
+    assert (spoken, len(saved)) == (2, 1)
+    kept = checkpoints.all_in(RunFolder(tmp_path).checkpoints)
+    assert [checkpoints.step_of(path) for path in kept] == [1]
 
 
 def test_a_replayed_row_that_differs_ends_70(killed: RunFolder) -> None:

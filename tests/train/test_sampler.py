@@ -91,6 +91,21 @@ def rolled_out(
 GONE = [(1, 2), (1, 5), (2, 0), (3, 7), (3, 1)]
 
 
+def test_a_sampler_can_be_stopped_before_each_token(model: Any) -> None:
+    called = 0
+
+    def before_token() -> None:
+        nonlocal called
+        called += 1
+        if called == 3:
+            raise InterruptedError
+
+    sampler = Sampler(model, 2, END, 1.0, before_token=before_token)
+    with pytest.raises(InterruptedError):
+        sampler.speak([0, 1], [[5], [6, 7]], torch.zeros(2, 9, dtype=torch.float64))
+    assert called == 3
+
+
 def test_log_probabilities_equal_those_of_a_full_forward(model: Any) -> None:
     rows, replies = rolled_out(model, count=8, turns=4, gone=GONE)
     ids, own = padded([r.ids for r in rows], 0), padded([r.turn for r in rows], 0) > 0

@@ -15,8 +15,8 @@ from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.simulator.scripted.dynamics import DISCLOSURES
-from harness.train.loop.tabular import ActBatch, UpdateResult, probe_entropy_nats
-from harness.train.loop.tabular import update as treated_update
+from harness.train.loop.tabular_step import ActBatch, UpdateResult, probe_entropy_nats
+from harness.train.loop.tabular_step import update as treated_update
 from harness.train.policy_gradient.losses import clipped
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.conversation import Conversation, rollout
@@ -128,7 +128,7 @@ def test_without_advantage_nothing_is_learned() -> None:
 
 def test_probe_entropy_is_that_of_the_prior_at_the_start_and_hotter_when_hotter() -> None:
     assert probe_entropy_nats(TabularPolicy.start(), 1.0) == pytest.approx(1.903, abs=5e-4)
-    assert probe_entropy_nats(TabularPolicy.start(), 2.0) > 1.95
+    assert (probe_entropy_nats(TabularPolicy.start(), 2.0) or 0.0) > 1.95
 
 
 def test_null_control_deals_out_the_same_advantages(tmp_path: Path) -> None:

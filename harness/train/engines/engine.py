@@ -57,14 +57,22 @@ class Transformers:
 
     corrected = False
 
-    def __init__(self, model: Any, note_entropies: bool = False) -> None:
+    def __init__(
+        self,
+        model: Any,
+        note_entropies: bool = False,
+        before_token: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`before_token`: called before each token of all live conversations; raises to stop."""
         self._model, self._note_entropies = model, note_entropies
+        self._before_token = before_token
 
     def awake(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
-        return Sampler(self._model, count, end, temperature, self._note_entropies)
+        note = self._note_entropies
+        return Sampler(self._model, count, end, temperature, note, self._before_token)
 
     def close(self) -> None:
         """Do nothing: the model is the run's own."""
@@ -106,6 +114,37 @@ class PromptedSampler:
             cut = turn.ids[-1] != self._end
             self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
         return turns
+
+
+class Polled:
+    """An engine that calls `before_turn` before each turn of all live conversations; it may raise
+    to stop.
+    """
+
+    def __init__(self, engine: Engine, before_turn: Callable[[], None]) -> None:
+        self._engine, self._before_turn = engine, before_turn
+        self.corrected = engine.corrected
+
+    def awake(self) -> AbstractContextManager[None]:
+        return self._engine.awake()
+
+    def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
+        return _PolledSampler(self._engine.sampler(count, end, temperature), self._before_turn)
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _PolledSampler:
+    sampler: TurnSampler
+    before_turn: Callable[[], None]
+
+    def speak(
+        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+    ) -> list[SampledTurn]:
+        self.before_turn()
+        return self.sampler.speak(live, heard, uniforms)
 
 
 @contextmanager

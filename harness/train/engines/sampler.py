@@ -6,7 +6,7 @@ to turn, and a conversation that has finished its turn leaves the batch. Ids are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,8 +93,15 @@ class Sampler:
     """Draws turns from a model; what a conversation draws depends on its own uniforms alone."""
 
     def __init__(
-        self, model: Any, count: int, end: int, temperature: float, note_entropies: bool = False
+        self,
+        model: Any,
+        count: int,
+        end: int,
+        temperature: float,
+        note_entropies: bool = False,
+        before_token: Callable[[], None] = lambda: None,
     ) -> None:
+        self._before_token = before_token
         self._reader = Reader(model, count)
         self._end, self._temperature, self._note_entropies = end, temperature, note_entropies
         self._unread: list[list[int]] = [[] for _ in range(count)]
@@ -110,6 +117,7 @@ class Sampler:
         uniform = dict(zip(live, uniforms.to(self._reader.device), strict=True))
         states = self._hear(live, heard)
         for k in range(uniforms.shape[1]):
+            self._before_token()
             order = self._reader.order
             u = torch.stack([uniform[i][k] for i in order])
             tokens, logp, entropy = self._draw(self._reader.logits(states), u)

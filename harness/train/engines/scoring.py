@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -116,7 +117,14 @@ def padded(rows: Sequence[Sequence[int]], fill: int) -> Tensor:
     return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])
 
 
-def by_length(lengths: Sequence[int], size: int) -> list[list[int]]:
-    """Indices in groups of at most `size`, of similar length, so that there is little padding."""
-    order = sorted(range(len(lengths)), key=lambda i: (lengths[i], i))
-    return [order[n : n + size] for n in range(0, len(order), size)]
+def by_length(lengths: Sequence[int], size: int, tokens: float = math.inf) -> list[list[int]]:
+    """Indices in groups of at most `size`, of similar length, so that there is little padding.
+
+    Nor has a group of two or more above `tokens`, padding included.
+    """
+    groups: list[list[int]] = []
+    for i in sorted(range(len(lengths)), key=lambda i: (lengths[i], i)):
+        if not groups or len(groups[-1]) == size or (len(groups[-1]) + 1) * lengths[i] > tokens:
+            groups.append([])
+        groups[-1].append(i)
+    return groups

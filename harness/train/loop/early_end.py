@@ -50,7 +50,11 @@ class Leaving:
             self._leave(EXIT_INTERRUPTED_TWICE, "interrupted twice")
 
     def on_grace_over(self, _number: int, _frame: FrameType | None) -> None:
-        """End without a checkpoint: the step took too long after a stop request."""
+        """End in the middle of a step: it took too long after a stop request. An alarm of another
+        timer, with no stop asked for, is none of the run's.
+        """
+        if self.asked_by is None:
+            return
         self.now(f"{self._trainer.grace_s:g} s after a stop request (trainer.grace_s)")
 
     def on_deadline(self) -> None:

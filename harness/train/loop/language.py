@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ from harness.train.metrics.entropy_splits import Planning, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
 from harness.train.objective.language_loss import LossResult
+from harness.train.objective.remedy_stack import RemedyStack
+from harness.train.policy_gradient.critic import Critic
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
@@ -54,6 +57,7 @@ from harness.train.rollout.batch import (
     waves,
 )
 from harness.train.rollout.conversation import Conversation, InWaves
+from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.learning_signal import CriticBatch, LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards, penalised
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
@@ -101,9 +105,10 @@ class LanguageRun:
         config, begin = self._config, time.monotonic()
         metrics: Metrics = {}
         if evaluate.due(step, config):
-            metrics = evaluate_model(
-                self.engine, self._model, self._chat, config, self._start, self._session.watch(step)
-            )
+            with self._session.evaluation(step) as watch:
+                metrics = evaluate_model(
+                    self.engine, self._model, self._chat, config, self._start, watch
+                )
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)
@@ -192,16 +197,20 @@ class LanguageRun:
             )
         self.stack = remedy_stack.advanced(self.stack, row["entropy"] or 0.0)
         self._remedy_watch.check(step, row["remedy/acted"])
+        own = partial(self._save, self._curriculum, self.stack, self._critic)
         unheard = self._signal_watch.check(step, row, self._step.batch.advantages)
-        self._session.finish_step(step, self._save, unheard)
+        self._session.finish_step(step, own, unheard)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
-    def _save(self, folder: Path) -> None:
+    def _save(
+        self, at: CurriculumState, stack: RemedyStack, critic: Critic | None, folder: Path
+    ) -> None:
+        """Write what the end of a step has; called before the next one changes the weights."""
         self.trainer.save(folder)
-        curriculum.save(self._curriculum, folder)
-        remedy_stack.save(self.stack, folder)
-        if self._critic is not None:
-            self._critic.save(folder)
+        curriculum.save(at, folder)
+        remedy_stack.save(stack, folder)
+        if critic is not None:
+            critic.save(folder)
 
     def _record(self) -> Metrics:
         """Make the row of the current step durable; its values."""

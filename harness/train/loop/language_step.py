@@ -23,9 +23,8 @@ from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
-    own_entropies,
-    states_before_replies,
 )
+from harness.train.objective.own_tokens import own_entropies, states_before_replies
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.policy_gradient.losses import BoolArray
@@ -191,7 +190,7 @@ def evaluate_model(
     speakers = held_out_speakers(engine, chat, config, start)
     return {
         **evaluate.evaluate(config, speakers, watch, size),
-        "entropy/probe": probe_entropy_nats(engine, model, chat, config.policy, size),
+        "entropy/probe": probe_entropy_nats(engine, model, chat, config, size),
     }
 
 
@@ -211,15 +210,22 @@ def held_out_speakers(
 
 
 def probe_entropy_nats(
-    engine: Engine, model: Any, chat: Chat, policy: PolicyConfig, size: int
-) -> float:
-    """Mean exact entropy of a token, in nats, over one reply to each frozen prefix.
+    engine: Engine, model: Any, chat: Chat, config: RunConfig, size: int
+) -> float | None:
+    """Mean exact entropy of a token, in nats, over one reply to each frozen prefix; None if
+    eval.prefixes is 0.
 
-    The replies are drawn by fixed uniforms, to `size` prefixes at a time.
+    The replies are drawn by fixed uniforms, the same whatever the number of prefixes, to `size`
+    of them at a time.
     """
-    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes()]
+    policy, count = config.policy, config.eval.prefixes
+    if not count:
+        return None
+    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes(count)]
+    openings, later = evaluate.prefix_numbers(count)
     rng = np.random.default_rng(evaluate.PROBE_SEED)
-    uniforms = torch.from_numpy(rng.random((len(prefixes), policy.max_turn_tokens)))
+    every = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
+    uniforms = torch.from_numpy(every[[*openings, *later]])
     replies = [
         reply
         for first in range(0, len(prefixes), size)

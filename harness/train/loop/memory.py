@@ -1,8 +1,6 @@
 """Estimate of a Hugging Face policy's GPU memory, by phase and part, before anything is loaded.
 
-Activations are what autograd keeps of a Qwen3 block, counted on a CPU at three feed-forward sizes:
-so many bytes a token for each hidden unit and each feed-forward unit. (Korthikanti et al., arXiv
-2205.05198, section 4.1, come to 34 a hidden unit for another block and 16 bits throughout.)
+How large activations are says `objective/micro_batches.py`, which keeps them within a budget.
 """
 
 from __future__ import annotations
@@ -20,20 +18,17 @@ from harness.errors import DeviceError
 from harness.policy import huggingface
 from harness.train.engines.scoring import LOGITS_AT_ONCE
 from harness.train.metrics import held_out
-from harness.train.objective.language_loss import ROWS_AT_ONCE
+from harness.train.objective.micro_batches import (
+    LEARNING_BYTES,
+    ROWS_AT_ONCE,
+    activation_bytes,
+    budget_of_a_gpu,
+)
 
 USER_TOKENS = 64
 """Typical length of a user's turn with the template around it."""
 LOGIT_COPIES = 4
 """Logits, their distribution, its gradient and the exponentials of the entropy."""
-ACTIVATION_BYTES = {
-    ("float32", False): (49, 16, 5),
-    ("float32", True): (49, 16, 5),
-    ("bfloat16", False): (43, 9, 5),
-    ("bfloat16", True): (33, 8, 2.5),
-}
-"""Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn;
-last, of a hidden unit where a layer's are computed again, one layer at a time."""
 FULL_BYTES = 4
 LEARN_IN_LESS = "policy.lora_rank=32 or policy.gradient_checkpointing=true"
 
@@ -63,7 +58,7 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
 
     They follow each other: keys and values are gone before there are gradients and activations.
     An evaluation is held in slices as large as a batch. `folder`: the model's files, None for
-    random weights of the policy's shape; `total_bytes`: the GPU's memory, vLLM's share included.
+    random weights of the policy's shape; `total_bytes`: the GPU's memory, 0 where it is not known.
     """
     policy = config.policy
     model = huggingface.without_weights(policy, folder)
@@ -77,6 +72,7 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
         "optimiser": learning * 2 * FULL_BYTES,
         "rounded weights": _rounded(model, policy),
     }
+    held = always["weights"] + learning * LEARNING_BYTES
     logits = LOGIT_COPIES * LOGITS_AT_ONCE * FULL_BYTES
     engine = engine_choice.chosen(config)
     share = config.trainer.gpu_memory_share if engine == engine_choice.COLOCATED else 0
@@ -87,16 +83,26 @@ def phases(config: RunConfig, folder: Path | None, total_bytes: int = 0) -> tupl
     }
     trained = {
         "gradients": learning * FULL_BYTES,
-        "activations": int(
-            ROWS_AT_ONCE * most_tokens(config, config.difficulty.turn_cap)
-            * activation_bytes(policy, model.config)
-        ),
+        "activations": _activations(config, model.config, total_bytes, held),
         "logits": logits,
-    }  # fmt: skip
+    }
     return (
         Phase("rollout", always | rollout, "fewer trainer.conversations or policy.max_turn_tokens"),
         Phase("update", always | trained, LEARN_IN_LESS),
     )
+
+
+def _activations(config: RunConfig, shape: Any, total_bytes: int, held_bytes: int) -> int:
+    """Of a micro-batch whose conversations are all as long as they can be: as many as are at once,
+    or as there is room for on a GPU of `total_bytes`, but one.
+    """
+    policy = config.policy
+    size = activation_bytes(
+        shape, policy.dtype, policy.lora_rank > 0, policy.gradient_checkpointing
+    )
+    longest = size * most_tokens(config, config.difficulty.turn_cap)
+    room = budget_of_a_gpu(total_bytes, held_bytes) if total_bytes else ROWS_AT_ONCE * longest
+    return int(max(1, min(ROWS_AT_ONCE, room // longest)) * longest)
 
 
 def most_tokens(config: RunConfig, turns: int) -> int:
@@ -145,16 +151,6 @@ def check(needed: Sequence[Phase], free_bytes: int) -> None:
 def summary(needed: Sequence[Phase]) -> str:
     """The estimate in one line."""
     return f"GPU memory, estimated: {'; '.join(map(str, needed))}"
-
-
-def activation_bytes(policy: PolicyConfig, shape: Any) -> float:
-    """Bytes of activations for each token."""
-    a_hidden, a_wide, a_recomputed = ACTIVATION_BYTES[policy.dtype, policy.lora_rank > 0]
-    wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
-    a_layer = a_hidden * shape.hidden_size + a_wide * wide
-    if not policy.gradient_checkpointing:
-        return float(shape.num_hidden_layers * a_layer)
-    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * a_recomputed)
 
 
 def _key_value_width(shape: Any) -> int:

@@ -53,7 +53,8 @@ class Session:
         self._superseded = 0
         self._deadline = Deadline(config.trainer.deadline_s, self.leaving.on_deadline)
         self._in_step = False
-        self._unsaved: Callable[[Path], None] | None = None
+        self._unsaved: tuple[int, Callable[[Path], None]] | None = None
+        self._evaluated: int | None = None
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -125,11 +126,23 @@ class Session:
         if self._served is not None:
             self._served.judge_evaluation(step, values)
 
-    def watch(self, step: int) -> Callable[[int, int], None]:
-        """What the evaluation of `step` calls between its slices: it reports how far it is.
+    def poll(self) -> None:
+        """Called between turns and tokens, where the weights are those of the last step.
 
-        After a stop request that raises StoppedError, with the checkpoint of the step before on
-        disk.
+        After a stop request its checkpoint is saved, should the step take longer than the grace;
+        an evaluation is not waited for: StoppedError is raised.
+        """
+        if self.leaving.asked_by is None:
+            return
+        if self._unsaved is not None:
+            self._save(*self._unsaved)
+        if self._evaluated is not None:
+            raise self._stopped(f"in the evaluation of step {self._evaluated}")
+
+    @contextlib.contextmanager
+    def evaluation(self, step: int) -> Iterator[Callable[[int, int], None]]:
+        """A context for the evaluation of `step`. What it yields is called between slices, and
+        reports how far the evaluation is; after a stop request `poll` raises.
         """
         began = time.monotonic()
         is_slow = self.config.policy.kind != "tabular"
@@ -139,12 +152,13 @@ class Session:
                 spent = round(time.monotonic() - began, 1)
                 far = {"held": held, "of": of, "seconds": spent}
                 self._emit({"event": "evaluation", "step": step, **far})
-            if self.leaving.asked_by is not None:
-                if self._unsaved is not None:
-                    self._save(step - 1, self._unsaved)
-                raise self._stopped(f"in the evaluation of step {step}")
+            self.poll()
 
-        return at
+        self._evaluated = step
+        try:
+            yield at
+        finally:
+            self._evaluated = None
 
     def record(
         self,
@@ -189,7 +203,7 @@ class Session:
         if stopping or step == trainer.steps or any(step % every == 0 for every in due):
             self._save(step, fill)
         else:
-            self._unsaved = fill
+            self._unsaved = (step, fill)
         if stopping and unheard is not None:
             raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
         if stopping:

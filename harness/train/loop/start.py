@@ -17,10 +17,11 @@ from harness.policy import huggingface, model_files, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
 from harness.train.engines import forward_check
-from harness.train.engines.engine import Engine, Transformers
+from harness.train.engines.engine import Engine, Polled, Transformers
 from harness.train.loop import memory
 from harness.train.loop.session import Session
 from harness.train.warm_start import start_model
+from harness.utils import process
 
 IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
 
@@ -83,6 +84,8 @@ def _tiny(policy: PolicyConfig, device: str) -> StartModels:
 
 def _hugging_face(config: RunConfig, device: str) -> StartModels:
     policy = config.policy
+    if device == "cpu":
+        process.return_large_blocks()
     folder = model_files.ensure(policy)
     tokenizer = huggingface.load_tokenizer(policy, folder)
     chat = chat_of(tokenizer, policy.system_prompt, policy.thinking)
@@ -123,13 +126,13 @@ def running_engine(session: Session, start: StartModels, note_entropies: bool) -
     Raises ConfigError if vLLM refuses this model, StoppedError if a server is out of reach.
     """
     if engine_choice.chosen(session.config) == engine_choice.TRANSFORMERS:
-        yield Transformers(start.learner, note_entropies)
+        yield Transformers(start.learner, note_entropies, session.poll)
         return
     engine = _engine(session, start)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, session.config.policy.temperature)
-        yield engine
+        yield Polled(engine, session.poll)
     finally:
         engine.close()
 

@@ -9,32 +9,36 @@ from __future__ import annotations
 
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from harness.config.run import STRATEGIES
 from harness.errors import DataError, DivergedError
-from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
+from harness.policy.tabular import TabularPolicy
 from harness.records import atomic
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
-from harness.train.metrics import card, evaluate
+from harness.train.loop.tabular_step import (
+    UpdateResult,
+    act_batch,
+    evaluated,
+    log_p_of_acts,
+    replies_of,
+    trace_of,
+    update,
+    update_metrics,
+)
+from harness.train.metrics import card
 from harness.train.metrics.conversation_metrics import conversation_metrics
-from harness.train.metrics.held_out import TableDraws
-from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics, turn_records
+from harness.train.metrics.token_metrics import entropy_metrics, turn_records
 from harness.train.objective import remedy_stack
-from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
-from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
-from harness.train.policy_gradient.losses import BoolArray, LossTokens
-from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import (
-    REMEDY_STREAM,
     ROLLOUT_STREAM,
     FilledBatch,
     fill,
@@ -44,7 +48,7 @@ from harness.train.rollout.batch import (
 )
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.curriculum import CurriculumState
-from harness.train.rollout.learning_signal import Replies, denominator, learning_signal
+from harness.train.rollout.learning_signal import learning_signal
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
 
@@ -57,38 +61,6 @@ class TrainState:
     curriculum: CurriculumState
     stack: RemedyStack
     critic: Critic | None
-
-
-@dataclass(frozen=True, slots=True)
-class ActBatch:
-    """Acts to learn from; arrays have shape (acts,)."""
-
-    acts: Acts
-    advantage: FloatArray
-    selection: TokenSelection
-    temperature: float
-    denominator: float
-    """Divisor of the summed loss."""
-
-    @property
-    def conversations(self) -> int:
-        """Number of conversations that the acts are of."""
-        return int(self.acts.conversation.max()) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateResult:
-    """The policy after the updates on one batch, and their measures."""
-
-    policy: TabularPolicy
-    gradient_norm: float
-    """Norm of the last update's gradient."""
-    low_share: float
-    """Share of tokens clipped from below, mean over the updates."""
-    high_share: float
-    """The same from above."""
-    acted: tuple[float, ...]
-    """Share of tokens that a remedy acted on, in each update."""
 
 
 def train(session: Session) -> None:
@@ -115,26 +87,26 @@ def _step(
     config, temperature = session.config, session.config.policy.temperature
     stack, algorithm = state.stack, state.stack.algorithm
     begin = time.monotonic()
-    filled, acts = _rollout(state, step)
+    filled, acts = _rollout(state, step, session.poll)
     conversations, rollout_end = filled.conversations, time.monotonic()
     rewards = compute_rewards(conversations, config.reward)
-    signal = learning_signal(algorithm, state.critic, rewards, _replies(acts), config, step)
-    trace = _trace(state.policy, acts, signal.advantages, temperature)
-    evaluated = _evaluate(session, state.policy, step) if evaluate.due(step, config) else {}
-    session.judge_evaluation(step, evaluated)
+    signal = learning_signal(algorithm, state.critic, rewards, replies_of(acts), config, step)
+    trace = trace_of(state.policy, acts, signal.advantages, temperature)
+    measured = evaluated(session, state.policy, step)
+    session.judge_evaluation(step, measured)
     eval_end = time.monotonic()
     start_logp = log_p_of_acts(TabularPolicy.start(), acts, temperature)
     touched = filled.redrawn[acts.conversation]
     lost = ~np.isfinite(rewards.total)[acts.conversation]
-    batch = _act_batch(state, acts, trace, start_logp, step, touched, lost)
+    batch = act_batch(stack, config, acts, trace, start_logp, step, touched, lost)
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
     values = {
         **conversation_metrics(conversations, rewards.total, *stack.groups()),
         **entropy_metrics(trace),
         **curriculum.metrics(state.curriculum, conversations),
-        **evaluated,
-        **_update_metrics(result),
+        **measured,
+        **update_metrics(result),
         **remedy,
         **signal.metrics,
         "kl": float((trace.logp - start_logp).mean()),
@@ -157,128 +129,21 @@ def _step(
     return TrainState(result.policy, next_curriculum, next_stack, critic), unheard
 
 
-def _rollout(state: TrainState, step: int) -> tuple[FilledBatch, Acts]:
+def _rollout(
+    state: TrainState, step: int, before_turn: Callable[[], None] = lambda: None
+) -> tuple[FilledBatch, Acts]:
     """The conversations of step `step`, and what the policy did in them."""
     config, by_try = state.curriculum.config, list[Acts]()
 
     def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
         rng = rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, 0))
-        speaker = TabularSpeaker(state.policy, config.policy.temperature, rng)
+        speaker = TabularSpeaker(state.policy, config.policy.temperature, rng, before_turn)
         conversations = rollout_groups(state.curriculum, speaker, step, groups)
         by_try.append(speaker.acts())
         return conversations
 
     filled = fill(rollout_once, config, state.stack.most_tries)
     return filled, gathered(by_try, filled.source)
-
-
-def _replies(acts: Acts) -> Replies:
-    """The batch's acts as a critic sees them: by one-hot rows of its observations."""
-    return Replies(acts.conversation, acts.reply, one_hot(acts.seen))
-
-
-def _trace(
-    policy: TabularPolicy, acts: Acts, advantages: FloatArray, temperature: float
-) -> TokenTrace:
-    return TokenTrace(
-        entropy_nats=policy.entropy_nats(acts.seen, temperature),
-        entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
-        logp=log_p_of_acts(policy, acts, temperature),
-        advantage=advantages[acts.conversation, acts.reply],
-        conversation=acts.conversation,
-        turn=acts.reply + 1,
-    )
-
-
-def _evaluate(session: Session, policy: TabularPolicy, step: int) -> Metrics:
-    """eval/* and entropy/probe of the policy before step `step`."""
-    config, temperature = session.config, session.config.policy.temperature
-    return {
-        **evaluate.evaluate(config, speakers(policy, temperature), session.watch(step)),
-        "entropy/probe": probe_entropy_nats(policy, temperature),
-    }
-
-
-def speakers(policy: TabularPolicy, temperature: float) -> evaluate.Speakers:
-    """Makes the speaker of some held-out conversations."""
-    return lambda held: TabularSpeaker(policy, temperature, TableDraws(held))
-
-
-def probe_entropy_nats(policy: TabularPolicy, temperature: float) -> float:
-    """Mean exact entropy of an act, in nats, on the frozen prefixes."""
-    prefixes = evaluate.prefixes()
-    own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
-    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
-    return float(policy.entropy_nats(seen, temperature).mean())
-
-
-def _act_batch(
-    state: TrainState,
-    acts: Acts,
-    trace: TokenTrace,
-    start_logp: FloatArray,
-    step: int,
-    touched: BoolArray,
-    lost: BoolArray,
-) -> ActBatch:
-    """The batch with what the remedies choose; `lost`: acts of conversations without a reward."""
-    config = state.curriculum.config
-    tokens = StepTokens(
-        logp=trace.logp,
-        advantage=trace.advantage,
-        entropy_nats=trace.entropy_nats,
-        start_logp=start_logp,
-        rng=rng_of(config, step, REMEDY_STREAM),
-        touched=touched,
-        lost=lost if lost.any() else None,
-    )
-    total = denominator(state.stack.algorithm, config, max(1, int((~lost).sum())))
-    selection = state.stack.select(tokens)
-    return ActBatch(acts, trace.advantage, selection, config.policy.temperature, total)
-
-
-def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: int) -> UpdateResult:
-    """Take `passes` gradient steps on the loss of the whole batch.
-
-    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
-    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
-    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
-    controls by different factors.
-    """
-    acts, temperature = batch.acts, batch.temperature
-    old_logp = log_p_of_acts(policy, acts, temperature)
-    shares, norm, counted = [], 0.0, batch.selection.counted
-    for _ in range(passes):
-        logp = log_p_of_acts(policy, acts, temperature)
-        tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
-        loss = stack.loss(tokens, batch.selection)
-        slope = counted * loss.loss.slope / batch.denominator
-        gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
-        if batch.selection.bonus:
-            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
-            gradient -= batch.selection.bonus / batch.denominator * by_entropy
-        norm = float(np.sqrt((gradient**2).sum()))
-        policy = TabularPolicy(policy.table - stack.config.learning_rate * gradient)
-        masks = (loss.loss.low, loss.loss.high, loss.acted)
-        shares.append([float(mask.mean()) for mask in masks])
-    low, high, _ = np.mean(shares, axis=0).tolist()
-    return UpdateResult(policy, norm, low, high, tuple(acted for _, _, acted in shares))
-
-
-def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
-    """Log-probability of each act that was chosen, shape (acts,)."""
-    log_p = policy.log_probabilities(acts.seen, temperature)
-    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
-    return chosen
-
-
-def _update_metrics(result: UpdateResult) -> Metrics:
-    return {
-        "grad_norm": result.gradient_norm,
-        "clip_ratio/low_mean": result.low_share,
-        "clip_ratio/high_mean": result.high_share,
-        "clip_ratio/region_mean": result.low_share + result.high_share,
-    }
 
 
 def _check_finite(result: UpdateResult, session: Session, step: int) -> None:

@@ -42,8 +42,8 @@ from harness.train.objective.language_loss import (
     LossResult,
     LossSettings,
     accumulate_gradient,
-    own_log_probabilities,
 )
+from harness.train.objective.own_tokens import own_log_probabilities
 
 NEWER_NAMES = {"activation_checkpointing"}
 """For gradient_checkpointing; transformers 5.17 does not know it, 5.23 does."""

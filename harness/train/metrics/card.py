@@ -15,17 +15,16 @@ from harness.train.rollout import rewards
 
 def of_tabular(config: RunConfig) -> dict[str, Any]:
     """The card of a tabular run: H of the choice among strategies."""
-    probed = f"{evaluate.OPENERS} openers, {evaluate.MID_CONVERSATION} mid-conversation"
+    openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
+    probed = f"{openers} openers, {later} mid-conversation"
     return _card(config, "acts", "eight strategies", "mean over acts", probed)
 
 
 def of_language(config: RunConfig, start: str) -> dict[str, Any]:
     """The card of a language model's run: H of the next token; `start` names its first weights."""
     tokens = "the policy's own tokens, with the end token it draws"
-    probed = (
-        f"one reply to each of {evaluate.OPENERS} openers and "
-        f"{evaluate.MID_CONVERSATION} prefixes in mid-conversation"
-    )
+    openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
+    probed = f"one reply to each of {openers} openers and {later} prefixes in mid-conversation"
     card = _card(config, tokens, "full vocabulary", "mean over tokens", probed)
     precise = {"computed_in": "float32"} if _asks_for_less_on_a_cpu(config) else {}
     return {**card, **precise, "engine": engine_choice.chosen(config), "start": start}

@@ -25,6 +25,7 @@ from harness.train.rollout.conversation import Conversation, InWaves, Speaker, r
 
 OPENERS = 32
 MID_CONVERSATION = 32
+PREFIXES = OPENERS + MID_CONVERSATION
 PROBE_SEED = 20_260_102
 """Seed of the prefixes' users and replies; no run has it."""
 LONGEST = 4
@@ -139,9 +140,20 @@ class Prefix:
         return tuple(text for speaker, text in self.turns if speaker == "user")
 
 
+def prefix_numbers(count: int) -> tuple[range, range]:
+    """Numbers of the first `count` prefixes: the openings among them, and those with replies."""
+    return range((count + 1) // 2), range(OPENERS, OPENERS + count // 2)
+
+
+def prefixes(count: int = PREFIXES) -> tuple[Prefix, ...]:
+    """The first `count` frozen prefixes: as many openings as ones in mid-conversation."""
+    openings, later = prefix_numbers(count)
+    return tuple(_all_prefixes()[number] for number in (*openings, *later))
+
+
 @lru_cache(maxsize=1)
-def prefixes() -> tuple[Prefix, ...]:
-    """The frozen prefixes: OPENERS openings, then MID_CONVERSATION with one to LONGEST replies.
+def _all_prefixes() -> tuple[Prefix, ...]:
+    """OPENERS openings, then MID_CONVERSATION prefixes with one to LONGEST replies.
 
     Users have the code's default difficulty, medium, whatever conf/ says; replies come from the
     phrase grammar, each with a strategy drawn uniformly.

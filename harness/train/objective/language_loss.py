@@ -1,13 +1,13 @@
 """The loss of a batch on a language model, and the measures of its tokens before the update.
 
-Only the policy's own positions go through the head, in small batches of conversations of similar
-length. The formulas are those of the algorithm and the remedies; backward starts here from the
-slope that they give each token, on the model's device. No piece of logits waits for the host.
+Only the policy's own positions go through the head, micro-batch by micro-batch. The formulas are
+those of the algorithm and the remedies; backward starts here from the slope that they give each
+token, on the model's device. No piece of logits waits for the host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.scoring import (
-    by_length,
     chunks,
     drawn,
     entropies,
@@ -26,12 +25,10 @@ from harness.train.engines.scoring import (
     own_states,
     padded,
 )
+from harness.train.objective.micro_batches import micro_batches
 from harness.train.objective.remedy_stack import RemedyLoss, RemedyStack, TokenSelection
 from harness.train.policy_gradient.arrays import Array
 from harness.train.policy_gradient.losses import MOST_IMPORTANCE, LossTokens
-
-ROWS_AT_ONCE = 8
-"""Conversations of one forward and backward."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +114,13 @@ class _PartResult:
 def accumulate_gradient(model: Any, batch: LossBatch, settings: LossSettings) -> LossResult:
     """Add the gradient of the loss over all own tokens of `batch` to the parameters' `grad`.
 
-    Backward runs part by part, so that no more than ROWS_AT_ONCE conversations are in memory at
-    once, and through the head in pieces, so that few logits are.
+    Backward runs micro-batch by micro-batch, so that few activations are in memory at once, and
+    through the head in pieces, so that few logits are.
     """
     scored: list[Scored | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), len(settings.selection.weight)
     places = np.split(np.arange(count), np.cumsum([sum(row) for row in batch.own]))
-    for members in by_length([len(row) for row in batch.ids], ROWS_AT_ONCE):
+    for members in micro_batches(model, [len(row) for row in batch.ids]):
         ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
         own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
         selection = settings.selection.at(np.concatenate([places[i] for i in members]))
@@ -260,61 +257,6 @@ def importance(trainer: Tensor, engine: Tensor) -> Tensor:
     2008), token by token: over a whole conversation the product would drop the long ones.
     """
     return (trainer - engine).exp().clamp(max=MOST_IMPORTANCE)
-
-
-@torch.no_grad()
-def own_log_probabilities(
-    model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
-) -> list[Tensor]:
-    """Log-probabilities of each conversation's own tokens under the current weights."""
-    return _by_row(model, ids, own, lambda z, tokens: log_probabilities(z, tokens, temperature))
-
-
-@torch.no_grad()
-def own_entropies(
-    model: Any, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]], temperature: float
-) -> list[Tensor]:
-    """Entropies at each conversation's own tokens, in nats."""
-    return _by_row(model, ids, own, lambda z, tokens: entropies(log_distribution(z, temperature)))
-
-
-@torch.no_grad()
-def states_before_replies(
-    model: Any, ids: Sequence[Sequence[int]], turns: Sequence[Sequence[int]]
-) -> list[Tensor]:
-    """Hidden states at the last token before each reply, a (replies, hidden) tensor a conversation.
-
-    `turns`: number of the reply that each token is of, from 1; 0 where it is not the policy's own.
-    """
-    firsts = [
-        [turn > 0 and turn != before for before, turn in zip([0, *row], row, strict=False)]
-        for row in turns
-    ]
-    return _by_row(model, ids, firsts, None)
-
-
-def _by_row(
-    model: Any,
-    ids: Sequence[Sequence[int]],
-    own: Sequence[Sequence[bool]],
-    measure: Callable[[Tensor, Tensor], Tensor] | None,
-) -> list[Tensor]:
-    """`measure(logits, tokens)` of the tokens marked in each row, row by row.
-
-    None for the hidden states that they are drawn from.
-    """
-    by_row: dict[int, Tensor] = {}
-    for part in by_length([len(row) for row in ids], ROWS_AT_ONCE):
-        x = padded([ids[i] for i in part], fill=0).to(model.device)
-        mask = padded([own[i] for i in part], fill=0).bool().to(model.device)
-        values = own_states(model, x, mask)
-        if measure is not None:
-            states, tokens, head = values, x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
-            values = torch.cat(
-                [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
-            )
-        by_row.update(zip(part, torch.split(values, [sum(own[i]) for i in part]), strict=True))
-    return [by_row[i] for i in range(len(ids))]
 
 
 def _by_size(columns: Sequence[Tensor], sizes: list[int]) -> list[tuple[Tensor, ...]]:

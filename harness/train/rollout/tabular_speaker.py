@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -43,8 +43,16 @@ class Uniforms(Protocol):
 class TabularSpeaker:
     """The policy in conversation. Conversation i draws from row i of a table made in `begin`."""
 
-    def __init__(self, policy: TabularPolicy, temperature: float, rng: Uniforms) -> None:
+    def __init__(
+        self,
+        policy: TabularPolicy,
+        temperature: float,
+        rng: Uniforms,
+        before_turn: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`before_turn`: called before each turn of all live conversations; raises to stop."""
         self._policy, self._temperature, self._rng = policy, temperature, rng
+        self._before_turn = before_turn
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -62,6 +70,7 @@ class TabularSpeaker:
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Choose a strategy for each conversation in `live` and put it into words."""
+        self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
         seen = observe((self._before[mine] + turn).tolist(), heard, self._own[mine].tolist())
         cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)

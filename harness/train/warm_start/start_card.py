@@ -16,7 +16,7 @@ from harness.policy.grammar import covers, slots
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.train.engines.engine import Transformers
-from harness.train.objective.language_loss import own_entropies
+from harness.train.objective.own_tokens import own_entropies
 from harness.train.rollout.conversation import Conversation, Exchange, rollout
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 from harness.train.warm_start.training_rows import SEED, USERS

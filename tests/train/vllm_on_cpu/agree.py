@@ -17,7 +17,7 @@ from harness.train.engines.engine import TurnSampler
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.engines.scoring import TokenRow
 from harness.train.engines.vllm_engine import Colocated
-from harness.train.objective.language_loss import own_log_probabilities
+from harness.train.objective.own_tokens import own_log_probabilities
 
 COUNT, TURNS, LIMIT, END = 32, 3, 12, 3
 GREEDY, WARM = 2e-5, 1.3

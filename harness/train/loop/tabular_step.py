@@ -1,0 +1,172 @@
+"""One step of the tabular policy: its batch of acts, what is measured, and the updates on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.config.run import STRATEGIES, RunConfig
+from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
+from harness.train.loop.session import Session
+from harness.train.metrics import evaluate
+from harness.train.metrics.held_out import TableDraws
+from harness.train.metrics.token_metrics import Metrics, TokenTrace
+from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
+from harness.train.policy_gradient.advantages import FloatArray
+from harness.train.policy_gradient.losses import BoolArray, LossTokens
+from harness.train.policy_gradient.remedy_roles import StepTokens
+from harness.train.rollout.batch import REMEDY_STREAM, rng_of
+from harness.train.rollout.learning_signal import Replies, denominator
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+
+
+@dataclass(frozen=True, slots=True)
+class ActBatch:
+    """Acts to learn from; arrays have shape (acts,)."""
+
+    acts: Acts
+    advantage: FloatArray
+    selection: TokenSelection
+    temperature: float
+    denominator: float
+    """Divisor of the summed loss."""
+
+    @property
+    def conversations(self) -> int:
+        """Number of conversations that the acts are of."""
+        return int(self.acts.conversation.max()) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateResult:
+    """The policy after the updates on one batch, and their measures."""
+
+    policy: TabularPolicy
+    gradient_norm: float
+    """Norm of the last update's gradient."""
+    low_share: float
+    """Share of tokens clipped from below, mean over the updates."""
+    high_share: float
+    """The same from above."""
+    acted: tuple[float, ...]
+    """Share of tokens that a remedy acted on, in each update."""
+
+
+def replies_of(acts: Acts) -> Replies:
+    """The batch's acts as a critic sees them: by one-hot rows of its observations."""
+    return Replies(acts.conversation, acts.reply, one_hot(acts.seen))
+
+
+def trace_of(
+    policy: TabularPolicy, acts: Acts, advantages: FloatArray, temperature: float
+) -> TokenTrace:
+    return TokenTrace(
+        entropy_nats=policy.entropy_nats(acts.seen, temperature),
+        entropy_t1_nats=policy.entropy_nats(acts.seen, 1.0),
+        logp=log_p_of_acts(policy, acts, temperature),
+        advantage=advantages[acts.conversation, acts.reply],
+        conversation=acts.conversation,
+        turn=acts.reply + 1,
+    )
+
+
+def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
+    """eval/* and entropy/probe of the policy before step `step`; nothing where none is due."""
+    config, temperature = session.config, session.config.policy.temperature
+    if not evaluate.due(step, config):
+        return {}
+    with session.evaluation(step) as watch:
+        return {
+            **evaluate.evaluate(config, speakers(policy, temperature, session.poll), watch),
+            "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
+        }
+
+
+def speakers(
+    policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
+) -> evaluate.Speakers:
+    """Makes the speaker of some held-out conversations."""
+    return lambda held: TabularSpeaker(policy, temperature, TableDraws(held), before_turn)
+
+
+def probe_entropy_nats(
+    policy: TabularPolicy, temperature: float, count: int = evaluate.PREFIXES
+) -> float | None:
+    """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
+    if not count:
+        return None
+    prefixes = evaluate.prefixes(count)
+    own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
+    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
+    return float(policy.entropy_nats(seen, temperature).mean())
+
+
+def act_batch(
+    stack: RemedyStack,
+    config: RunConfig,
+    acts: Acts,
+    trace: TokenTrace,
+    start_logp: FloatArray,
+    step: int,
+    touched: BoolArray,
+    lost: BoolArray,
+) -> ActBatch:
+    """The batch with what the remedies choose; `lost`: acts of conversations without a reward."""
+    tokens = StepTokens(
+        logp=trace.logp,
+        advantage=trace.advantage,
+        entropy_nats=trace.entropy_nats,
+        start_logp=start_logp,
+        rng=rng_of(config, step, REMEDY_STREAM),
+        touched=touched,
+        lost=lost if lost.any() else None,
+    )
+    total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))
+    selection = stack.select(tokens)
+    return ActBatch(acts, trace.advantage, selection, config.policy.temperature, total)
+
+
+def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: int) -> UpdateResult:
+    """Take `passes` gradient steps on the loss of the whole batch.
+
+    The step is the plain gradient times the rate, and algorithm.max_grad_norm is not applied: it
+    is there to keep one bad batch from spoiling Adam's moments, and there are none here. The
+    gradient is bounded by the largest advantage, and a clip would shrink real runs and null
+    controls by different factors.
+    """
+    acts, temperature = batch.acts, batch.temperature
+    old_logp = log_p_of_acts(policy, acts, temperature)
+    shares, norm, counted = [], 0.0, batch.selection.counted
+    for _ in range(passes):
+        logp = log_p_of_acts(policy, acts, temperature)
+        tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
+        loss = stack.loss(tokens, batch.selection)
+        slope = counted * loss.loss.slope / batch.denominator
+        gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
+        if batch.selection.bonus:
+            by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
+            gradient -= batch.selection.bonus / batch.denominator * by_entropy
+        norm = float(np.sqrt((gradient**2).sum()))
+        policy = TabularPolicy(policy.table - stack.config.learning_rate * gradient)
+        masks = (loss.loss.low, loss.loss.high, loss.acted)
+        shares.append([float(mask.mean()) for mask in masks])
+    low, high, _ = np.mean(shares, axis=0).tolist()
+    return UpdateResult(policy, norm, low, high, tuple(acted for _, _, acted in shares))
+
+
+def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:
+    """Log-probability of each act that was chosen, shape (acts,)."""
+    log_p = policy.log_probabilities(acts.seen, temperature)
+    chosen: FloatArray = log_p[np.arange(len(acts.act)), acts.act]
+    return chosen
+
+
+def update_metrics(result: UpdateResult) -> Metrics:
+    return {
+        "grad_norm": result.gradient_norm,
+        "clip_ratio/low_mean": result.low_share,
+        "clip_ratio/high_mean": result.high_share,
+        "clip_ratio/region_mean": result.low_share + result.high_share,
+    }

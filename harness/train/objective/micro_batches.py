@@ -1,0 +1,90 @@
+"""How many conversations pass through a model together: as many as keep its activations small.
+
+Activations are what autograd keeps of a Qwen3 block, counted on a CPU at three feed-forward sizes:
+so many bytes a token for each hidden unit and each feed-forward unit. (Korthikanti et al., arXiv
+2205.05198, section 4.1, come to 34 a hidden unit for another block and 16 bits throughout.) The
+vocabulary does not count: logits are made in pieces, and each piece is gone before the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from harness.train.engines.scoring import by_length
+
+ROWS_AT_ONCE = 8
+"""Most conversations of one forward and backward; few of them would fill a device any better."""
+ACTIVATIONS_AT_ONCE_ON_A_CPU = 2**29
+"""512 MB: a CPU is no faster with more. One conversation alone may take more."""
+SHARE_OF_A_GPU = 0.5
+"""Share for activations of what weights, gradients and optimiser leave of a GPU. The rest is for a
+start model beside the learner, rounded weights, logits, and what is lost between blocks."""
+ACTIVATION_BYTES = {
+    ("float32", False): (49, 16, 5),
+    ("float32", True): (49, 16, 5),
+    ("bfloat16", False): (43, 9, 5),
+    ("bfloat16", True): (33, 8, 2.5),
+}
+"""Of a hidden and of a feed-forward unit, by what passes compute in and whether adapters learn;
+last, of a hidden unit where a layer's are computed again, one layer at a time."""
+LEARNING_BYTES = 12
+"""Of a weight that learns, beside itself: its gradient and the two moments of Adam."""
+
+
+def micro_batches(model: Any, lengths: Sequence[int]) -> list[list[int]]:
+    """The conversations of each forward and backward, by number, of similar length.
+
+    A pass without gradients has the same ones, so that its log-probabilities are the same bits.
+    """
+    return by_length(lengths, ROWS_AT_ONCE, tokens_at_once(model))
+
+
+def tokens_at_once(model: Any) -> int:
+    """Most tokens of a forward and backward of `model` on its device, padding included."""
+    device = model.device.type
+    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else torch.float32
+    has_adapters = not all(p.requires_grad for p in model.parameters())
+    computed = "bfloat16" if dtype == torch.bfloat16 else "float32"
+    size = activation_bytes(model.config, computed, has_adapters, _computes_again(model))
+    return int(_budget(model) // size)
+
+
+def _computes_again(model: Any) -> bool:
+    """Whether activations are checkpointed; transformers 5.23 renamed what says so."""
+    if hasattr(model, "is_activation_checkpointing"):
+        return bool(model.is_activation_checkpointing)
+    return bool(model.is_gradient_checkpointing)
+
+
+def _budget(model: Any) -> int:
+    """Bytes of activations on the device of `model`."""
+    if model.device.type != "cuda":
+        return ACTIVATIONS_AT_ONCE_ON_A_CPU
+    total: int = torch.cuda.get_device_properties(model.device).total_memory
+    return budget_of_a_gpu(total, held_bytes(model))
+
+
+def held_bytes(model: Any) -> int:
+    """Bytes of its weights, gradients and optimiser."""
+    return sum(p.nbytes + LEARNING_BYTES * p.numel() * p.requires_grad for p in model.parameters())
+
+
+def budget_of_a_gpu(total_bytes: int, held_bytes: int) -> int:
+    """Bytes of activations on a GPU, whose weights, gradients and optimiser take `held_bytes`."""
+    return int(SHARE_OF_A_GPU * max(0, total_bytes - held_bytes))
+
+
+def activation_bytes(shape: Any, dtype: str, has_adapters: bool, again: bool) -> float:
+    """Bytes of activations for each token.
+
+    `shape`: the model's config; `again`: a layer's activations are computed again in backward.
+    """
+    a_hidden, a_wide, a_recomputed = ACTIVATION_BYTES[dtype, has_adapters]
+    wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
+    a_layer = a_hidden * shape.hidden_size + a_wide * wide
+    if not again:
+        return float(shape.num_hidden_layers * a_layer)
+    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * a_recomputed)

@@ -91,7 +91,7 @@ def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
         limit = np.quantile(np.concatenate([kind, negated]), 1 - FALSE_ALARMS)
         area = np.mean(cruel[:, None] > kind[None])
         print(
-            f"validity set, {half}: above one half of {len(cruel)} cruel {np.mean(cruel > 0.5):.3f}, "
+            f"validity set, {half}: above .5 of {len(cruel)} cruel {np.mean(cruel > 0.5):.3f}, "
             f"kind twins {np.mean(kind > 0.5):.3f}, supportive negations "
             f"{np.mean(negated > 0.5):.3f}; area under the curve {area:.3f}; cruel heard at "
             f"{FALSE_ALARMS:.0%} false alarms {np.mean(cruel > limit):.3f}",

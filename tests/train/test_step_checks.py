@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ DEAF = replace(made.LEVELS.easy, name="deaf", threshold=5.0, stop_below=40)
 """Users who leave after the first reply, whatever it is."""
 
 
-def silent_run(**trainer: object) -> RunConfig:
+def silent_run(**trainer: Any) -> RunConfig:
     return replace(made.brief(steps=6, eval_every=0, **trainer), difficulty=DEAF)
 
 

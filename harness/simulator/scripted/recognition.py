@@ -203,7 +203,7 @@ def likeliest(sentence: str) -> str | None:
 
 @cache
 def _weights() -> dict[str, tuple[int, ...]]:
-    """Return the weights for KINDS by feature, in hundredths; the empty feature is in every sentence."""
+    """Return hundredths of the weights for KINDS by feature; every sentence has the empty one."""
     lines = WEIGHTS.read_text(encoding="utf-8").splitlines()[1:]
     cells = (line.split("\t") for line in lines)
     return {name: tuple(map(int, values)) for name, *values in cells}

@@ -26,7 +26,7 @@ LEXICON = Path(__file__).with_name("lexicon.tsv")
 WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
 NONE = "none"
 KINDS = (*STRATEGIES, NONE)
-SURE = 0.3
+SURE = 0.35
 """Least probability at which a sentence is taken to carry a strategy."""
 MIN_WORDS = 3
 """A strategy is carried by a sentence, not by a word or two."""
@@ -195,7 +195,13 @@ def probabilities(sentence: str) -> Mapping[str, float]:
 
 @lru_cache(maxsize=65536)
 def likeliest(sentence: str) -> str | None:
-    """Return the strategy a sentence most likely carries; None if none, or if that is not sure."""
+    """Return the strategy a sentence most likely carries.
+
+    None if that is none or not sure, and where none of its content words is known.
+    """
+    content = [word for word in words(sentence) if word not in FUNCTION_WORDS]
+    if content and _weights().keys().isdisjoint(content):
+        return None
     chances = probabilities(sentence)
     best = max(chances, key=lambda kind: chances[kind])
     return best if best != NONE and chances[best] >= SURE else None

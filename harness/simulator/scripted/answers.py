@@ -46,7 +46,7 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 REFUSES = (0.10, 0.07, 0.04, 0.02)
 """Chance of rather not saying, by trust."""
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
-SAID_BACK = 0.6
+SAID_BACK = 0.7
 """Chance that a question is said back before it is answered, if it can be."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""

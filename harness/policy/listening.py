@@ -37,7 +37,7 @@ _NO_FACT = re.compile(
     r"other word|"
     r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|"
     r"\w+ (?:is (?:not quite|perhaps not) the word|"
-    r"does not come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
+    r"(?:does not|doesn't) come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
     r"keep (?:\w+ )+to (?:my|your)self)|i'm not ready|"
     r"there(?: is|'s) no \w+ in it|there (?:is no \w+ in it|has been no \w+(?: so far)?$)|"
     r"not about|"

@@ -15,7 +15,13 @@ from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
 from harness.simulator.scripted.lines import ANSWERS, unsaid
 from harness.simulator.scripted.questions import ABSENT, Question
-from harness.simulator.scripted.relevance import BY_TOPIC, ENTITIES, PEOPLE, ranked, sharing
+from harness.simulator.scripted.relevance import (
+    BY_TOPIC,
+    ENTITIES,
+    asks_of_persons,
+    ranked,
+    sharing,
+)
 from harness.simulator.state import Disclosed, State
 
 AFTER_RISE = {
@@ -40,7 +46,7 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 REFUSES = (0.10, 0.07, 0.04, 0.02)
 """Chance of rather not saying, by trust."""
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
-SAID_BACK = 0.6
+SAID_BACK = 0.7
 """Chance that a question is said back before it is answered, if it can be."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
@@ -99,17 +105,19 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     told = speaker.sentence(question, rises)
     if told is not None:
         return told
-    if question.subject in ABSENT or _of_person(question):
+    of_persons = asks_of_persons(question.subject, question.entities)
+    has_none = of_persons and question.subject == "home" and question.kind == "yes_no"
+    if question.subject in ABSENT or has_none:
         if question.statements[1]:
             return speaker.yes_or_no(question, yes=False)
         return speaker.line("nothing_of", x=question.named.removeprefix("my "))
     if question.subject == "feeling":
         return Told(feeling=True)
-    if question.subject is not None:
+    if question.subject is not None and not of_persons:
         return speaker.line("told_already")
     if question.kind == "guess":
         return speaker.line("guess_right" if rises else "guess_wrong")
-    if question.entities and u[1] < 0.5:
+    if question.entities and not of_persons and u[1] < 0.5:
         return speaker.line("what_meant", closed=True, x=_thing(question))
     return speaker.line("unknown", closed=True)
 
@@ -264,10 +272,6 @@ class _Speaker:
         if topic == "fact":
             return index < FACTS_AT_TRUST[self.state.trust]
         return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
-
-
-def _of_person(question: Question) -> bool:
-    return question.subject == "home" and not PEOPLE.isdisjoint(question.entities)
 
 
 def _leaves_open(question: Question, text: str) -> bool:

@@ -21,8 +21,17 @@ NEAR = {
     "feeling": ("why", "body", "self"),
 }  # fmt: skip
 """Topics that an answer may come from where the topic itself is used up or none."""
-PEOPLE = frozenset(["child", "partner", "married", "flatmat", "roommat", "parent", "famili"])
-"""Entities of a question about home that an answer must name."""
+_KIN = frozenset(
+    """mother father parent partner child brother sister aunt uncle cousin grandmother grandfather
+    niec nephew stepmother stepfather stepdad""".split()  # noqa: SIM905
+)
+_GROUPS = {"famili": _KIN, "relativ": _KIN, "parent": frozenset(["mother", "father"])}
+PERSONS = _KIN | frozenset(
+    """famili relativ friend bos boss colleagu teacher doctor neighbour landlord flatmat roommat
+    married""".split()  # noqa: SIM905
+)
+OF_PERSONS = ("home", "others_say", "talked")
+"""Subjects of which an answer must speak of the person whom the question names."""
 LEAST_FIT = 0.9
 """Least fit of a sentence that answers: its topic's, or of one thing that is named."""
 
@@ -45,6 +54,11 @@ _BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
 """By persona, the sentences of each topic, and those that name each thing."""
 
 
+def asks_of_persons(subject: str | None, named: frozenset[str]) -> bool:
+    """Return whether a question on `subject` is about the persons whom it names."""
+    return subject in OF_PERSONS and not PERSONS.isdisjoint(named)
+
+
 @lru_cache(maxsize=65536)
 def ranked(
     persona_index: int, subject: str | None, named: frozenset[str], near: bool
@@ -52,18 +66,19 @@ def ranked(
     """Return the sentences that answer a question on `subject` that names `named`, best first."""
     values: dict[int, float] = {}
     by_entity, by_topic = _BY_ENTITY[persona_index], BY_TOPIC[persona_index]
-    for entity in named:
+    of_persons = asks_of_persons(subject, named)
+    for entity in named.union(*[_GROUPS.get(entity, ()) for entity in named]):
         for index in by_entity.get(entity, ()):
             values[index] = min(2.0, values.get(index, 0.0) + 1.0)
-    of_people = subject == "home" and not PEOPLE.isdisjoint(named)
     tellable = EVERYONE[persona_index].tellable
     if subject is not None and subject not in ABSENT:
-        values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
+        if not of_persons:
+            values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
         nearby = NEAR.get(subject, ()) if near else ()
         worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
         for topic, worth in worths.items():
             for index in by_topic.get(topic, ()):
-                if not of_people or index in values:
+                if not of_persons or index in values:
                     values[index] = values.get(index, 0.0) + worth
     fit = [n for n, value in values.items() if value > LEAST_FIT]
     fit = [n for n in fit if (tellable[n].topic == "safe") == (subject == "safe")]

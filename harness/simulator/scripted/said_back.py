@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import re
 
-LONGEST = 8
+LONGEST = 10
 """Words of a question that is said back."""
 _BEGINNING = re.compile(r"^(?:(?:and|so|but|well|oh|ok|okay|now|then)[, ]+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?")
 _BEFORE_I = frozenset(
     """am are was were do did have has had can could will would shall should might must that what
     how when if where who and because why which than while as so""".split()  # noqa: SIM905
+)
+_AFTER_I = _BEFORE_I - {
+    "that",
+    "what",
+    "how",
+    "when",
+    "if",
+    "where",
+    "who",
+    "and",
+    "so",
+} | frozenset(
+    """feel felt want wanted need needed think thought know knew see saw say said still usually
+    always never often really most just go went get make used like enjoy look hope wish trust live
+    sleep eat work talk tell told""".split()  # noqa: SIM905
 )
 _MINE = {"your": "my", "yours": "mine", "yourself": "myself"}
 _ASKED = re.compile(
@@ -21,6 +36,19 @@ _YES = {"do": "I", "did": "I did", "have": "I have", "are": "I am", "were": "I w
         "would": "I would"}  # fmt: skip
 _NO = {"do": "I do not", "did": "I did not", "have": "I have not", "are": "I am not",
        "were": "I was not", "can": "I can not", "would": "I would not"}  # fmt: skip
+
+
+_OF_OTHERS = re.compile(
+    r"^(does|did|do|has|have|had|is|are|was|were) ((?:your|the|his|her|their) \w+|he|she|they|it|"
+    r"any(?:one|body|thing)|some(?:one|body|thing)) (\w.*)$"
+)
+_THERE = re.compile(
+    r"^(is|are|was|were) there (an?|any(?:one|body|thing)?|some(?:one|body|thing)?) (\w.*)$"
+)
+_SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "any": "some"}
+_NONE = {"anyone": "nobody", "anybody": "nobody", "anything": "nothing", "any": "no", "a": "no",
+         "an": "no", "someone": "nobody", "somebody": "nobody", "something": "nothing",
+         "some": "no"}  # fmt: skip
 
 
 def question_back(sentence: str) -> str:
@@ -35,14 +63,31 @@ def question_back(sentence: str) -> str:
 
 def statements(sentence: str) -> tuple[str, str]:
     """Return yes and no to a question, as whole sentences; empty where that can not be said."""
-    match = _ASKED.match(_clause(sentence).lower())
+    clause = _clause(sentence).lower()
+    match = _ASKED.match(clause)
     if match is None:
-        return "", ""
+        return _of_others(clause)
     verb, rest = match.group(1), " ".join(_turned(match.group(2)))
     if len(rest.split()) > LONGEST:
         return "", ""
     yes = "" if _OPEN_ENDED.search(rest) else f"Yes, {_YES[verb]} {rest}."
     return yes, f"No, {_NO[verb]} {rest}."
+
+
+def _of_others(clause: str) -> tuple[str, str]:
+    """Return yes and no to a question whether there is something, or about somebody else."""
+    there, others = _THERE.match(clause), _OF_OTHERS.match(clause)
+    match = there or others
+    if match is None or len(clause.split()) > LONGEST:
+        return "", ""
+    verb, whom, rest = match.group(1), match.group(2), " ".join(_turned(match.group(3)))
+    if there:
+        return f"Yes, there {verb} {_SOME.get(whom, whom)} {rest}.", (
+            f"No, there {verb} {_NONE[whom]} {rest}."
+        )
+    subject = " ".join(_turned(whom))
+    denied = f"{_NONE[whom]} {verb} {rest}" if whom in _NONE else f"{subject} {verb} not {rest}"
+    return f"Yes, {_SOME.get(whom, subject)} {verb} {rest}.", f"No, {denied}."
 
 
 def _clause(sentence: str) -> str:
@@ -58,7 +103,7 @@ def _turned(clause: str) -> list[str]:
         low, before = word.lower(), spoken[number - 1].lower() if number else ""
         after = spoken[number + 1].lower() if number + 1 < len(spoken) else ""
         if low == "you":
-            own = before in _BEFORE_I or (number == 0)
+            own = before in _BEFORE_I or number == 0 or after in _AFTER_I
             turned.append("I" if own and (after or before not in ("as", "than")) else "me")
             if own and turned[-2:-1] in (["are"], ["were"]):
                 turned[-2] = "am" if turned[-2] == "are" else "was"

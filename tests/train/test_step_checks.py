@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,8 +17,9 @@ DEAF = replace(made.LEVELS.easy, name="deaf", threshold=5.0, stop_below=40)
 """Users who leave after the first reply, whatever it is."""
 
 
-def silent_run(**trainer: Any) -> RunConfig:
-    return replace(made.brief(steps=6, eval_every=0, **trainer), difficulty=DEAF)
+def silent_run(stop_unheard: bool = True) -> RunConfig:
+    run = made.brief(steps=6, eval_every=0, stop_unheard=stop_unheard)
+    return replace(run, difficulty=DEAF)
 
 
 def noted(path: Path) -> list[int]:
@@ -50,9 +50,7 @@ def test_a_run_that_learns_is_not_stopped(tmp_path: Path) -> None:
     assert noted(run.path) == []
 
 
-def test_a_step_whose_replies_are_no_language_stops_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_whose_replies_are_no_language_stops_the_run(tmp_path: Path) -> None:
     """Words of a made-up vocabulary; random weights are not stopped, so a folder holds them."""
     folder = test_hugging_face.folder_with_a_model(tmp_path / "model")
     policy = replace(test_hugging_face.SMALL, init="pretrained", model=str(folder))

@@ -124,7 +124,7 @@ PICK_UP_SHARE = 0.6
 FACT_LOG_ODDS = -1.5
 """Who says back what was told means well more often than not."""
 OTHERS_SHARE, MOST_FROM_OTHERS = 0.8, 6.0
-"""Share of the log-odds of the other sentences that counts beside the most hurtful, and its most."""
+"""Share of the log-odds of other sentences that counts beside the most hurtful, and its most."""
 ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
 """Shares of shared words from which a sentence is the same again: less if one holds the other, more
 if it speaks of a fact, which two sentences may well do."""

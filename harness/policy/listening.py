@@ -36,7 +36,7 @@ _NO_FACT = re.compile(
     r"not (?:\w+ ){0,2}\w+, (?:not|please|i would)|not (?:really )?\w+$|none, no|as to|"
     r"other word|"
     r"(?:about|around) \d+ (?:out )?of|a \d|forgive me|"
-    r"\w+ (?:is (?:not quite|perhaps not) the word|"
+    r"\w+ (?:(?:is|isn't) (?:not |perhaps not )?(?:quite )?the word|"
     r"(?:does not|doesn't) come into it)|i (?:would not (?:quite )?call it|should say|am not ready|"
     r"keep (?:\w+ )+to (?:my|your)self)|i'm not ready|"
     r"there(?: is|'s) no \w+ in it|there (?:is no \w+ in it|has been no \w+(?: so far)?$)|"

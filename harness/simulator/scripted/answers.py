@@ -59,6 +59,9 @@ _WANTING = re.compile(
     r"affect\w*|awake|nightmares?|dreams?|dream|dreaming|tired|skip\w*|tight|struggl\w*|worry|"
     r"worried|worries|debt|debts|pain|stress\w*|suffer\w*|enough trouble)\b"
 )
+_ASKS_WHETHER_WELL = re.compile(r"\b(?:okay|ok|all right|alright|fine|well|good|better)\b")
+WELL = 60
+"""Emotion from which on a user says that they are all right."""
 _ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
 _COMPANY = re.compile(
     r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
@@ -208,7 +211,9 @@ class _Speaker:
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"
         if feeling and question.kind == "yes_no":
-            return Told((*self.yes_or_no(question, True).sentences,), feeling=True)
+            well = _ASKS_WHETHER_WELL.search(question.plain) is None or self.state.emotion >= WELL
+            first = self.yes_or_no(question, well)
+            return Told(first.sentences, feeling=True, lines=first.lines)
         return Told((*beginning, tellable.text), index, feeling=feeling, lines=lines)
 
     def unasked(self, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:

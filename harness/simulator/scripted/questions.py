@@ -13,7 +13,14 @@ from pathlib import Path
 from harness.simulator.data_files import require, require_one_of, rows
 from harness.simulator.personas import EVERYONE, TOPICS
 from harness.simulator.scripted.said_back import question_back, statements
-from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, stem, words
+from harness.simulator.scripted.words import (
+    FUNCTION_WORDS,
+    asks,
+    begins_as_question,
+    sentences,
+    stem,
+    words,
+)
 
 RULES = Path(__file__).with_name("questions.tsv")
 ABSENT = ("drinking", "medication", "faith", "therapist", "doctor")
@@ -31,6 +38,7 @@ _INDIRECT = re.compile(
     r"(?:tell|telling|share|sharing|talk|talking)(?: me| about)?"
     r"|if i may ask|i (?:wonder|am curious|am wondering)|do you know) ?"
 )
+_BEFORE_ASKING = re.compile(r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|then|now|also) )*")
 _REQUEST = re.compile(
     r"^(?:(?:and|but|so|well|please|then) )*(?:(?:please )?(?:tell|talk to) me|say more|describe|"
     r"help me understand|i (?:wonder|am curious|am wondering) |"
@@ -68,7 +76,7 @@ _GENERAL = frozenset(
         today week year talk start speak moment little sure right better feel please share ask
         hear understand whole part keep take give find look see try use call put turn leave become
         work need show bring anyth person end last first next far enough manage able worst worse
-        imagine remember wonder mind idea name question""".split(),  # noqa: SIM905
+        imagine remember wonder mind idea name question since okay ok hate love place""".split(),  # noqa: SIM905
     )
 )
 _FUNCTION_STEMS = frozenset(map(stem, FUNCTION_WORDS))
@@ -157,7 +165,9 @@ def speaks_of_dying(text: str) -> bool:
 def _understood(sentence: str) -> Question | None:
     """Return what one sentence asks, or None."""
     plain = " ".join(words(sentence))
-    if not asks(sentence) and not _REQUEST.search(plain):
+    spoken = _BEFORE_ASKING.sub("", plain)
+    asking = asks(sentence) or begins_as_question(spoken.split())
+    if not asking and not _REQUEST.search(plain):
         grave = _SAFE.search(plain)
         return Question("safe", "open", "", frozenset(), None, plain) if grave else None
     if plain in _SMALL:

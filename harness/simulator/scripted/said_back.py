@@ -25,7 +25,7 @@ _AFTER_I = _BEFORE_I - {
 } | frozenset(
     """feel felt want wanted need needed think thought know knew see saw say said still usually
     always never often really most just go went get make used like enjoy look hope wish trust live
-    sleep eat work talk tell told""".split()  # noqa: SIM905
+    sleep eat work talk tell told miss missed dread fear""".split()  # noqa: SIM905
 )
 _MINE = {"your": "my", "yours": "mine", "yourself": "myself"}
 _ASKED = re.compile(

@@ -157,7 +157,7 @@ def next_trust(
     return min(MAX_TRUST, trust + 1) if u < chance else trust
 
 
-HURTFUL_FROM = 0.9
+HURTFUL_FROM = 0.6
 """Evidence, in nats, from which on a reply is heard as hurtful."""
 DOUBTED_FROM = -0.3
 """Evidence above which a reply that is not heard as hurtful still leaves suspicion."""

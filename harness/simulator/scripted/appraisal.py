@@ -171,7 +171,8 @@ def told_taken_up(reading: Reading, state: State) -> list[int]:
     return [
         index
         for index in state.disclosed.told
-        if any(takes_up(stems, own[index]) for stems in spoken)
+        if takes_up(reading.stems, own[index])  # seldom, and quicker to ask than of each sentence
+        and any(takes_up(stems, own[index]) for stems in spoken)
     ]
 
 

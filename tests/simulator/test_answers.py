@@ -14,7 +14,7 @@ from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, Support
 from harness.simulator.scripted import lines
 from harness.simulator.scripted.questions import asked
 from harness.simulator.scripted.relevance import NEAR
-from harness.simulator.scripted.said_back import question_back, statements
+from harness.simulator.scripted.said_back import statements
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words
 from tests.calibration.levels import LEVELS as CONFIGS
@@ -154,11 +154,7 @@ def test_yes_and_no_begin_the_answer_to_what_takes_them() -> None:
     assert right > 0.95 * count
 
 
-def test_questions_are_said_back_by_the_one_who_is_asked() -> None:
-    assert question_back("What frightens you the most?") == "What frightens me the most?"
-    assert question_back("And how do you get on with your mother?") == (
-        "How do I get on with my mother?"
-    )
+def test_yes_and_no_are_said_as_whole_sentences() -> None:
     assert statements("Do you blame yourself?") == (
         "Yes, I blame myself.",
         "No, I do not blame myself.",

@@ -46,8 +46,8 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 REFUSES = (0.10, 0.07, 0.04, 0.02)
 """Chance of rather not saying, by trust."""
 REFUSES_BY_TEMPERAMENT = {"negative": 1.0, "passive": 0.6, "avoidant": 1.6}
-SAID_BACK = 0.7
-"""Chance that a question is said back before it is answered, if it can be."""
+SAID_BACK = 0.9
+"""Chance that yes or no is said as a whole sentence, if it can be."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
 _DENIES = re.compile(
@@ -108,7 +108,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     told = speaker.sentence(question, rises)
     if told is not None:
         return told
-    of_persons = asks_of_persons(question.subject, question.entities)
+    of_persons = asks_of_persons(state.user.persona_index, question.subject, question.entities)
     has_none = of_persons and question.subject == "home" and question.kind == "yes_no"
     if question.subject in ABSENT or has_none:
         if question.statements[1]:
@@ -204,9 +204,7 @@ class _Speaker:
         first = self._first(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
-        if question.back and not first and self.u[3] < SAID_BACK:
-            beginning = (question.back,)
-        elif question.named and not first and self._unnamed(question, index):
+        if question.named and not first and self._unnamed(question, index):
             echo = self.line("echo", x=question.named)
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"
@@ -240,7 +238,7 @@ class _Speaker:
     def yes_or_no(self, question: Question, yes: bool) -> Told:
         """Return yes or no, as a whole sentence where the question allows it."""
         whole = question.statements[0 if yes else 1]
-        if whole and self.u[3] < SAID_BACK + 0.2:
+        if whole and self.u[3] < SAID_BACK:
             return Told((whole,))
         return self.line("yes" if yes else "no")
 

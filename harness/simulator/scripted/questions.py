@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness.simulator.data_files import require, require_one_of, rows
 from harness.simulator.personas import EVERYONE, TOPICS
-from harness.simulator.scripted.said_back import question_back, statements
+from harness.simulator.scripted.said_back import statements
 from harness.simulator.scripted.words import (
     FUNCTION_WORDS,
     asks,
@@ -101,8 +101,6 @@ class Question:
     feeling: str | None
     """A feeling that it asks about by name."""
     plain: str
-    back: str = ""
-    """The question said back by the one who is asked, with its mark; empty where that is odd."""
     statements: tuple[str, str] = ("", "")
     """Yes and no to it, as whole sentences."""
 
@@ -178,12 +176,8 @@ def _understood(sentence: str) -> Question | None:
     feeling = None
     if kind in ("yes_no", "either", "guess"):
         feeling = next((word for word in direct.split() if word in _FEELINGS), None)
-    back = question_back(sentence) if kind == "open" and direct == plain else ""
-    says_much = back.count(" ") > 3 or bool(named or entities(direct))
-    if not says_much or not _ASKING.intersection(back.lower().split()[:1]):
-        back = ""
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
-    return Question(subject, kind, named, entities(direct), feeling, direct, back, yes_no)
+    return Question(subject, kind, named, entities(direct), feeling, direct, yes_no)
 
 
 def _kind(plain: str, indirect: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from functools import lru_cache
 
@@ -30,6 +31,11 @@ PERSONS = _KIN | frozenset(
     """famili relativ friend bos boss colleagu teacher doctor neighbour landlord flatmat roommat
     married""".split()  # noqa: SIM905
 )
+_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
+_DATES = questions.entities(
+    """Monday Tuesday Wednesday Thursday Friday Saturday Sunday January February March April May June
+    July August September October November December Christmas Easter"""
+)
 OF_PERSONS = ("home", "others_say", "talked")
 """Subjects of which an answer must speak of the person whom the question names."""
 LEAST_FIT = 0.9
@@ -54,9 +60,19 @@ _BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
 """By persona, the sentences of each topic, and those that name each thing."""
 
 
-def asks_of_persons(subject: str | None, named: frozenset[str]) -> bool:
+def _names(persona: Persona) -> frozenset[str]:
+    """Return the stems of the names in what a persona tells: words with a capital within."""
+    said = [name for sentence in persona.tellable for name in _NAME.findall(sentence.text)]
+    return questions.entities(" ".join(said)) - _DATES
+
+
+_NAMES = tuple(map(_names, EVERYONE))
+
+
+def asks_of_persons(persona_index: int, subject: str | None, named: frozenset[str]) -> bool:
     """Return whether a question on `subject` is about the persons whom it names."""
-    return subject in OF_PERSONS and not PERSONS.isdisjoint(named)
+    persons = PERSONS | _NAMES[persona_index]
+    return subject in OF_PERSONS and not persons.isdisjoint(named)
 
 
 @lru_cache(maxsize=65536)
@@ -66,7 +82,7 @@ def ranked(
     """Return the sentences that answer a question on `subject` that names `named`, best first."""
     values: dict[int, float] = {}
     by_entity, by_topic = _BY_ENTITY[persona_index], BY_TOPIC[persona_index]
-    of_persons = asks_of_persons(subject, named)
+    of_persons = asks_of_persons(persona_index, subject, named)
     for entity in named.union(*[_GROUPS.get(entity, ()) for entity in named]):
         for index in by_entity.get(entity, ()):
             values[index] = min(2.0, values.get(index, 0.0) + 1.0)

@@ -1,11 +1,11 @@
-"""A supporter's question as the one who is asked says it back: `What frightens me the most?`."""
+"""Yes and no to a supporter's question as whole sentences: `No, I have not told anyone.`"""
 
 from __future__ import annotations
 
 import re
 
 LONGEST = 10
-"""Words of a question that is said back."""
+"""Words of a question that is answered so."""
 _BEGINNING = re.compile(r"^(?:(?:and|so|but|well|oh|ok|okay|now|then)[, ]+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?")
 _BEFORE_I = frozenset(
@@ -49,16 +49,6 @@ _SOME = {"anyone": "someone", "anybody": "somebody", "anything": "something", "a
 _NONE = {"anyone": "nobody", "anybody": "nobody", "anything": "nothing", "any": "no", "a": "no",
          "an": "no", "someone": "nobody", "somebody": "nobody", "something": "nothing",
          "some": "no"}  # fmt: skip
-
-
-def question_back(sentence: str) -> str:
-    """Return a question with `what`, `who` or the like said back; empty if it is too long."""
-    clause = _clause(sentence)
-    plain = _turned(clause)
-    if not 2 <= len(plain) <= LONGEST:
-        return ""
-    text = " ".join(plain)
-    return f"{text[:1].upper()}{text[1:]}?"
 
 
 def statements(sentence: str) -> tuple[str, str]:

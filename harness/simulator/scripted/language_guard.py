@@ -44,6 +44,9 @@ further word, and at most. Of natural sentences of any length .2% lie below."""
 COHERENT, LESS_A_WORD, LEAST_COHERENT = 1.0, 0.1, 0.2
 """Above this a rare pair is a slip, or English that we have not met: in a sentence of eight words,
 less for each further word, and at least. Above the first lie two natural sentences in five."""
+LEAST_MET, MET_FROM, MET_BELOW = 0.21, 6, -0.1
+"""Least share of pairs that anybody ever wrote, in a clause of so many words and less coherence
+than the last: a list of telling words has hardly any."""
 VERBLESS = 9
 """Longest clause that may do without a verb: `My deepest sympathy to your family.`"""
 LATIN_SHARE = 0.8
@@ -72,6 +75,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u
 _UNDECODED = re.compile(r"\ufffd(?!\ufffd*\Z)")
 """Bytes of no character, but for one that the reply was cut in."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
+_ROLES = frozenset("you me i he she they friend patient counselor counsellor".split())  # noqa: SIM905
 _FACE = re.compile(r"[:;=]'?-?[)(DPp3/|*:;-]$")
 _MARKUP = re.compile(r"[{}<>\[\]|=`]")
 _CASES = re.compile(r"[a-z][A-Z]")
@@ -138,7 +142,8 @@ def _speaks_for_another(text: str) -> bool:
     if _SPEAKER.search(text):
         return True
     known_words = english_bigrams().words
-    return any(name.lower() not in known_words for name in _NAMED.findall(text))
+    names = {name.lower() for name in _NAMED.findall(text)}
+    return not names <= known_words or not names.isdisjoint(_ROLES)
 
 
 def _signs(text: str) -> Fault | None:
@@ -206,6 +211,9 @@ def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
             return Fault("neighbours", wrong)
     more = COHERENCE_A_WORD * max(0, count - 7)
     least = min(MOST_COHERENCE, COHERENCE + more)
+    if coherence < MET_BELOW and count >= MET_FROM and len(parts) == 1:
+        met = [pair in english_bigrams().pairs for pair in itertools.pairwise(parts[0])]
+        least = 0.0 if sum(met) < LEAST_MET * len(met) else least
     return Fault("neighbours", "words that do not go together") if coherence < least else None
 
 

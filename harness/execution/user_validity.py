@@ -26,8 +26,6 @@ from harness.records import validity as records
 from harness.records.validity import LevelValidity, Validity
 from harness.utils import safe_text
 
-ENFORCED = False
-"""Whether a level that is not valid is refused. The users that ship are not valid yet."""
 READER = "lexical"
 """Reader of the scripted user."""
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
@@ -44,8 +42,7 @@ def check(configs: Iterable[RunConfig]) -> list[str]:
     for config in configs:
         unchecked = config.difficulty.unchecked
         for level, validity in of_run(config).items():
-            if ENFORCED or config.simulator.kind == "served":
-                refuse(level, validity, unchecked=unchecked)
+            refuse(level, validity, unchecked=unchecked)
             is_known = bool(validity.measured)
             if validity.problems and (unchecked or not is_known):
                 how = "unchecked" if is_known else "not admitted"

@@ -36,8 +36,7 @@ def measured(section: dict[str, Any]) -> LevelValidity:
 
 
 @pytest.fixture
-def enforced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(user_validity, "ENFORCED", True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     user_validity._scripted.cache_clear()
@@ -71,7 +70,7 @@ def test_a_level_that_nobody_measured_is_not_shown_to_be_valid() -> None:
     assert len(requirements.problems({})) == 2
 
 
-@pytest.mark.usefixtures("enforced")
+@pytest.mark.usefixtures("_own_cache")
 def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
     tmp_path: Path,
 ) -> None:
@@ -81,14 +80,14 @@ def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
-@pytest.mark.usefixtures("enforced")
+@pytest.mark.usefixtures("_own_cache")
 def test_a_dry_run_notes_that_a_level_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
     code = sweep.sweep([*UNMOVED], dry_run=True, as_json=False, stop_on_failure=False, retries=0)
     assert code == 0
     assert "note: difficulty=hard: its user must be" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("enforced")
+@pytest.mark.usefixtures("_own_cache")
 def test_a_level_trained_on_unchecked_is_told_and_recorded_with_what_was_measured() -> None:
     plan = planner.plan([*UNMOVED, "difficulty.unchecked=true", "seed=1,2"])
     (note,) = user_validity.check([p.config for p in plan.points])
@@ -102,7 +101,7 @@ def test_a_level_trained_on_unchecked_is_told_and_recorded_with_what_was_measure
         assert kept["hard"].measured["kind_minus_cruel"] is not None
 
 
-@pytest.mark.usefixtures("enforced")
+@pytest.mark.usefixtures("_own_cache")
 def test_a_level_without_a_card_is_measured_once_and_kept(tmp_path: Path) -> None:
     first = user_validity.of_run(point(*UNMOVED))
     (kept,) = (tmp_path / "cache").glob("validity-*.json")
@@ -114,7 +113,7 @@ def test_a_level_without_a_card_is_measured_once_and_kept(tmp_path: Path) -> Non
     assert user_validity.check([point(*UNMOVED)]) == []
 
 
-@pytest.mark.usefixtures("enforced")
+@pytest.mark.usefixtures("_own_cache")
 def test_a_shipped_level_has_the_validity_of_its_card_at_any_group_size(tmp_path: Path) -> None:
     config = point("difficulty=easy")
     path = difficulty_cards.SHIPPED / difficulty_cards.file_name(difficulty_cards.key(config))

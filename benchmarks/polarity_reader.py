@@ -4,8 +4,8 @@ python -m benchmarks.polarity_reader           # learn, write polarity_weights.t
 python -m benchmarks.polarity_reader --check   # learn, and fail if the file is not what is learnt
 python -m benchmarks.polarity_reader --curve   # report what more sentences brought
 
-Learns from the sentences in benchmarks/sentences, and is judged on the batches it did not see
-(every fourth) and on both halves of the validity set, of which the held-out one is never tuned on.
+Learns from the sentences in benchmarks/sentences and the tuned half of the validity set, and is
+judged on the batches it did not see (every fourth) and on the other half, never tuned on.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ PENALTY = 10.0
 LEAST_WEIGHT = 4
 """A feature that never weighs as many hundredths is left out of the file."""
 SHARES = (0.25, 0.5, 1.0)
+CLEAR = {
+    "supportive_negation": "caring",
+    "hurtful_kind_words": "hurtful",
+    "neutral": "neutral",
+    "off_topic": "neutral",
+}
+"""Polarity of the single replies of some categories."""
 HURTFUL = POLARITIES.index("hurtful")
 FALSE_ALARMS = 0.1
 """Share of kind twins and supportive negations at which hearing is compared."""
@@ -62,6 +69,17 @@ def read() -> list[Sentence]:
     return [Sentence(*row) for file in files for row in columns(file, COLUMNS, allowed)]
 
 
+def tuned_half() -> list[Sentence]:
+    """The sentences of the validity set's tuned half whose polarity is beyond doubt."""
+    twins = [pair for pair in pairs() if pair.half == "tuned"]
+    labelled = [(twin.kind, "caring") for twin in twins] + [
+        (twin.cruel, "hurtful") for twin in twins
+    ]
+    for category, polarity in CLEAR.items():
+        labelled += [(text, polarity) for text in texts("tuned", [category])]
+    return [Sentence("v1", "other", polarity, "-", text) for text, polarity in labelled]
+
+
 def learn(sentences: Sequence[Sentence]) -> Weights:
     """By feature, a weight for each of POLARITIES."""
     kinds = np.array([POLARITIES.index(s.polarity) for s in sentences])
@@ -84,19 +102,19 @@ def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
         shares = np.bincount(chances.argmax(axis=1), minlength=3) / len(some)
         heard = ", ".join(f"{p} {v:.3f}" for p, v in zip(POLARITIES, shares, strict=True))
         print(f"unseen batches, {len(some)} {polarity}: heard as {heard}")
-    for half in ("tuned", "held_out"):
-        twins = [pair for pair in pairs() if pair.half == half]
-        cruel, kind = (hurt([getattr(p, n) for p in twins], weights) for n in ("cruel", "kind"))
-        negated = hurt(texts(half, ["supportive_negation"]), weights)
-        limit = np.quantile(np.concatenate([kind, negated]), 1 - FALSE_ALARMS)
-        area = np.mean(cruel[:, None] > kind[None])
-        print(
-            f"validity set, {half}: above .5 of {len(cruel)} cruel {np.mean(cruel > 0.5):.3f}, "
-            f"kind twins {np.mean(kind > 0.5):.3f}, supportive negations "
-            f"{np.mean(negated > 0.5):.3f}; area under the curve {area:.3f}; cruel heard at "
-            f"{FALSE_ALARMS:.0%} false alarms {np.mean(cruel > limit):.3f}",
-            flush=True,
-        )
+    half = "held_out"
+    twins = [pair for pair in pairs() if pair.half == half]
+    cruel, kind = (hurt([getattr(p, n) for p in twins], weights) for n in ("cruel", "kind"))
+    negated = hurt(texts(half, ["supportive_negation"]), weights)
+    limit = np.quantile(np.concatenate([kind, negated]), 1 - FALSE_ALARMS)
+    area = np.mean(cruel[:, None] > kind[None])
+    print(
+        f"validity set, {half}: above .5 of {len(cruel)} cruel {np.mean(cruel > 0.5):.3f}, "
+        f"kind twins {np.mean(kind > 0.5):.3f}, supportive negations "
+        f"{np.mean(negated > 0.5):.3f}; area under the curve {area:.3f}; cruel heard at "
+        f"{FALSE_ALARMS:.0%} false alarms {np.mean(cruel > limit):.3f}",
+        flush=True,
+    )
 
 
 def curve(learnt: Sequence[Sentence], unseen: Sequence[Sentence]) -> None:
@@ -118,7 +136,7 @@ def main() -> None:
     if "--curve" in sys.argv:
         curve(learnt, unseen)
         return
-    rows = word_weights.lines(learn(learnt), POLARITIES, LEAST_WEIGHT)
+    rows = word_weights.lines(learn([*learnt, *tuned_half()]), POLARITIES, LEAST_WEIGHT)
     report(word_weights.weights_of(rows), unseen)
     text = "\n".join(rows) + "\n"
     if "--check" not in sys.argv:

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from harness import simulator
 from harness.compose import planner
 from harness.errors import ConfigError, DataError, DeviceError
 from harness.execution import child_process, gpu_lease, launcher, progress, retry
@@ -157,6 +158,8 @@ PICKLES: dict[str, Callable[[Path, Path], object]] = {
 def test_a_checkpoint_that_somebody_made_runs_nothing(tmp_path: Path, what: str) -> None:
     """Its manifest is right: whoever can write the files can write that too."""
     run, bomb = make_run(tmp_path / "run", quick()), tmp_path / "bomb"
+    status = replace(run_folder.read_status(run), simulator_version=simulator.VERSION)
+    run_folder.write_status(run, status)
     step = 1
     log = MetricsLog(run.metrics)
     log.append(step, {})

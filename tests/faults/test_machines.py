@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import simulator
 from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import preflight
@@ -167,7 +168,10 @@ def hollow(tmp_path: Path) -> RunFolder:
         log.append(step, {"entropy": 1.0, "reward": 0.5})
     log.close()
     os.truncate(run.metrics, 3 * 2**30)
-    run_folder.write_status(run, replace(run_folder.read_status(run), status="stopped"))
+    stopped = replace(
+        run_folder.read_status(run), status="stopped", simulator_version=simulator.VERSION
+    )
+    run_folder.write_status(run, stopped)
     return run
 
 

@@ -18,7 +18,7 @@ from harness.simulator.state import Disclosed, State
 from tests.calibration.levels import LEVELS
 
 USERS = 12
-CONVERSATIONS = {2: "6aeaf509ecc48e7b"}
+CONVERSATIONS = {2: "486fa27264ada649"}
 """Digest of what users say and feel, by version of the simulator."""
 
 

@@ -22,7 +22,7 @@ KINDS = frozenset(
     toughen intensify diminish reverse""".split()  # noqa: SIM905
 )
 """Kinds of words: `bad_trait` belittles whom it is said of, `dramatize` puts distress as overdone,
-and so on; CONTRIBUTING.md describes each."""
+and so on; docs/simulator.md has words of each."""
 PHRASE_KINDS: Mapping[str, Sequence[str]] = {
     "hurtful": (
         "insult", "contempt", "victim_blaming", "minimising", "denial_of_feeling", "gaslighting",

@@ -34,7 +34,8 @@ PERSONS = _KIN | frozenset(
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{2,}")
 _DATES = questions.entities(
     """Monday Tuesday Wednesday Thursday Friday Saturday Sunday
-    January February March April May June July August September October November December Christmas Easter"""
+    January February March April May June July August September October November December
+    Christmas Easter"""
 )
 OF_PERSONS = ("home", "others_say", "talked")
 """Subjects of which an answer must speak of the person whom the question names."""

@@ -22,8 +22,6 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "run-before-checksums"
 LATER = Path(__file__).parents[1] / "golden" / "2026-11-22"
 LATEST = Path(__file__).parents[1] / "golden" / "2026-11-23"
 PARTIAL = "1-hard-seed1"
-ROWS = "b6eca8752381e1ab092a4642f1120d909848124ce5ec6fd0ba0647baf49f1d29"
-"""sha256 of the eight rows of the uninterrupted run, as that version wrote them."""
 
 
 @pytest.fixture

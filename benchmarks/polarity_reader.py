@@ -23,7 +23,6 @@ from harness.calibration.validity.replies import pairs, texts
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import columns
 from harness.simulator.scripted.polarity import POLARITIES, WEIGHTS
-from harness.simulator.scripted.sentence_features import features
 from harness.simulator.scripted.words import sentences as split
 
 FOLDER = Path(__file__).with_name("sentences")
@@ -83,13 +82,13 @@ def tuned_half() -> list[Sentence]:
 def learn(sentences: Sequence[Sentence]) -> Weights:
     """By feature, a weight for each of POLARITIES."""
     kinds = np.array([POLARITIES.index(s.polarity) for s in sentences])
-    return word_weights.learn([s.text for s in sentences], kinds, features, PENALTY)
+    return word_weights.learn([s.text for s in sentences], kinds, PENALTY)
 
 
 def hurt(replies: Sequence[str], weights: Weights) -> word_weights.Floats:
     """P(hurtful) of the most hurtful sentence of each reply."""
     parts = [split(reply) or [reply] for reply in replies]
-    chances = word_weights.probabilities([s for some in parts for s in some], weights, features)
+    chances = word_weights.probabilities([s for some in parts for s in some], weights)
     ends = np.cumsum([len(some) for some in parts])
     return np.array([some[:, HURTFUL].max() for some in np.split(chances, ends[:-1])])
 
@@ -98,7 +97,7 @@ def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
     """Print how well the weights hear sentences of unseen batches and the validity set."""
     for polarity in POLARITIES:
         some = [s.text for s in unseen if s.polarity == polarity]
-        chances = word_weights.probabilities(some, weights, features)
+        chances = word_weights.probabilities(some, weights)
         shares = np.bincount(chances.argmax(axis=1), minlength=3) / len(some)
         heard = ", ".join(f"{p} {v:.3f}" for p, v in zip(POLARITIES, shares, strict=True))
         print(f"unseen batches, {len(some)} {polarity}: heard as {heard}")

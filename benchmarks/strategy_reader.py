@@ -16,7 +16,6 @@ import numpy as np
 from benchmarks import polarity_reader, word_weights
 from benchmarks.word_weights import Weights
 from harness.simulator.scripted.recognition import KINDS, SURE, WEIGHTS
-from harness.simulator.scripted.sentence_features import features
 
 SENTENCES = WEIGHTS.with_name("strategy_sentences.tsv")
 PENALTY = 3.0
@@ -39,12 +38,12 @@ def read(path: Path = SENTENCES) -> list[Sentence]:
 def learn(sentences: list[Sentence]) -> Weights:
     """By feature, a weight for each of KINDS."""
     kinds = np.array([KINDS.index(s.kind) for s in sentences])
-    return word_weights.learn([s.text for s in sentences], kinds, features, PENALTY)
+    return word_weights.learn([s.text for s in sentences], kinds, PENALTY)
 
 
 def report(weights: Weights, unseen: Sequence[Sentence]) -> None:
     """Print how often the most likely kind is right, where it is sure, of unseen batches."""
-    chances = word_weights.probabilities([s.text for s in unseen], weights, features)
+    chances = word_weights.probabilities([s.text for s in unseen], weights)
     kinds = [KINDS[n] for n in chances.argmax(axis=1)]
     right = np.array([k == s.kind for k, s in zip(kinds, unseen, strict=True)])
     sure = chances.max(axis=1) >= SURE

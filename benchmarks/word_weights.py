@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
+from harness.simulator.scripted.sentence_features import wording_of
+
 LEAST_COUNT = 2
 """A feature of fewer sentences is not learnt."""
 Floats = NDArray[np.float64]
 Weights = Mapping[str, Floats]
 """By feature, a weight for each kind."""
-Features = Callable[[str], Iterable[str]]
 
 
-def learn(
-    texts: Sequence[str], kinds: NDArray[np.int64], features: Features, penalty: float
-) -> Weights:
+def learn(texts: Sequence[str], kinds: NDArray[np.int64], penalty: float) -> Weights:
     """Penalised maximum likelihood; `kinds`: number of each text's kind, from 0."""
-    counts = Counter(f for text in texts for f in features(text))
+    counts = Counter(f for text in texts for f in wording_of(text).features)
     names = sorted(f for f, n in counts.items() if n >= LEAST_COUNT)
-    x = _matrix(texts, names, features)
+    x = _matrix(texts, names)
     target = np.eye(int(kinds.max()) + 1)[kinds]
     shape = len(names), target.shape[1]
 
@@ -39,9 +38,9 @@ def learn(
     return dict(zip(names, weights, strict=True))
 
 
-def probabilities(texts: Sequence[str], weights: Weights, features: Features) -> Floats:
+def probabilities(texts: Sequence[str], weights: Weights) -> Floats:
     """P(kind) of each text, shape (texts, kinds)."""
-    scores = _matrix(texts, list(weights), features) @ np.array(list(weights.values()))
+    scores = _matrix(texts, list(weights)) @ np.array(list(weights.values()))
     chances: Floats = np.exp(_log_softmax(scores))
     return chances
 
@@ -69,8 +68,13 @@ def _log_softmax(scores: Floats) -> Floats:
     return logp
 
 
-def _matrix(texts: Sequence[str], names: Sequence[str], features: Features) -> csr_matrix:
+def _matrix(texts: Sequence[str], names: Sequence[str]) -> csr_matrix:
     place = {name: n for n, name in enumerate(names)}
-    cells = [(n, place[f]) for n, text in enumerate(texts) for f in features(text) if f in place]
+    cells = [
+        (n, place[f])
+        for n, text in enumerate(texts)
+        for f in wording_of(text).features
+        if f in place
+    ]
     rows, columns = zip(*cells, strict=True)
     return csr_matrix((np.ones(len(cells)), (rows, columns)), (len(texts), len(names)))

@@ -68,7 +68,7 @@ def admit(
         "bar": requirements.bar(),
     }
     _show(value, levels, as_json)
-    safe_text.say(f"results in {write.write_admission(value, out)}")
+    safe_text.say(f"results in {write.write_measured(value, out, 'admission.json')}")
     return 0 if value["admitted"] or first.difficulty.unchecked else EXIT_PARTIAL
 
 

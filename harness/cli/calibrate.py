@@ -75,7 +75,7 @@ def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_
         print(json.dumps(heard, indent=1, allow_nan=False), flush=True)
     else:
         table_levels.print_hearing(heard, Console())
-    print(f"harness: results in {write.write_hearing(heard, out)}", file=sys.stderr)
+    print(f"harness: results in {write.write_measured(heard, out, 'esconv.json')}", file=sys.stderr)
 
 
 def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:

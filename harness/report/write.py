@@ -143,21 +143,12 @@ def write_calibration(calibration: Mapping[str, Any], out: Path) -> list[Path]:
     return written
 
 
-def write_hearing(heard: Mapping[str, Any], out: Path) -> Path:
-    """Write esconv.json, and return its path. Raises StorageError."""
+def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
+    """Write a measurement into the file `name` of `out`; return its path. Raises StorageError."""
     with atomic.storage(out):
         out.mkdir(parents=True, exist_ok=True)
-    path = out / "esconv.json"
-    atomic.write_json(path, heard)
-    return path
-
-
-def write_admission(admitted: Mapping[str, Any], out: Path) -> Path:
-    """Write admission.json, and return its path. Raises StorageError."""
-    with atomic.storage(out):
-        out.mkdir(parents=True, exist_ok=True)
-    path = out / "admission.json"
-    atomic.write_json(path, admitted)
+    path = out / name
+    atomic.write_json(path, measured)
     return path
 
 

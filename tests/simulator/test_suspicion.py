@@ -49,6 +49,11 @@ def test_cruelty_is_hurtful_and_leaves_doubt() -> None:
     assert (kind.why["hurt"], kind.why["doubt"], kind.why["coldness"]) == (0.0, 0.0, 0.0)
 
 
+def test_kindness_beside_cruelty_does_not_undo_it() -> None:
+    padded = f"{KIND} You are not alone. It is not your fault. {CRUEL}"
+    assert float(after(padded).why["hurt"]) < 0
+
+
 def test_an_apology_repairs_in_part() -> None:
     hurt, repaired = after(CRUEL), after(CRUEL, APOLOGY)
     assert 0 < repaired.state.suspicion < 0.5 * hurt.state.suspicion

@@ -93,7 +93,7 @@ def _rows(cards: list[Mapping[str, Any]]) -> Rows:
     )
     for name in cards[0]["best"]:
         yield f"  best: {name.replace('_', ' ')}", [f"{card['best'][name]:.1f}" for card in cards]
-    yield from _validity([card.get("validity") for card in cards])
+    yield from _validity([card.get("validity_held_out") for card in cards])
     for name in ("zero_variance_groups", "tiny_variance_groups", "lag1"):
         yield name.replace("_", " "), [validity.interval(card[name], SHARES) for card in cards]
 

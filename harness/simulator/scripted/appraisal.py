@@ -96,14 +96,18 @@ def puzzle(reading: Reading, start_z: float | None, cut: float | None) -> Fault 
 
 
 def appraise(
-    reading: Reading, cut: bool, puzzled: bool, state: State, rule: AcceptanceRule
+    reading: Reading,
+    cut: bool,
+    puzzled: bool,
+    suspicion: float,
+    state: State,
+    rule: AcceptanceRule,
 ) -> Appraisal:
-    """Return how the user of `state` appraises `reading`."""
+    """Return how the user of `state` appraises `reading`, which leaves them `suspicion`."""
     fresh = _fresh(reading, state)
     stale = len(reading.sentences) - len(fresh)
     strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
     user = state.user
-    suspicion = dynamics.next_suspicion(state.suspicion, reading.hurt_evidence, reading.apologises)
     return Appraisal(
         worth=STALE if puzzled else _worth(strategies, stale, user.intention, state.trust, rule),
         pick_up=_pick_up(reading, state),

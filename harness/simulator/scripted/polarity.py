@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
-from harness.simulator.scripted.sentence_features import features
+from harness.simulator.scripted import weights
+from harness.simulator.scripted.sentence_features import wording_of
 
 WEIGHTS = Path(__file__).with_name("polarity_weights.tsv")
 POLARITIES = ("caring", "neutral", "hurtful")
@@ -35,22 +36,5 @@ class Polarity:
 
 @lru_cache(maxsize=65536)
 def polarity_of(sentence: str) -> Polarity:
-    """How likely a sentence is caring, neutral and hurtful."""
-    weights = _weights()
-    rows = [weights[feature] for feature in features(sentence) & weights.keys()]
-    scores = [sum(column) for column in zip(*rows, strict=True)]
-    most = max(scores)
-    odds = [math.exp((score - most) / 100) for score in scores]
-    total = sum(odds)
-    return Polarity(*(o / total for o in odds))
-
-
-@cache
-def _weights() -> dict[str, tuple[int, int, int]]:
-    """By feature, a hundred times its weight for each of POLARITIES.
-
-    Whole numbers: their sum is the same in any order.
-    """
-    lines = WEIGHTS.read_text(encoding="utf-8").splitlines()[1:]
-    cells = (line.split("\t") for line in lines)
-    return {name: (int(c), int(n), int(h)) for name, c, n, h in cells}
+    """Return how likely a sentence is caring, neutral and hurtful."""
+    return Polarity(*weights.probabilities(WEIGHTS, wording_of(sentence).features))

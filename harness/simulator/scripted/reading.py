@@ -123,8 +123,9 @@ PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
 FACT_LOG_ODDS = -1.5
 """Who says back what was told means well more often than not."""
-OTHERS_SHARE, MOST_FROM_OTHERS = 0.8, 6.0
-"""Share of the log-odds of other sentences that counts beside the most hurtful, and its most."""
+OTHERS_SHARE, MOST_EXCUSED, MOST_ADDED = 0.8, 1.0, 6.0
+"""Share of the log-odds of the other sentences that counts beside the most hurtful one's, and the
+most by which they excuse it or add to it: kindness beside cruelty does not undo it."""
 ALIKE, ALIKE_WITHIN, ALIKE_OF_FACT = 0.75, 0.5, 0.85
 """Shares of shared words from which a sentence is the same again: less if one holds the other, more
 if it speaks of a fact, which two sentences may well do."""
@@ -212,11 +213,11 @@ class Reading:
 
     @property
     def hurt_evidence(self) -> float:
-        """Log-odds that the reply is hurtful, in nats: the most hurtful sentence outweighs."""
+        """Log-odds that the reply is hurtful, in nats."""
         values = [sentence.hurt_log_odds for sentence in self.sentences]
         most = max(values, default=0.0)
         others = OTHERS_SHARE * (sum(values) - most)
-        return most + max(-MOST_FROM_OTHERS, min(MOST_FROM_OTHERS, others))
+        return most + max(-MOST_EXCUSED, min(MOST_ADDED, others))
 
     @property
     def severe(self) -> bool:

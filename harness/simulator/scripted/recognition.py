@@ -9,16 +9,16 @@ section 3). Neither knows the grammar a policy may speak with.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import ANY, require, require_one_of, rows
-from harness.simulator.scripted.sentence_features import features
+from harness.simulator.scripted import weights
+from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
 
@@ -184,13 +184,8 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 def probabilities(sentence: str) -> Mapping[str, float]:
     """Return P(kind), by the weights of its words, for each of KINDS."""
-    weights = _weights()
-    chosen = [weights[f] for f in features(sentence) & weights.keys()]
-    scores = [sum(column) for column in zip(*chosen, strict=True)]
-    most = max(scores)
-    odds = [math.exp((s - most) / 100) for s in scores]
-    total = sum(odds)
-    return {kind: o / total for kind, o in zip(KINDS, odds, strict=True)}
+    chances = weights.probabilities(WEIGHTS, wording_of(sentence).features)
+    return dict(zip(KINDS, chances, strict=True))
 
 
 @lru_cache(maxsize=65536)
@@ -200,16 +195,8 @@ def likeliest(sentence: str) -> str | None:
     None if that is none or not sure, and where none of its content words is known.
     """
     content = [word for word in words(sentence) if word not in FUNCTION_WORDS]
-    if content and _weights().keys().isdisjoint(content):
+    if content and not weights.knows_any(WEIGHTS, content):
         return None
     chances = probabilities(sentence)
     best = max(chances, key=lambda kind: chances[kind])
     return best if best != NONE and chances[best] >= SURE else None
-
-
-@cache
-def _weights() -> dict[str, tuple[int, ...]]:
-    """Return hundredths of the weights for KINDS by feature; every sentence has the empty one."""
-    lines = WEIGHTS.read_text(encoding="utf-8").splitlines()[1:]
-    cells = (line.split("\t") for line in lines)
-    return {name: tuple(map(int, values)) for name, *values in cells}

@@ -59,7 +59,7 @@ class Wording:
 
 @lru_cache(maxsize=4096)
 def wording_of(sentence: str) -> Wording:
-    """The features of one sentence."""
+    """Return the features of one sentence."""
     tokens = tokenise(sentence)
     stop = "?" if asks(sentence) else "."
     matches = [(match, denied(match, tokens)) for match in phrases_in(tokens)]
@@ -72,11 +72,6 @@ def wording_of(sentence: str) -> Wording:
             features.add(f"phrase:{match.polarity}|^")
     not_denied = frozenset([match.kind for match, is_denied in matches if not is_denied])
     return Wording(frozenset(features), not_denied)
-
-
-def features(sentence: str) -> frozenset[str]:
-    """The features of one sentence: Wording.features."""
-    return wording_of(sentence).features
 
 
 def tokenise(sentence: str) -> list[str]:

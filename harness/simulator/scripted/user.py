@@ -32,6 +32,8 @@ class _AppraisedReply:
     reading: Reading
     puzzle: Fault | None
     """Why it is not language to them."""
+    suspicion: float
+    """What is held against the supporter after it: State.suspicion."""
     appraisal: Appraisal
     logit: float
     """Log-odds that the emotion rises."""
@@ -114,12 +116,17 @@ class ScriptedSimulator:
     def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
         reading = read(reply.text)
         puzzle = appraisal.puzzle(reading, reply.start_z, self._typicality_cut)
-        parts = appraisal.appraise(reading, reply.cut, puzzle is not None, state, self._acceptance)
+        suspicion = dynamics.next_suspicion(
+            state.suspicion, reading.hurt_evidence, reading.apologises
+        )
+        parts = appraisal.appraise(
+            reading, reply.cut, puzzle is not None, suspicion, state, self._acceptance
+        )
         user = state.user
         offset = dynamics.INTENTION_OFFSET[user.intention]
         offset += dynamics.TEMPERAMENT_OFFSET[user.temperament] - self.difficulty.threshold
         x = dynamics.logit(parts.worth, parts.extra, offset, state.emotion, state.momentum)
-        return _AppraisedReply(reading, puzzle, parts, x)
+        return _AppraisedReply(reading, puzzle, suspicion, parts, x)
 
     def _change(self, rises: bool, large: bool, emotion: int) -> int:
         size = dynamics.change_size(large, self.difficulty)
@@ -139,9 +146,7 @@ class ScriptedSimulator:
         trust = dynamics.next_trust(
             state.trust, appraised.strategies, offended, self._disclosure, u[4]
         )
-        suspicion = dynamics.next_suspicion(
-            state.suspicion, reading.hurt_evidence, reading.apologises
-        )
+        suspicion = appraised.suspicion
         if appraised.hurts and reading.severe:
             trust, suspicion = 0, dynamics.MOST_SUSPICION
         return State(

@@ -4,7 +4,8 @@
 
 Reads the sentences of strategy_sentences.tsv and of benchmarks/sentences, kind and cruel, by ten
 writers of many manners, and writes harness/simulator/scripted/english_pairs.tsv: a line for each
-first word, with those that follow it and how often; ^ is the beginning of a clause, $ its end.
+word with its uses and the words that follow it, then one for each class of rare words; ^ is the
+beginning of a clause, $ its end.
 Prints the share of each writer's sentences that the whole rule calls no language, by what the
 others' show.
 """
@@ -16,19 +17,19 @@ from pathlib import Path
 
 from harness.records import atomic
 from harness.simulator.scripted import language_guard, word_pairs
-from harness.simulator.scripted.word_pairs import PAIRS, SENTENCES, Bigrams, count_pairs
+from harness.simulator.scripted.bigrams import PAIRS, Bigrams, count_pairs
+from harness.simulator.scripted.words import SENTENCES
 
 FOLDER = Path(__file__).with_name("sentences")
-NOTE = "# Made by `python -m benchmarks.english_pairs`. first word, word it precedes:count ...\n"
+NOTE = (
+    "# Made by `python -m benchmarks.english_pairs`: a word, its uses, what comes next:count ...\n"
+)
 
 
 def main() -> None:
     by_writer = texts()
     counts = count_pairs(text for some in by_writer.values() for text in some)
-    lines: dict[str, list[str]] = {}
-    for (first, second), count in sorted(counts.items()):
-        lines.setdefault(first, []).append(second if count == 1 else f"{second}:{count}")
-    text = NOTE + "".join(f"{first}\t{' '.join(rest)}\n" for first, rest in lines.items())
+    text = NOTE + "".join(f"{line}\n" for line in Bigrams.of(counts).lines())
     atomic.write_bytes(PAIRS, text.encode(), durable=False)
     print("| writer | sentences | no language |\n|---|---|---|")
     for writer, own in by_writer.items():

@@ -83,16 +83,18 @@ def columns(
     header, *lines = _text(path).splitlines()
     rule = f"the first row must be {' '.join(names)}, with tabs"
     require(f"{path}:1", rule, header == "\t".join(names), header)
+    checked = [(place, name, allowed[name]) for place, name in enumerate(names) if name in allowed]
     read_rows = list[tuple[str, ...]]()
     for number, line in enumerate(lines, start=2):
-        where, cells = f"{path}:{number}", tuple(line.split("\t"))
-        rule = f"a row must have {len(names)} cells, with tabs between"
-        require(where, rule, len(cells) == len(names), line)
-        has_text = all(cell and cell == cell.strip() for cell in cells)
-        require(where, "a cell must have text and no blanks around it", has_text, line)
-        for name, cell in zip(names, cells, strict=True):
-            if name in allowed:
-                require_one_of(where, name, cell, allowed[name])
+        cells = tuple(line.split("\t"))
+        if len(cells) != len(names):
+            rule = f"a row must have {len(names)} cells, with tabs between"
+            _refuse(f"{path}:{number}", rule, line)
+        if not all(cells) or line != line.strip() or "\t " in line or " \t" in line:
+            _refuse(f"{path}:{number}", "a cell must have text and no blanks around it", line)
+        for place, name, values in checked:
+            if cells[place] not in values:
+                require_one_of(f"{path}:{number}", name, cells[place], values)
         read_rows.append(cells)
     return read_rows
 

@@ -5,6 +5,7 @@ What they could tell when asked, by topic, is in lives.tsv.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,10 +93,10 @@ def read_lives(path: Path) -> dict[str, tuple[Tellable, ...]]:
         require(where, "a life must have a sentence once", not known, text)
         life.append(Tellable(topic, text))
     for name, life in lives.items():
+        counts = Counter([sentence.topic for sentence in life])
         for topic in TOPICS:
-            count = sum(sentence.topic == topic for sentence in life)
             rule = f"{name} must have 1 to {MOST_SENTENCES} sentences of {topic}"
-            require(str(path), rule, 1 <= count <= MOST_SENTENCES, count)
+            require(str(path), rule, 1 <= counts[topic] <= MOST_SENTENCES, counts[topic])
     return {name: tuple(life) for name, life in lives.items()}
 
 

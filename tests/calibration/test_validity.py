@@ -71,14 +71,14 @@ def test_plain_cruelty_is_heard_and_plain_kindness_is_not_taken_for_it(
 
 
 def test_six_plainly_kind_replies_end_above_six_plainly_cruel_ones(user: validity._User) -> None:
-    assert (user.finals(KIND) - user.finals(CRUEL)).mean() > 40
-    assert (user.finals(CRUEL) < user.starts()).all()
+    assert (user.conversations(KIND)[0] - user.conversations(CRUEL)[0]).mean() > 40
+    assert (user.conversations(CRUEL)[0] < user.starts()).all()
 
 
 def test_twins_are_said_to_the_same_user_in_the_same_place(user: validity._User) -> None:
-    np.testing.assert_array_equal(user.finals(KIND), user.finals(tuple(KIND)))
-    shuffled = user.finals(KIND[::-1])
-    assert (shuffled != user.finals(KIND)).any()
+    np.testing.assert_array_equal(user.conversations(KIND)[0], user.conversations(tuple(KIND))[0])
+    shuffled = user.conversations(KIND[::-1])[0]
+    assert (shuffled != user.conversations(KIND)[0]).any()
 
 
 def test_the_chance_of_a_rise_is_the_users_own(user: validity._User) -> None:

@@ -13,11 +13,11 @@ from harness.calibration import contexts
 from harness.calibration.contexts import FixedReply, FreeReply, users_of
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.scripted import language_guard, word_pairs
+from harness.simulator.scripted.bigrams import Bigrams, count_pairs
 from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.recognition import dismisses
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.simulator.scripted.word_pairs import SENTENCES, Bigrams, count_pairs
-from harness.simulator.scripted.words import sentences, words
+from harness.simulator.scripted.words import SENTENCES, sentences, words
 from harness.simulator.state import State
 from tests.simulator.test_scripted import level
 

@@ -44,7 +44,9 @@ class Validity:
     cruel_heard: Interval | None
     """Share of cruel replies that are heard as hurtful."""
     cruel_rises: Interval | None
-    """Chance that the emotion rises after a cruel reply."""
+    """Chance that the emotion rises after a cruel reply, over the six of a conversation."""
+    cruel_rises_at_opening: Interval | None
+    """The same of the first reply of all, which no other has made the user wary of."""
     negations_heard: Interval | None
     """Share of supportive negations that are heard as hurtful."""
     kind_words_rise: Interval | None
@@ -63,8 +65,8 @@ def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
     user = _User(ScriptedSimulator(level))
     chosen = [pair for pair in pairs() if half in (None, pair.half)]
     kind, cruel = [pair.kind for pair in chosen], [pair.cruel for pair in chosen]
-    finals = {
-        name: user.finals(some)
+    held = {
+        name: user.conversations(some)
         for name, some in {
             "kind": kind,
             "cruel": cruel,
@@ -73,6 +75,7 @@ def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
             "low": texts(half, LOW_EFFORT),
         }.items()
     }
+    finals = {name: finals for name, (finals, _) in held.items()}
     rises_kind, rises_cruel = user.rises(kind), user.rises(cruel)
     categories = np.array([pair.category for pair in chosen])
     return Validity(
@@ -82,7 +85,8 @@ def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
         kind_minus_neutral=mean(finals["kind"] - finals["neutral"]),
         natural_minus_low_effort=mean(finals["natural"] - finals["low"]),
         cruel_heard=share(user.heard(cruel)),
-        cruel_rises=mean(rises_cruel),
+        cruel_rises=mean(held["cruel"][1]),
+        cruel_rises_at_opening=mean(rises_cruel),
         negations_heard=share(user.heard(texts(half, ["supportive_negation"]))),
         kind_words_rise=mean(user.rises(texts(half, ["hurtful_kind_words"]))),
         gibberish_rises=mean(user.rises(texts(half, ["gibberish"]))),
@@ -112,20 +116,25 @@ class _User:
         """Emotion at the opening of each user, shape (USERS,)."""
         return np.array([turn.emotion for turn in self._openings], float)
 
-    def finals(self, replies: Sequence[str]) -> Floats:
-        """Emotion of each user after REPLIES of some replies, drawn for each, shape (USERS,).
+    def conversations(self, replies: Sequence[str]) -> tuple[Floats, Floats]:
+        """Final emotion and mean P(rise) of each user over REPLIES of some, each shape (USERS,).
 
         The n-th reply of lists of equal length is drawn alike, so that twins stand in one place.
         """
-        return np.array([self._final(opening, replies) for opening in self._openings])
+        held = [self._conversation(opening, replies) for opening in self._openings]
+        finals, chances = zip(*held, strict=True)
+        return np.array(finals), np.array(chances)
 
-    def _final(self, turn: UserTurn, replies: Sequence[str]) -> float:
+    def _conversation(self, turn: UserTurn, replies: Sequence[str]) -> tuple[float, float]:
         order = np.random.default_rng([SEED, turn.state.key.group]).permutation(len(replies))
+        chances = list[float]()
         for number in order[:REPLIES].tolist():
             if turn.ended is not None:
                 break
-            turn = self._answer(turn, replies[number])
-        return float(turn.emotion)
+            reply = SupporterReply(replies[number])
+            chances.append(self._simulator.rise_probability(turn.state, reply))
+            turn = self._simulator.answer([turn], [reply])[0]
+        return float(turn.emotion), float(np.mean(chances))
 
     def rises(self, replies: Sequence[str]) -> Floats:
         """P(rise) after each reply, a mean over OPENINGS users, shape (replies,)."""

@@ -14,6 +14,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
+from harness.simulator.scripted.bigrams import english_bigrams
 from harness.simulator.scripted.recognition import stock_kinds
 from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
 from harness.simulator.scripted.word_classes import (
@@ -23,7 +24,7 @@ from harness.simulator.scripted.word_classes import (
     QUESTIONS,
     SUBJECTS,
 )
-from harness.simulator.scripted.word_pairs import english_bigrams, wrong_pair
+from harness.simulator.scripted.word_pairs import wrong_pair
 from harness.simulator.scripted.words import (
     FUNCTION_WORDS,
     begins_as_question,
@@ -141,9 +142,8 @@ def _shape(text: str) -> Fault | None:
 def _speaks_for_another(text: str) -> bool:
     if _SPEAKER.search(text):
         return True
-    known_words = english_bigrams().words
     names = {name.lower() for name in _NAMED.findall(text)}
-    return not names <= known_words or not names.isdisjoint(_ROLES)
+    return not all(map(english_bigrams().knows, names)) or not names.isdisjoint(_ROLES)
 
 
 def _signs(text: str) -> Fault | None:
@@ -212,7 +212,7 @@ def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
     more = COHERENCE_A_WORD * max(0, count - 7)
     least = min(MOST_COHERENCE, COHERENCE + more)
     if coherence < MET_BELOW and count >= MET_FROM and len(parts) == 1:
-        met = [pair in english_bigrams().pairs for pair in itertools.pairwise(parts[0])]
+        met = list(itertools.starmap(english_bigrams().met, itertools.pairwise(parts[0])))
         least = 0.0 if sum(met) < LEAST_MET * len(met) else least
     return Fault("neighbours", "words that do not go together") if coherence < least else None
 
@@ -241,10 +241,10 @@ def _stuffed(clause: list[str]) -> bool:
 
 
 def _vocabulary(all_words: list[str], single: int) -> Fault | None:
-    count, known_words = len(all_words), english_bigrams().words
+    count, knows = len(all_words), english_bigrams().knows
     if 6 * sum(map(_odd, all_words)) > count:
         return Fault("vocabulary", "not a word")
-    if count > 3 and sum([w in known_words for w in all_words]) < KNOWN_SHARE * count:
+    if count > 3 and sum(map(knows, all_words)) < KNOWN_SHARE * count:
         return Fault("vocabulary", "another language")
     if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
         return Fault("vocabulary", "a list of words")
@@ -261,7 +261,7 @@ def _odd(word: str) -> bool:
     if len(word) <= LONGEST_WORD and _NOT_A_WORD.search(word) is None:
         return False
     plain = _STRETCHED.sub(r"\1", word)
-    is_known = len(plain) > 1 and plain in english_bigrams().words
+    is_known = len(plain) > 1 and english_bigrams().knows(plain)
     return not is_known and plain not in _SOUNDS
 
 

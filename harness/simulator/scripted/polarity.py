@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from harness.simulator.scripted import weights
 from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.weights import regression
 
 WEIGHTS = Path(__file__).with_name("polarity_weights.tsv")
 POLARITIES = ("caring", "neutral", "hurtful")
@@ -37,4 +37,4 @@ class Polarity:
 @lru_cache(maxsize=65536)
 def polarity_of(sentence: str) -> Polarity:
     """Return how likely a sentence is caring, neutral and hurtful."""
-    return Polarity(*weights.probabilities(WEIGHTS, wording_of(sentence).features))
+    return Polarity(*regression(WEIGHTS).probabilities(wording_of(sentence).features))

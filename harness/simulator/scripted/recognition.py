@@ -17,8 +17,8 @@ from pathlib import Path
 
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import ANY, require, require_one_of, rows
-from harness.simulator.scripted import weights
 from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.weights import regression
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
 
@@ -184,7 +184,7 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 def probabilities(sentence: str) -> Mapping[str, float]:
     """Return P(kind), by the weights of its words, for each of KINDS."""
-    chances = weights.probabilities(WEIGHTS, wording_of(sentence).features)
+    chances = regression(WEIGHTS).probabilities(wording_of(sentence).features)
     return dict(zip(KINDS, chances, strict=True))
 
 
@@ -195,7 +195,7 @@ def likeliest(sentence: str) -> str | None:
     None if that is none or not sure, and where none of its content words is known.
     """
     content = [word for word in words(sentence) if word not in FUNCTION_WORDS]
-    if content and not weights.knows_any(WEIGHTS, content):
+    if content and not regression(WEIGHTS).knows_any(content):
         return None
     chances = probabilities(sentence)
     best = max(chances, key=lambda kind: chances[kind])

@@ -7,35 +7,41 @@ the same in any order. Every sentence has the empty feature.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
-
-def probabilities(path: Path, features: Collection[str]) -> tuple[float, ...]:
-    """Return the probability of each kind, in the order of the file's columns."""
-    table = _rows(path)
-    weights = [_weights(path, feature) for feature in features if feature in table]
-    scores = [sum(column) for column in zip(*weights, strict=True)]
-    most = max(scores)
-    odds = [math.exp((score - most) / 100) for score in scores]
-    total = sum(odds)
-    return tuple([o / total for o in odds])
+_ROW = re.compile(r"^([^\t\n]*)\t(.*)$", re.MULTILINE)
 
 
-def knows_any(path: Path, features: Collection[str]) -> bool:
-    """Return whether some feature has a weight."""
-    return not _rows(path).keys().isdisjoint(features)
+class Regression:
+    """A regression whose rows are parsed when they are needed: few of them ever are."""
+
+    def __init__(self, rows: dict[str, str]) -> None:
+        self._rows = rows
+        self._parsed: dict[str, tuple[int, ...]] = {}
+
+    def probabilities(self, features: Collection[str]) -> tuple[float, ...]:
+        """Return the probability of each kind, in the order of the file's columns."""
+        rows, parsed = self._rows, self._parsed
+        known = [feature for feature in features if feature in rows]
+        for feature in known:
+            if feature not in parsed:
+                parsed[feature] = tuple(map(int, rows[feature].split("\t")))
+        scores = list(map(sum, zip(*[parsed[feature] for feature in known], strict=True)))
+        most = max(scores)
+        odds = [math.exp((score - most) / 100) for score in scores]
+        total = sum(odds)
+        return tuple([o / total for o in odds])
+
+    def knows_any(self, features: Collection[str]) -> bool:
+        """Return whether some feature has a weight."""
+        return not self._rows.keys().isdisjoint(features)
 
 
 @cache
-def _rows(path: Path) -> dict[str, str]:
-    """Return the cells of each feature; they are parsed when needed, as few of them ever are."""
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]
-    cells = (line.partition("\t") for line in lines)
-    return {feature: weights for feature, _, weights in cells}
-
-
-@lru_cache(maxsize=65536)
-def _weights(path: Path, feature: str) -> tuple[int, ...]:
-    return tuple(map(int, _rows(path)[feature].split("\t")))
+def regression(path: Path) -> Regression:
+    """Return the regression in a file, whose first row names the kinds."""
+    _, _, rows = path.read_text(encoding="utf-8").partition("\n")
+    return Regression(dict(_ROW.findall(rows)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -59,22 +59,23 @@ class Match:
 @cache
 def word_kinds() -> Mapping[str, tuple[str, ...]]:
     """The kinds of each word, the likeliest first. Raises ConfigError for a malformed file."""
-    table = {}
+    table, known = {}, dict[str, tuple[str, ...]]()
     rows = columns(WORD_KINDS, ("word", "kinds"), {})
     for number, (word, listed) in enumerate(rows, start=2):
-        kinds = tuple(listed.split(","))
-        known = KINDS.issuperset(kinds)
-        require(f"{WORD_KINDS}:{number}", "kinds must be known ones", known, listed)
-        table[word] = kinds
+        if listed not in known:
+            kinds = tuple(listed.split(","))
+            where, is_known = f"{WORD_KINDS}:{number}", KINDS.issuperset(kinds)
+            require(where, "kinds must be known ones", is_known, listed)
+            known[listed] = kinds
+        table[word] = known[listed]
     return table
 
 
 def phrases_in(words: Sequence[str]) -> Iterator[Match]:
     """Every phrase in some words, with overlaps."""
-    root = _phrases()
     count = len(words)
-    for start in range(count):
-        reached = [(root, start)]
+    for start, word in enumerate(words):
+        reached = [(root, start) for root in (_trie(ANY_FEW), _trie(ANY), _trie(word)) if root]
         while reached:
             node, at = reached.pop()
             for polarity, kind in node.get(_END, ()):
@@ -87,13 +88,24 @@ def phrases_in(words: Sequence[str]) -> Iterator[Match]:
 
 
 @cache
-def _phrases() -> _Trie:
-    root: _Trie = {}
+def _by_first_word() -> Mapping[str, list[tuple[str, str, str]]]:
+    """Polarity, kind and phrase of each row. Raises ConfigError for a malformed file."""
     allowed = {"polarity": tuple(PHRASE_KINDS)}
+    by_first_word: dict[str, list[tuple[str, str, str]]] = {}
     rows = columns(PHRASES, ("polarity", "kind", "phrase"), allowed)
     for number, (polarity, kind, phrase) in enumerate(rows, start=2):
-        known = kind in PHRASE_KINDS[polarity]
-        require(f"{PHRASES}:{number}", f"kind must be one of {polarity} phrases", known, kind)
+        if kind not in PHRASE_KINDS[polarity]:
+            rule = f"kind must be one of {polarity} phrases"
+            require(f"{PHRASES}:{number}", rule, False, kind)
+        by_first_word.setdefault(phrase.partition(" ")[0], []).append((polarity, kind, phrase))
+    return by_first_word
+
+
+@lru_cache(maxsize=16384)
+def _trie(first: str) -> _Trie:
+    """The phrases that begin with `first`, word by word; built when a sentence has that word."""
+    root: _Trie = {}
+    for polarity, kind, phrase in _by_first_word().get(first, ()):
         for words in _written_out(phrase.split()):
             node = root
             for word in words:

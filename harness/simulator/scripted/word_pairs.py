@@ -1,23 +1,13 @@
-"""Whether neighbouring words go together, counted on natural sentences, not on a policy's.
+"""Pairs of words that English does not have, by the classes of the words.
 
-The measure is the mean pointwise mutual information of neighbours: how much more often than by
-chance two words, or words of their two classes, stand side by side in 17,000 natural sentences of
-ten writers. Words in their order score above 1, the same words shuffled about 0.
-
-Beside it stand pairs that English does not have, by the classes of the words; a pair met in the
-natural sentences is never one of them.
+A pair met in the natural sentences of `bigrams` is never one of them.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, lru_cache
 from itertools import pairwise
-from pathlib import Path
 
+from harness.simulator.scripted.bigrams import english_bigrams
 from harness.simulator.scripted.word_classes import (
     ADJECTIVES,
     ARTICLES,
@@ -37,101 +27,7 @@ from harness.simulator.scripted.word_classes import (
     SUBJECTS,
     VERBS,
 )
-from harness.simulator.scripted.words import FUNCTION_WORDS, clauses, sentences, words
-
-SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
-PAIRS = Path(__file__).with_name("english_pairs.tsv")
-"""Words and those that follow them, of 17,000 sentences: benchmarks/english_pairs.py."""
-BEGIN, END = "^", "$"
-"""Stand for the beginning and the end of a clause."""
-LEAST_COUNT = 10
-"""Words met less often are taken as a class, by their ending."""
-ADDED = 0.5
-"""Pseudo-count, so that a pair never met is unlikely rather than impossible."""
-FEWEST = 8
-"""A sum over fewer pairs is still divided by so many: little text is little evidence."""
-_ENDINGS = ("ing", "ed", "ly", "s")
-
-
-@dataclass(frozen=True)
-class Bigrams:
-    """Counts of neighbouring words and word classes in a body of text."""
-
-    words: frozenset[str]
-    """All words of the text."""
-    pairs: frozenset[tuple[str, str]]
-    """Pairs of words side by side within a clause."""
-    frequent: frozenset[str]
-    """Words with at least LEAST_COUNT uses; others are counted by their class."""
-    count: dict[tuple[str, str], int]
-    first: dict[str, int]
-    second: dict[str, int]
-    total: int
-
-    @classmethod
-    def of(cls, counts: Mapping[tuple[str, str], int]) -> Bigrams:
-        """Return the counts by class; `counts`: of words side by side, as `count_pairs` has them.
-
-        A word is the second of exactly one pair at each of its uses.
-        """
-        uses = Counter[str]()
-        for (_, second), n in counts.items():
-            uses[second] += n
-        del uses[END]
-        frequent = frozenset(w for w, n in uses.items() if n >= LEAST_COUNT)
-        name = {w: w if w in frequent else _ending(w) for w in uses} | {BEGIN: BEGIN, END: END}
-        by_class, firsts, seconds = Counter[tuple[str, str]](), Counter[str](), Counter[str]()
-        for (a, b), n in counts.items():
-            first, second = name[a], name[b]
-            by_class[first, second] += n
-            firsts[first] += n
-            seconds[second] += n
-        return cls(
-            words=frozenset(uses),
-            pairs=frozenset(pair for pair in counts if pair[0] != BEGIN and pair[1] != END),
-            frequent=frequent,
-            count=by_class,
-            first=firsts,
-            second=seconds,
-            total=by_class.total(),
-        )
-
-    def coherence(self, parts: Sequence[Sequence[str]]) -> float:
-        """Return the mean pointwise mutual information, in nats, of neighbours in some clauses."""
-        values = [self._value(a, b) for part in parts for a, b in pairwise(self._classes(part))]
-        return sum(values) / max(FEWEST, len(values))
-
-    def _classes(self, clause: Sequence[str]) -> list[str]:
-        frequent = self.frequent
-        return [BEGIN, *[w if w in frequent else _ending(w) for w in clause], END]
-
-    def _value(self, first: str, second: str) -> float:
-        chance = self.first.get(first, 0) * self.second.get(second, 0) / self.total
-        return math.log((self.count.get((first, second), 0) + ADDED) / (chance + ADDED))
-
-
-def count_pairs(texts: Iterable[str]) -> Counter[tuple[str, str]]:
-    """Return how often words stand side by side in the clauses of `texts`, and at their ends."""
-    parts = (words(c) for text in texts for s in sentences(text) for c in clauses(s))
-    return Counter(pair for part in parts if part for pair in pairwise([BEGIN, *part, END]))
-
-
-@cache
-def english_bigrams() -> Bigrams:
-    """Return the counts over all the natural sentences."""
-    counts: dict[tuple[str, str], int] = {}
-    for line in PAIRS.read_text(encoding="utf-8").splitlines()[1:]:
-        first, rest = line.split("\t")
-        for cell in rest.split(" "):
-            second, _, n = cell.partition(":")
-            counts[first, second] = int(n or 1)
-    return Bigrams.of(counts)
-
-
-@lru_cache(maxsize=16384)
-def _ending(word: str) -> str:
-    return next(("-" + e for e in _ENDINGS if word.endswith(e)), "-")
-
+from harness.simulator.scripted.words import FUNCTION_WORDS
 
 _OPENS_QUESTION = QUESTIONS | frozenset(
     ["so", "nor", "neither", "only", "then", "here", "there", "not", "and"]
@@ -162,9 +58,9 @@ _JOINTS_ALL, _JOINTS_TIGHT = JOINTS | QUESTIONS, JOINTS - {"and", "or"}
 
 def wrong_pair(clause: list[str], asked: bool) -> str | None:
     """Return the first neighbours in a clause that English does not have, for a person; or None."""
-    met = english_bigrams().pairs
+    met = english_bigrams().met
     for place, (first, second) in enumerate(pairwise(clause)):
-        if (first, second) in met or (first, second) in _SLIPS or _apart(clause, place):
+        if met(first, second) or (first, second) in _SLIPS or _apart(clause, place):
             continue
         if second in FORBIDDEN.get(first, ()) and not _is_inverted(clause, place, asked):
             return f"'{first} {second}'"
@@ -211,7 +107,7 @@ def _jammed(clause: list[str]) -> str | None:
             return f"'{before} you {verb}'"
         if before in _ADVERBS and subject in _DO and verb in _AFTER_SUBJECT:
             return f"'{subject} {verb}'"
-        if (before, subject) in english_bigrams().pairs:
+        if english_bigrams().met(before, subject):
             continue
         begins = subject in _NEW_SUBJECTS and verb in _NEW_VERBS
         noun = before not in _NOT_NOUNS

@@ -16,7 +16,7 @@ from harness.simulator.personas import EVERYONE
 SHORTEST_MENDED, LONGEST_MENDED = 4, 20
 """Letters of a word that is corrected. Shorter words are too close to one another."""
 _LETTERS = re.compile(r"[a-z]+")
-_SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
+SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
 
 
 @lru_cache(maxsize=65536)
@@ -25,15 +25,13 @@ def mended(word: str) -> str:
     counts = _word_counts()
     if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
-    nearby = _shortened(word, doubled=True) | _swaps(word)
-    longer = _one_letter_short().get(word, frozenset())
-    candidates = {near for near in nearby if near in counts} | longer
+    nearby = _without_a_double(word) | _swaps(word)
+    candidates = [*(near for near in nearby if near in counts), *_one_letter_short().get(word, ())]
     return max(candidates, key=lambda near: (counts[near], near), default=word)
 
 
-def _shortened(word: str, doubled: bool) -> set[str]:
-    places = range(1, len(word))
-    return {word[:n] + word[n + 1 :] for n in places if not doubled or word[n] == word[n - 1]}
+def _without_a_double(word: str) -> set[str]:
+    return {word[:n] + word[n + 1 :] for n in range(1, len(word)) if word[n] == word[n - 1]}
 
 
 def _swaps(word: str) -> set[str]:
@@ -44,22 +42,23 @@ def _swaps(word: str) -> set[str]:
 @cache
 def _word_counts() -> Counter[str]:
     """Return the uses of each word in the natural sentences and by the users."""
-    texts = [_SENTENCES.read_text(encoding="utf-8")]
+    texts = [SENTENCES.read_text(encoding="utf-8")]
     texts += [" ".join((p.topic, *p.facts, *p.feelings)) for p in EVERYONE]
-    return Counter(w for text in texts for w in _LETTERS.findall(text.lower()))
+    return Counter(_LETTERS.findall(" ".join(texts).lower()))
 
 
 @cache
-def _one_letter_short() -> dict[str, frozenset[str]]:
+def _one_letter_short() -> dict[str, list[str]]:
     """Return the known words by their form without one letter that is neither first nor last.
 
     `cheer` is not a slip of `cheers`.
     """
-    shortened: dict[str, frozenset[str]] = {}
+    shortened: dict[str, list[str]] = {}
     for word in _word_counts():
         if len(word) > SHORTEST_MENDED:
-            for short in _shortened(word, doubled=False) - {word[:-1]}:
-                shortened[short] = shortened.get(short, frozenset()) | {word}
+            for n in range(1, len(word) - 1):
+                if (short := word[:n] + word[n + 1 :]) != word[:-1]:
+                    shortened.setdefault(short, []).append(word)
     return shortened
 
 

@@ -17,7 +17,7 @@ from benchmarks import polarity_reader, word_weights
 from benchmarks.word_weights import Weights
 from harness.simulator.scripted.recognition import KINDS, SURE, WEIGHTS
 
-SENTENCES = WEIGHTS.with_name("strategy_sentences.tsv")
+SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
 PENALTY = 3.0
 LEAST_WEIGHT = 8
 """A feature that never weighs as many hundredths is left out of the file."""

@@ -102,9 +102,10 @@ def _kept(level: Mapping[str, Any]) -> Any:
     name = f"validity-{difficulty_cards.digest('validity', READER, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level))
     try:
-        return difficulty_cards.kept(name, make)
+        kept = difficulty_cards.kept(name, make)
     except StorageError:  # it is measured again the next time
         return make()
+    return kept if records.is_measured(kept) else make()
 
 
 def _measure(level: DifficultyConfig) -> Mapping[str, Any]:

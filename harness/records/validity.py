@@ -82,6 +82,15 @@ def _measured(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
     }
 
 
+def is_measured(values: Any) -> bool:
+    """Return whether `values` is a section of measures, as a card or a cache may hold it."""
+    with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+        measures = [value for name, value in values.items() if name != "by_category"]
+        intervals = [v is None or [float(v[end]) for end in ENDS] for v in measures]
+        return bool(intervals)
+    return False
+
+
 def of_card(reader: str, card: Mapping[str, Any], problems: tuple[str, ...]) -> LevelValidity:
     """Return the validity in a section of a difficulty card; its kinds of cruelty stay there."""
     measured = {name: value for name, value in card.items() if name != "by_category"}

@@ -1,7 +1,7 @@
 """Readers of the data files that the simulator ships, each error with file, line, rule and value.
 
-A table is tab-separated text with the columns `table`, `key` and `text`; lines that begin with `#`
-are comments. A tree is YAML, read with the line of each of its values.
+A table is tab-separated text whose first row names the columns; empty lines and those that begin
+with `#` are left out. A tree is YAML, read with the line of each of its values.
 """
 
 from __future__ import annotations
@@ -80,12 +80,14 @@ def columns(
 
     Raises ConfigError for a malformed file.
     """
-    header, *lines = _text(path).splitlines()
+    header, *lines = _text(path).splitlines() or [""]
     rule = f"the first row must be {' '.join(names)}, with tabs"
     require(f"{path}:1", rule, header == "\t".join(names), header)
     checked = [(place, name, allowed[name]) for place, name in enumerate(names) if name in allowed]
     read_rows = list[tuple[str, ...]]()
     for number, line in enumerate(lines, start=2):
+        if not line or line[0] == "#":
+            continue
         cells = tuple(line.split("\t"))
         if len(cells) != len(names):
             rule = f"a row must have {len(names)} cells, with tabs between"

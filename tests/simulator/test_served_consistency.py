@@ -35,6 +35,7 @@ def test_a_change_against_its_own_words_is_a_contradiction(
         (-5, "none", "They hoped to feel understood, and advice came instead."),
         (-5, "against", "They feel heard at first but then blamed."),
         (5, "partly", "It takes up that they felt dismissed by their boss, and they feel heard."),
+        (5, "partly", "They feel hurt, then heard."),
         (5, "none", ""),
         (5, "fully", "They feel less alone."),
         (-5, "against", FELT_DISMISSED),

@@ -91,7 +91,7 @@ def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
     (score,) = StartJudge(model, 1, 0.5).judge([0], [heard], [reply], END)
     with torch.no_grad():
         logits = model(torch.tensor([[*heard, *reply]])).logits[0, 2:-1]
-    p = torch.softmax(logits.double(), -1)
+    p = torch.softmax(logits.double() / 0.5, -1)
     surprise = -torch.log(p)
     expected = (p * surprise).sum(-1)
     variance = (p * (surprise - expected[:, None]) ** 2).sum()
@@ -105,23 +105,27 @@ def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
             assert found == pytest.approx(logp.tolist(), abs=1e-5)
 
 
-def own_scores(model: Any, count: int, tokens: int) -> list[ReplyScore]:
-    """Scores of the model's own replies at temperature 1, of one to `tokens` tokens."""
-    rng, judge = np.random.default_rng(5), StartJudge(model, count, 1.0)
+def own_scores(model: Any, count: int, tokens: int, temperature: float = 1.0) -> list[ReplyScore]:
+    """Scores of the model's own replies, of one to `tokens` tokens."""
+    rng, judge = np.random.default_rng(5), StartJudge(model, count, temperature)
     heard = [rng.integers(4, 800, 4).tolist() for _ in range(count)]
     uniforms = torch.from_numpy(rng.random((count, tokens)))
-    turns = Sampler(model, count, END, 1.0).speak(range(count), heard, uniforms)
+    turns = Sampler(model, count, END, temperature).speak(range(count), heard, uniforms)
     replies = [turn.ids[: 1 + n % tokens] for n, turn in enumerate(turns)]
     return judge.judge(range(count), heard, replies, END)
 
 
-@pytest.mark.parametrize("sharpness", [1.0, 20.0, 100.0])
-def test_a_model_s_own_replies_are_typical_however_short_and_sharp(sharpness: float) -> None:
+@pytest.mark.parametrize(
+    ("sharpness", "temperature"), [(1.0, 1.0), (20.0, 1.0), (100.0, 1.0), (20.0, 0.6), (20.0, 1.5)]
+)
+def test_a_model_s_own_replies_are_typical_however_short_sharp_and_hot(
+    sharpness: float, temperature: float
+) -> None:
     """No limit in nats has this: these models surprise themselves by 6.7 to 0.0 nats a token."""
     model = huggingface.load_model(SMALL, None, "cpu")
     with torch.no_grad():
         model.get_output_embeddings().weight.mul_(sharpness)
-    z = np.array([score.z for score in own_scores(model, 400, 12)])
+    z = np.array([score.z for score in own_scores(model, 400, 12, temperature)])
     assert abs(z.mean()) < 0.2
     assert z.std() < 1.2
     assert np.mean(z > TYPICALITY_CUT) < 0.05

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
-from harness.calibration.validity.replies import LOW_EFFORT, pairs, singles, texts
+from harness.calibration.validity.measure import has_asked_word
+from harness.calibration.validity.replies import LOW_EFFORT, pairs, questions, texts
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import (
     HELD_OUT,
@@ -25,7 +26,6 @@ from harness.simulator.protocol import (
     UserSimulator,
     UserTurn,
 )
-from harness.simulator.scripted.words import stem, words
 
 USERS = 12
 """Held-out users who hold a conversation of each of KINDS."""
@@ -87,9 +87,8 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
     of_first = {
         name: _answers(make(brief), openings, replies, progress) for name, replies in first.items()
     }
-    asked = [single for single in singles() if (single.half, single.category) == (HALF, "question")]
-    questions = asked[:FIRST]
-    told = _answers(make(long), openings, [q.text for q in questions], lambda n: progress(2 * n))
+    asked = questions(HALF)[:FIRST]
+    told = _answers(make(long), openings, [q.text for q in asked], lambda n: progress(2 * n))
     turns = [turn for answered in of_first.values() for turn in answered]
     whole = np.concatenate([finals[kind] for kind in KINDS])
     kept = [np.isfinite(values) for values in changes.values()]
@@ -98,8 +97,8 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
         changes={**changes, **{name: _changes(answered) for name, answered in of_first.items()}},
         start=float(level.start_emotion),
         asked_word=[
-            not {stem(word) for word in words(turn.text)}.isdisjoint(map(stem, words(q.about)))
-            for turn, q in zip(told, questions, strict=True)
+            has_asked_word(turn.text, question.about)
+            for turn, question in zip(told, asked, strict=True)
             if turn.ended is None
         ],
         lost=[*(~np.isfinite(whole)).tolist(), *(t.ended == "failed" for t in [*turns, *told])],
@@ -113,13 +112,16 @@ def _conversations(
 ) -> tuple[dict[str, Floats], dict[str, Floats]]:
     """Return last emotions and changes of conversations of each kind, all held at once."""
     replies = _replies()
-    orders = [np.random.default_rng([SEED, n]) for n in range(len(openings))]
-    places = [rng.permutation(len(replies["kind"])) for rng in orders]  # of twins, the same
+    users_of = range(len(openings))
+    places = {  # of twins, which are lists of equal length, the same
+        kind: [np.random.default_rng([SEED, n]).permutation(len(some)) for n in users_of]
+        for kind, some in replies.items()
+    }
     turns = {(kind, n): opening for kind in KINDS for n, opening in enumerate(openings)}
     changes = {kind: np.full((len(openings), REPLIES), np.nan) for kind in KINDS}
     for number in range(REPLIES):
         live = [at for at, turn in turns.items() if turn.ended is None]
-        said = [replies[kind][places[n][number] % len(replies[kind])] for kind, n in live]
+        said = [replies[kind][places[kind][n][number]] for kind, n in live]
         answered = users.answer([turns[at] for at in live], [SupporterReply(text) for text in said])
         for (kind, n), turn in zip(live, answered, strict=True):
             turns[kind, n] = turn

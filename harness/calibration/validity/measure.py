@@ -7,18 +7,21 @@ over users, or over replies where each is met by the same users.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 
 import numpy as np
 
 from harness.calibration.interval import Floats, Interval, mean, share
 from harness.calibration.validity import requirements
-from harness.calibration.validity.replies import LANGUAGE, LOW_EFFORT, pairs, singles, texts
+from harness.calibration.validity.replies import LANGUAGE, LOW_EFFORT, pairs, questions, texts
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
+from harness.simulator.scripted.lines import ANSWERS
 from harness.simulator.scripted.user import ScriptedSimulator
-from harness.simulator.scripted.words import stem, words
+from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, stem, words
 
 USERS = 60
 """Held-out users who hold a conversation of each kind."""
@@ -27,6 +30,8 @@ OPENINGS = 12
 REPLIES = 6
 """Replies in a conversation."""
 SEED = 2
+CLOSED = ("unknown", "rather_not", "what_meant")
+"""Tables of lines that answer no question."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +104,31 @@ def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
     )
 
 
+def has_asked_word(answer: str, about: str) -> bool:
+    """Return whether an answer holds a word with meaning of what was asked about.
+
+    One that is refused, not known or asked back does not, whatever its words.
+    """
+    said = sentences(answer)
+    closed = any(pattern.fullmatch(_plain(s)) for s in said for pattern in _closed())
+    return not closed and not _meant(answer).isdisjoint(_meant(about))
+
+
+def _meant(text: str) -> set[str]:
+    return {stem(word) for word in words(text) if word not in FUNCTION_WORDS}
+
+
+@cache
+def _closed() -> tuple[re.Pattern[str], ...]:
+    lines = (line for name in CLOSED for some in ANSWERS[name].values() for line in some)
+    parts = ([_plain(part) for part in re.split(r"\{\w+\}", line)] for line in lines)
+    return tuple(re.compile(".*".join(map(re.escape, some))) for some in parts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(words(text))
+
+
 def problems(measured: Validity) -> list[str]:
     """Why a policy that learns from this user does not learn empathy, a sentence each."""
     return requirements.problems(asdict(measured))
@@ -154,13 +184,11 @@ class _User:
 
     def answers_with_asked_word(self, half: str | None) -> list[bool]:
         """Whether the answer to each question holds a word of what it asks about."""
-        asked = [s for s in singles() if s.category == "question" and half in (None, s.half)]
-        answered = []
-        for number, question in enumerate(asked):
-            opening = self._openings[number % OPENINGS]
-            said = {stem(word) for word in words(self._answer(opening, question.text).text)}
-            answered.append(not said.isdisjoint(map(stem, words(question.about))))
-        return answered
+        asked = [(question, number % OPENINGS) for number, question in enumerate(questions(half))]
+        return [
+            has_asked_word(self._answer(self._openings[who], question.text).text, question.about)
+            for question, who in asked
+        ]
 
     def _answer(self, turn: UserTurn, text: str) -> UserTurn:
         return self._simulator.answer([turn], [SupporterReply(text)])[0]

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.simulator.data_files import columns
+from harness.simulator.scripted.words import FUNCTION_WORDS, words
 
 PAIRS = Path(__file__).with_name("pairs.tsv")
 REPLIES = Path(__file__).with_name("replies.tsv")
@@ -57,6 +58,12 @@ def singles() -> tuple[SingleReply, ...]:
     """Every single reply. Raises ConfigError for a malformed file."""
     names = ("half", "category", "text", "about")
     return tuple(SingleReply(*cells) for cells in columns(REPLIES, names, {"half": HALVES}))
+
+
+def questions(half: str | None) -> list[SingleReply]:
+    """Return the questions that ask about something that has a name; `half`: None for both."""
+    asked = [s for s in singles() if s.category == "question" and half in (None, s.half)]
+    return [s for s in asked if not FUNCTION_WORDS.issuperset(words(s.about))]
 
 
 def texts(half: str | None, categories: Sequence[str]) -> list[str]:

@@ -23,13 +23,13 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
     """
     preferred, heard = measured.get("kind_minus_cruel"), measured.get("cruel_heard")
     reasons = []
-    if preferred is None or preferred["low"] <= 0:
+    if preferred is None or not preferred["low"] > 0:  # nor is nan
         shown = "nothing was measured"
         if preferred is not None:
             low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
             shown = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
         reasons.append(f"the user is not shown to prefer kindness to cruelty ({shown})")
-    if heard is None or heard["value"] < LEAST_HEARD:
+    if heard is None or not heard["value"] >= LEAST_HEARD:
         share_heard = "none" if heard is None else f"{heard['value']:.0%}"
         reasons.append(f"the user hears {share_heard} of cruel replies as hurtful")
     return reasons
@@ -40,7 +40,7 @@ def admission_problems(measured: Mapping[str, Any]) -> list[str]:
     reasons = problems(measured)
     for name, (most, words) in MOST.items():
         value = measured.get(name)
-        if value is not None and value["value"] > most:
+        if value is not None and not value["value"] <= most:
             reasons.append(f"{value['value']:.0%} {words}, and at most {most:.0%} may")
     return reasons
 

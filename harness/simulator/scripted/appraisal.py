@@ -200,7 +200,7 @@ def _feelings_told(persona_index: int, told: tuple[int, ...]) -> frozenset[str]:
 
 
 def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:
-    return -sum([_fatigue(s, past) for s in strategies]) / max(1, len(strategies))
+    return -sum([_fatigue(s, past) for s in sorted(strategies)]) / max(1, len(strategies))
 
 
 def _fatigue(strategy: str, past: Sequence[frozenset[str]]) -> float:

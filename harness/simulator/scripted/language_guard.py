@@ -34,7 +34,7 @@ from harness.simulator.scripted.words import (
 )
 
 MAX_CHARACTERS = 2000
-LONGEST_WORD = 20
+LONGEST_WORD, MOST_LETTERS = 20, 40
 FUNCTION_SHARE = 0.1
 """Least share of function words in a sentence of seven words or more; talk has about half."""
 KNOWN_SHARE = 0.5
@@ -67,12 +67,16 @@ _SOUNDS = frozenset("ah aw brr grr ha he hm mh mhm mm ok o oh pf pft sh ugh".spl
 _OPEN_END = re.compile(r"(?:\.\.|\u2026|\d\s?[ap]?\W*)$")
 """A voice that trails off, and a number (`at 3 a.m.`)."""
 _ABBREVIATED = frozenset("mr mrs ms dr st eg ie etc vs approx".split())  # noqa: SIM905
-_NAME = r"[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
+_NAME = r"(?<![\w-])[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
 _SITE = re.compile(_NAME, re.IGNORECASE)
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2064]")
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]"
+    r"|[A-Za-z][\u00ad\u200d][A-Za-z]"
+)
+"""Signs that steer a terminal or hide within a word."""
 _UNDECODED = re.compile(r"\ufffd(?!\ufffd*\Z)")
 """Bytes of no character, but for one that the reply was cut in."""
 _MIXED = re.compile(r"[A-Za-z][\u0370-\u052f]|[\u0370-\u052f][A-Za-z]|[A-Za-z][0-9$@|]+[a-z]")
@@ -85,7 +89,7 @@ _SPEAKER = re.compile(
     r"(?:^|[\s\"'(>])(?:user|assistant|system|human|supporter|seeker|client|therapist|ai|bot)\s?:",
     re.IGNORECASE | re.MULTILINE,
 )
-_NAMED = re.compile(r"(?:^|[.!?])\s*([A-Za-z]+)\s?:(?![)(DPp3/'*-])", re.MULTILINE)
+_NAMED = re.compile(r"(?:^|[.!?])[ \t]*([A-Za-z]+)\s?:(?![)(DPp3/'*-])", re.MULTILINE)
 """A word and a colon at the start of a sentence: somebody's name, unless it is a word (`Simple:`)
 or a face follows.
 """
@@ -110,7 +114,7 @@ class Fault:
     """What is wrong, in words."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def fault(text: str) -> Fault | None:
     """Return why `text` is not language, for a person; None for a reply that reads like one."""
     if len(text) > MAX_CHARACTERS:
@@ -187,7 +191,7 @@ def _begin_alike(parts: list[str]) -> bool:
     return any(len(n) > 2 or (len(n) == 2 and min(n) <= SHORT) for n in openings.values())
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _sentence(sentence: str) -> Fault | None:
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
@@ -242,7 +246,7 @@ def _stuffed(clause: list[str]) -> bool:
 
 def _vocabulary(all_words: list[str], single: int) -> Fault | None:
     count, knows = len(all_words), english_bigrams().knows
-    if 6 * sum(map(_odd, all_words)) > count:
+    if 6 * sum(map(_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
         return Fault("vocabulary", "not a word")
     if count > 3 and sum(map(knows, all_words)) < KNOWN_SHARE * count:
         return Fault("vocabulary", "another language")

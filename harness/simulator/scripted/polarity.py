@@ -16,6 +16,8 @@ from harness.simulator.scripted.weights import regression
 
 WEIGHTS = Path(__file__).with_name("polarity_weights.tsv")
 POLARITIES = ("caring", "neutral", "hurtful")
+SUREST = 1e-9
+"""Probability below which nothing is told apart."""
 SEVERE, APOLOGY = frozenset(["threat", "contempt", "self_harm_encouraged"]), "apology"
 """Kinds of phrases that end trust, and the one that repairs some."""
 
@@ -31,10 +33,11 @@ class Polarity:
     @property
     def hurt_log_odds(self) -> float:
         """Log-odds that the sentence is hurtful, in nats."""
-        return math.log(self.hurtful / (1 - self.hurtful))
+        odds = max(self.hurtful, SUREST) / max(self.caring + self.neutral, SUREST)
+        return math.log(odds)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def polarity_of(sentence: str) -> Polarity:
     """Return how likely a sentence is caring, neutral and hurtful."""
-    return Polarity(*regression(WEIGHTS).probabilities(wording_of(sentence).features))
+    return Polarity(*regression(WEIGHTS, POLARITIES).probabilities(wording_of(sentence).features))

@@ -115,7 +115,7 @@ def entities(text: str) -> frozenset[str]:
     return frozenset(_kin(stem(w)) for w in words(text) if w not in FUNCTION_WORDS) - _GENERAL
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def entities_of(stems: frozenset[str]) -> frozenset[str]:
     """Return those of some stems that name something, as `entities` of their text."""
     return frozenset([_kin(word) for word in stems - _FUNCTION_STEMS]) - _GENERAL
@@ -144,7 +144,7 @@ _RULES = read_rules(RULES)
 _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
     found = [q for q in map(_understood, sentences(text)) if q is not None]
@@ -152,14 +152,14 @@ def asked(text: str) -> Question | None:
     return (grave or found)[-1] if found else None
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def speaks_of_dying(text: str) -> bool:
     """Return whether `text` speaks of dying or self-harm."""
     plain = " ".join(words(text))
     return _SAFE.search(plain) is not None or " die" in f" {plain}" or "dead" in plain
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _understood(sentence: str) -> Question | None:
     """Return what one sentence asks, or None."""
     plain = " ".join(words(sentence))
@@ -188,7 +188,7 @@ def _kind(plain: str, indirect: bool) -> str:
         return "proposal"
     if first in _ASKING or indirect:
         return "open"
-    if first in _AUXILIARY or first == "are":
+    if first in _AUXILIARY:
         return "either" if " or " in plain and "or is it" not in plain[:9] else "yes_no"
     if first in ("tell", "talk", "say", "describe", "please", "help", "i", "and", "anything"):
         return "open"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -28,11 +28,6 @@ def _plain(text: str) -> str:
     return " ".join(words(text))
 
 
-_FACTS = {
-    (persona_index, number): _plain(fact)
-    for persona_index, persona in enumerate(EVERYONE)
-    for number, fact in enumerate(persona.facts)
-}
 _TOLD = frozenset(_plain(sentence.text) for p in EVERYONE for sentence in p.tellable)
 """All that a user may tell, in plain words."""
 _TOPICS = frozenset(
@@ -61,34 +56,26 @@ _OWN_FEELING = re.compile(
 )
 
 
-def echoes(plain: str, facts: Iterable[tuple[int, int]]) -> bool:
-    """Return whether a sentence, in plain words and speaking of `facts`, is a user's own.
+def echoes(plain: str) -> bool:
+    """Return whether a sentence, in plain words, is a user's own.
 
     A supporter who hands it back has not answered: to say a matter back to the one who told it, its
     first person must become a second one.
     """
     if plain in _OWN_LINES or _OWN_FEELING.search(plain):
         return True
-    spoken_of = [_FACTS[fact] for fact in facts]
     if plain in _TOPICS or plain in _TOLD:
         return True
-    if not _in_first_person(plain):
-        return False
-    if _holds_told(plain):
-        return True
-    whole = f" {plain} "
-    return any(
-        f" {line} " in whole for line in (*_OWN_TOPICS, *filter(_in_first_person, spoken_of))
-    )
+    return _in_first_person(plain) and _holds_own(plain)
 
 
-def _holds_told(plain: str) -> bool:
-    """Return whether a sentence holds one that a user may tell in the first person."""
+def _holds_own(plain: str) -> bool:
+    """Return whether a sentence holds one that a user says in the first person."""
     plain_words = plain.split()
     places = range(len(plain_words) - BEGINNING + 1)
     beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in places]
-    whole = f"{plain} "
-    return any(f"{told} " in whole for b in beginnings for told in _TOLD_BY_BEGINNING.get(b, ()))
+    whole = f" {plain} "
+    return any(f" {own} " in whole for b in beginnings for own in _OWN_BY_BEGINNING.get(b, ()))
 
 
 def _in_first_person(plain: str) -> bool:
@@ -96,18 +83,17 @@ def _in_first_person(plain: str) -> bool:
 
 
 BEGINNING = 3
-"""Words by which a sentence that a user may tell is looked up."""
+"""Words by which what a user says is looked up."""
 
 
-def _told_by_beginning() -> dict[str, list[str]]:
+def _own_by_beginning() -> dict[str, list[str]]:
     by_beginning: dict[str, list[str]] = {}
-    for told in filter(_in_first_person, _TOLD):
-        by_beginning.setdefault(" ".join(told.split()[:BEGINNING]), []).append(told)
+    for own in filter(_in_first_person, _TOLD | _TOPICS):
+        by_beginning.setdefault(" ".join(own.split()[:BEGINNING]), []).append(own)
     return by_beginning
 
 
-_TOLD_BY_BEGINNING = _told_by_beginning()
-_OWN_TOPICS = tuple(filter(_in_first_person, _TOPICS))
+_OWN_BY_BEGINNING = _own_by_beginning()
 
 
 FACT_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
@@ -121,6 +107,8 @@ COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
+KIND_FROM = 0.5
+"""P(caring) from which on a wording of dismissal is denied: `You're not overreacting at all.`"""
 FACT_LOG_ODDS = -1.5
 """Who says back what was told means well more often than not."""
 OTHERS_SHARE, MOST_EXCUSED, MOST_ADDED = 0.8, 1.0, 6.0
@@ -230,7 +218,7 @@ class Reading:
         return any(sentence.apologises for sentence in self.sentences)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def read(text: str) -> Reading:
     """Return the reading of `text`; it never fails, whatever the text."""
     text = text[: language_guard.MAX_CHARACTERS + 1]
@@ -249,15 +237,16 @@ def read(text: str) -> Reading:
     )
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _read_sentence(sentence: str) -> Reading:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = _stems_and_frame(plain)
     facts = frozenset(_facts(stems))
-    hollow = echoes(plain, facts) or flatters(plain)
-    strategy = None if hollow else strategy_of(sentence)
+    hollow = echoes(plain) or flatters(plain)
     polarity, phrases = polarity_of(sentence), wording_of(sentence).phrase_kinds
+    hurts = dismisses(sentence) and polarity.caring < KIND_FROM
+    strategy = None if hollow or hurts else strategy_of(sentence)
     return Reading(
         sentences=(
             Sentence(
@@ -279,12 +268,12 @@ def _read_sentence(sentence: str) -> Reading:
         feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
         facts=facts,
         word_count=len(sentence_words),
-        hurts=dismisses(sentence),
+        hurts=hurts,
         fault=None,
     )
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
     plain_words = plain.split()
     frame = " ".join(w if w in FUNCTION_WORDS else "_" for w in plain_words)

@@ -123,7 +123,7 @@ _UNWELCOME = anywhere(
 )
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def strategy_of(sentence: str) -> str | None:
     """Return the one strategy a sentence carries.
 
@@ -131,8 +131,6 @@ def strategy_of(sentence: str) -> str | None:
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
-        return None
-    if dismisses(sentence):
         return None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
@@ -153,7 +151,7 @@ def flatters(plain: str) -> bool:
     return _FLATTERY.search(plain) is not None
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def dismisses(sentence: str) -> bool:
     """Return whether a sentence belittles, leaves the subject or is meant for a machine."""
     return _UNWELCOME.search(" ".join(words(sentence))) is not None
@@ -184,18 +182,18 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 def probabilities(sentence: str) -> Mapping[str, float]:
     """Return P(kind), by the weights of its words, for each of KINDS."""
-    chances = regression(WEIGHTS).probabilities(wording_of(sentence).features)
+    chances = regression(WEIGHTS, KINDS).probabilities(wording_of(sentence).features)
     return dict(zip(KINDS, chances, strict=True))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def likeliest(sentence: str) -> str | None:
     """Return the strategy a sentence most likely carries.
 
     None if that is none or not sure, and where none of its content words is known.
     """
     content = [word for word in words(sentence) if word not in FUNCTION_WORDS]
-    if content and not regression(WEIGHTS).knows_any(content):
+    if content and not regression(WEIGHTS, KINDS).knows_any(content):
         return None
     chances = probabilities(sentence)
     best = max(chances, key=lambda kind: chances[kind])

@@ -76,7 +76,7 @@ def asks_of_persons(persona_index: int, subject: str | None, named: frozenset[st
     return subject in OF_PERSONS and not persons.isdisjoint(named)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def ranked(
     persona_index: int, subject: str | None, named: frozenset[str], near: bool
 ) -> tuple[int, ...]:
@@ -102,7 +102,7 @@ def ranked(
     return tuple(sorted(fit, key=lambda n: (-values[n], n)))
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
     """Return the sentences that share two words or more with a reply, those with most first."""
     by_entity = _BY_ENTITY[persona_index]

@@ -12,6 +12,8 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
+from harness.simulator.data_files import require
+
 _ROW = re.compile(r"^([^\t\n]*)\t(.*)$", re.MULTILINE)
 
 
@@ -41,7 +43,9 @@ class Regression:
 
 
 @cache
-def regression(path: Path) -> Regression:
-    """Return the regression in a file, whose first row names the kinds."""
-    _, _, rows = path.read_text(encoding="utf-8").partition("\n")
+def regression(path: Path, kinds: tuple[str, ...]) -> Regression:
+    """Return the regression in a file. Raises ConfigError unless its columns are `kinds`."""
+    header, _, rows = path.read_text(encoding="utf-8").partition("\n")
+    rule = f"the columns must be a feature and {', '.join(kinds)}"
+    require(f"{path}:1", rule, header.split("\t")[1:] == list(kinds), header)
     return Regression(dict(_ROW.findall(rows)))

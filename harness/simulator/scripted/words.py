@@ -7,19 +7,17 @@ meant: only a word nobody is known to use is corrected, into the commonest known
 from __future__ import annotations
 
 import re
-from collections import Counter
+import unicodedata
 from functools import cache, lru_cache
 from pathlib import Path
 
-from harness.simulator.personas import EVERYONE
-
 SHORTEST_MENDED, LONGEST_MENDED = 4, 20
 """Letters of a word that is corrected. Shorter words are too close to one another."""
-_LETTERS = re.compile(r"[a-z]+")
-SENTENCES = Path(__file__).with_name("strategy_sentences.tsv")
+KNOWN = Path(__file__).with_name("known_words.tsv")
+"""Words that people use, and how often: benchmarks/known_words.py."""
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def mended(word: str) -> str:
     """Return the commonest known word a slip away from `word`; `word` itself if there is none."""
     counts = _word_counts()
@@ -40,11 +38,10 @@ def _swaps(word: str) -> set[str]:
 
 
 @cache
-def _word_counts() -> Counter[str]:
-    """Return the uses of each word in the natural sentences and by the users."""
-    texts = [SENTENCES.read_text(encoding="utf-8")]
-    texts += [" ".join((p.topic, *p.facts, *p.feelings)) for p in EVERYONE]
-    return Counter(_LETTERS.findall(" ".join(texts).lower()))
+def _word_counts() -> dict[str, int]:
+    """Return the uses of each known word."""
+    rows = KNOWN.read_text(encoding="utf-8").splitlines()[1:]
+    return {word: int(uses) for word, _, uses in (row.partition("\t") for row in rows)}
 
 
 @cache
@@ -65,6 +62,8 @@ def _one_letter_short() -> dict[str, list[str]]:
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")
+_UNSEEN = frozenset(["Mn", "Cf"])
+"""Unicode's categories of accents and of signs without a shape."""
 _CONTRACTED = {
     "don't": "do not", "doesn't": "does not", "didn't": "did not", "can't": "can not",
     "cannot": "can not", "won't": "will not", "isn't": "is not", "aren't": "are not",
@@ -137,10 +136,18 @@ def words(text: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
     plain_words: list[str] = []
-    for word in _WORD.findall(text.lower().replace("\u2019", "'")):
+    for word in _WORD.findall(_ascii(text).lower()):
         expanded = _CONTRACTED.get(word)
         plain_words.extend(expanded.split() if expanded else (mended(word),))
     return tuple(plain_words)
+
+
+def _ascii(text: str) -> str:
+    """Return `text` with its letters as plain ones: no accents, no signs that nobody sees."""
+    if text.isascii():
+        return text
+    spelt = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
+    return "".join([c for c in spelt if unicodedata.category(c) not in _UNSEEN])
 
 
 def clauses(sentence: str) -> list[str]:
@@ -148,7 +155,7 @@ def clauses(sentence: str) -> list[str]:
     return _CLAUSE.split(sentence)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def asks(sentence: str) -> bool:
     """Return whether a sentence is a question: by its mark or, without a stop, by its beginning."""
     last = sentence.rstrip()[-1:]

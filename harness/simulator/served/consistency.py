@@ -9,16 +9,23 @@ _FELT = (
     r"\b(?:feels?|feeling|felt|ma(?:de|kes|king) (?:them|her|him)|lea(?:ves|ving)|left)\b"
     r"[^.;,]{0,30}?"
 )
-_BETTER = re.compile(
-    _FELT + r"\b(?:better|relieved|comforted|soothed|reassured|heard|understood|seen|validated"
+_GLAD = (
+    r"\b(?:better|relieved|comforted|soothed|reassured|heard|understood|seen|validated"
     r"|supported|encouraged|appreciated|valued|cared for|hopeful|calmer|safer?|lessalone)\b"
+)
+_HURT = (
+    r"\b(?:worse|hurt|dismissed|rejected|insulted|belittled|blamed|invalidated|attacked"
+    r"|mocked|humiliated|ignored|misunderstood|judged|ashamed|threatened|unheard|let down)\b"
+)
+_MIXED = re.compile(rf"{_GLAD}.*{_HURT}|{_HURT}.*{_GLAD}", re.IGNORECASE | re.DOTALL)
+_BETTER = re.compile(
+    rf"{_FELT}{_GLAD}"
     r"|\b(?:lifts|lifted|raises|raised|improves|improved|brightens) (?:the|their|her|his) mood\b"
     r"|\bmood (?:rises|improves|lifts|brightens)\b",
     re.IGNORECASE,
 )
 _WORSE = re.compile(
-    _FELT + r"\b(?:worse|hurt|dismissed|rejected|insulted|belittled|blamed|invalidated|attacked"
-    r"|mocked|humiliated|ignored|misunderstood|judged|ashamed|threatened|unheard|let down)\b"
+    rf"{_FELT}{_HURT}"
     r"|\b(?:lowers|lowered|worsens|worsened|darkens) (?:the|their|her|his) mood\b"
     r"|\bmood (?:drops|falls|worsens|sinks)\b",
     re.IGNORECASE,
@@ -54,7 +61,7 @@ def contradiction(change: int, fit: str, reason: str) -> str | None:
 
 def _direction(reason: str) -> int:
     """Return 1 where all words are of a better mood, -1 of a worse one, 0 where it is open."""
-    if _BUT.search(reason):
+    if _BUT.search(reason) or _MIXED.search(reason):
         return 0
     better, worse = (_holds(pattern, reason) for pattern in (_BETTER, _WORSE))
     if None in better + worse or bool(better) == bool(worse):

@@ -8,6 +8,7 @@ and nothing else showed it.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from functools import partial
@@ -40,13 +41,15 @@ SILENT_STEPS = 3
 class SignalWatch:
     """Says when there is nothing to learn from; once for each time that it begins.
 
-    A run that is resumed after it was told so goes on: its checkpoint's row says that it was.
+    A run that is resumed after it was told so goes on: the rows up to its checkpoint say that it
+    was.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._silent_steps = 0
-        self._told = session.start > 0 and _is_unheard(session.row(session.start))
+        self._silent_steps = _silent_steps(session)
+        flagged = session.start > 0 and _share(session.row(session.start), None) > MOST_FLAGGED
+        self._told = flagged or self._silent_steps >= SILENT_STEPS
 
     def check(
         self, step: int, row: Mapping[str, float | None], advantages: FloatArray
@@ -82,8 +85,11 @@ class SignalWatch:
         )
 
 
-def _is_unheard(row: Mapping[str, float | None]) -> bool:
-    return _share(row, None) > MOST_FLAGGED or row["frac_reward_zero_std"] == 1
+def _silent_steps(session: Session) -> int:
+    """Return how many rows in a row are silent up to the one that a run goes on from."""
+    last = range(session.start, max(0, session.start - SILENT_STEPS), -1)
+    silent = (session.row(step)["frac_reward_zero_std"] == 1 for step in last)
+    return sum(1 for _ in itertools.takewhile(bool, silent))
 
 
 def _share(row: Mapping[str, float | None], rule: str | None) -> float:

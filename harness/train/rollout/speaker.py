@@ -145,6 +145,7 @@ def typicality(nll: float, entropy: float, variance: float) -> float:
     `nll`, `entropy`, `variance`: sums over its tokens of -log p, and of the mean and the variance
     of -log p of the distributions that each came from. Own samples have mean 0 and at most
     variance 1, whatever the model, its vocabulary and its entropy; no limit in nats can say that.
+    All three are at the temperature of sampling: a hotter sample is no less the start policy's own.
     """
     return (nll - entropy) / math.sqrt(max(variance, LEAST_VARIANCE))
 
@@ -182,37 +183,37 @@ class StartJudge:
             for row, n in enumerate(order)
             for k in range(len(replies[n]))
         ]
-        at_temperature, moments = self._scores(
+        at_temperature, nlls, moments = self._scores(
             read[rows, columns], [token for n in order for token in replies[n]]
         )
         sizes = [len(replies[n]) for n in order]
         scores: dict[int, ReplyScore] = {}
-        for n, logp, own in zip(
-            order, torch.split(at_temperature, sizes), torch.split(moments, sizes), strict=True
-        ):
+        parts = (torch.split(values, sizes) for values in (at_temperature, nlls, moments))
+        for n, logp, nll, own in zip(order, *parts, strict=True):
             last = replies[n][-1]
             self._unread[live[n]] = [last] if last == end else [last, end]
-            nll, entropy, variance = own.sum(dim=0).tolist()
-            scores[n] = ReplyScore(
-                nll / len(own), typicality(nll, entropy, variance), logp.tolist()
-            )
+            z = typicality(*own.sum(dim=0).tolist())
+            scores[n] = ReplyScore(float(nll.mean()), z, logp.tolist())
         return [scores[n] for n in range(len(live))]
 
     def _scores(
         self, states: torch.Tensor, ids: Sequence[int]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Log-probabilities of tokens drawn at `states`, at the temperature of sampling, and what
-        `typicality` sums, at temperature 1, shape (tokens, 3).
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Log-probabilities of tokens drawn at `states`, at the temperature of sampling; -log p at
+        temperature 1; and what `typicality` sums, at that of sampling, shape (tokens, 3).
 
         Through the head in pieces: the logits of all replies of a large vocabulary are gigabytes.
         """
         tokens = torch.tensor(ids, device=states.device)
-        at_temperature, moments = [], []
+        at_temperature, nlls, moments = [], [], []
         for at in self._reader.pieces(states):
             logits = self._reader.logits(states[at])
-            log_p = log_distribution(logits, 1.0)
-            own = (-drawn(log_p, tokens[at]), *surprise_moments(log_p))
-            moments.append(torch.stack(own, dim=1).double())
+            log_p = log_distribution(logits, self._temperature)
+            surprise = -drawn(log_p, tokens[at])
+            moments.append(torch.stack((surprise, *surprise_moments(log_p)), dim=1).double())
             del log_p
             at_temperature.append(log_probabilities(logits, tokens[at], self._temperature))
-        return torch.cat(at_temperature), torch.cat(moments)
+            if self._temperature != 1:
+                surprise = -log_probabilities(logits, tokens[at], 1.0)
+            nlls.append(surprise.double())
+        return torch.cat(at_temperature), torch.cat(nlls), torch.cat(moments)

@@ -9,6 +9,7 @@ import pytest
 from harness.config.run import STRATEGIES
 from harness.policy import grammar
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.recognition import dismisses, recognise
 
 ORDINARY = (
@@ -66,7 +67,8 @@ def test_the_policys_grammar_is_understood(strategy: str) -> None:
 )  # fmt: skip
 def test_abuse_and_praise_denied_hurt(text: str) -> None:
     assert dismisses(text)
-    assert recognise(text) == ()
+    assert read(text).hurts
+    assert read(text).strategies == ()
 
 
 @pytest.mark.parametrize(

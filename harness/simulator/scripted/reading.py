@@ -107,7 +107,7 @@ COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
 PICK_UP_SHARE = 0.6
 """Share of a fact's content words that a sentence must take up to speak of it."""
-KIND_FROM = 0.5
+KIND_FROM = 0.85
 """P(caring) from which on a wording of dismissal is denied: `You're not overreacting at all.`"""
 FACT_LOG_ODDS = -1.5
 """Who says back what was told means well more often than not."""

@@ -1,4 +1,4 @@
-"""Measure the named levels as they ship, and put their cards into the package.
+"""Measure the named levels as they ship, and put their cards into the package and the docs.
 
     make cards
 
@@ -15,6 +15,11 @@ from harness.compose import planner
 from harness.config.run import LEVELS, RunConfig
 from harness.execution import difficulty_cards
 from harness.records import atomic
+from harness.report.tables import validity
+
+DOCS = Path(__file__).parents[1] / "docs" / "simulator.md"
+BEGIN, END = "<!-- validity: held out -->", "<!-- end -->"
+"""Around the table of docs/simulator.md."""
 
 
 def main() -> None:
@@ -27,6 +32,15 @@ def main() -> None:
     for config, card in zip(configs, measured, strict=True):
         atomic.write_json(_path(config), card)
         print(f"{config.difficulty.name}: {_path(config).name}")
+    held_out = {
+        level: card["validity_held_out"] for level, card in zip(LEVELS, measured, strict=True)
+    }
+    lines = [f"| measure [95%] | {' | '.join(held_out)} |", "|---" * (1 + len(held_out)) + "|"]
+    rows = validity.rows(list(held_out.values()))
+    lines += [f"| {' | '.join([name, *cells])} |" for name, cells in rows]
+    before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
+    text = "\n\n".join([before + BEGIN, "\n".join(lines), END + rest.partition(END)[2]])
+    atomic.write_bytes(DOCS, text.encode(), durable=False)
 
 
 def _path(config: RunConfig) -> Path:

@@ -11,7 +11,10 @@ from harness.calibration.interval import Interval
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.calibration.validity.replies import HALVES, PAIRS, pairs, singles, texts
+from harness.config.run import RunConfig
 from harness.errors import ConfigError
+from harness.execution import difficulty_cards
+from harness.report.tables import validity as tables
 from harness.simulator.data_files import columns
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.scripted.user import ScriptedSimulator
@@ -54,6 +57,16 @@ def test_twins_are_of_one_length() -> None:
     sizes = np.array([[len(p.kind.split()), len(p.cruel.split())] for p in pairs()])
     assert (sizes.min(axis=1) >= 0.74 * sizes.max(axis=1)).all()
     assert abs(sizes[:, 0].mean() - sizes[:, 1].mean()) < 0.3
+
+
+def test_the_docs_have_the_measures_of_the_shipped_cards() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "simulator.md").read_text(encoding="utf-8")
+    keys = [difficulty_cards.key(RunConfig(difficulty=level)) for level in LEVELS.values()]
+    files = [difficulty_cards.SHIPPED / difficulty_cards.file_name(key) for key in keys]
+    rows = dict(tables.rows([difficulty_cards.read(path)["validity_held_out"] for path in files]))
+    assert len(rows) >= 10
+    for name, cells in rows.items():
+        assert f"| {' | '.join([name, *cells])} |" in docs, "make cards"
 
 
 def test_a_question_holds_the_words_that_it_asks_about() -> None:

@@ -16,6 +16,7 @@ from harness.utils.safe_text import text
 
 MEASURES = {
     "kind_minus_cruel": "kind minus cruel, six replies",
+    "kind_minus_start": "six kind replies, less the start",
     "kind_minus_neutral": "kind minus neutral",
     "natural_minus_low_effort": "natural minus low effort",
     "cruel_heard": "cruel replies heard as hurtful",

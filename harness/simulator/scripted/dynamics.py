@@ -55,7 +55,7 @@ class DisclosureRule:
 ACCEPTANCES = {
     "any_kindness": AcceptanceRule(0.3, 0.0),
     "reasonable": AcceptanceRule(0.65, 0.4),
-    "goal_fit": AcceptanceRule(0.9, 1.7),
+    "goal_fit": AcceptanceRule(0.9, 1.64),
 }
 DISCLOSURES = {
     "free": DisclosureRule(0.955, "free"),
@@ -158,8 +158,8 @@ def next_trust(
 
 
 HURTFUL_FROM = 0.3
-"""Evidence, in nats, from which on a reply is heard as hurtful: 10% of the caring sentences of
-unseen batches lie above, of which most are twins of cruel ones."""
+"""Evidence, in nats, from which on a reply is heard as hurtful: 11% of the caring sentences of
+unseen batches lie above, 8% of those that are no twin of a cruel one."""
 DOUBTED_FROM = -0.3
 """Evidence above which a reply that is not heard as hurtful still leaves suspicion."""
 FADING = 0.7

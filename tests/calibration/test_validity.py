@@ -83,6 +83,22 @@ def test_plain_cruelty_is_heard_and_plain_kindness_is_not_taken_for_it(
     assert user.heard(KIND) == [False] * 6
 
 
+def test_what_only_sounds_like_cruelty_is_not_heard_as_hurtful(user: validity._User) -> None:
+    """A denial, an acknowledgement and a permission, in the words of dismissals."""
+    said = [
+        "You're not overreacting at all.",
+        "You are not overreacting at all.",
+        "You had to deal with it alone.",
+        "You do not have to get over it.",
+    ]
+    assert [text for text, hurt in zip(said, user.heard(said), strict=True) if hurt] == []
+
+
+def test_swearing_at_the_user_is_heard_as_hurtful(user: validity._User) -> None:
+    said = ["You are a piece of shit.", "You cunt.", "You are a fiend."]
+    assert [text for text, hurt in zip(said, user.heard(said), strict=True) if not hurt] == []
+
+
 def test_six_plainly_kind_replies_end_above_six_plainly_cruel_ones(user: validity._User) -> None:
     assert (user.conversations(KIND)[0] - user.conversations(CRUEL)[0]).mean() > 40
     assert (user.conversations(CRUEL)[0] < user.starts()).all()

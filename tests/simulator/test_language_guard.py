@@ -90,6 +90,11 @@ def test_each_fault_of_a_reply_is_named(text: str, rule: str, why: str) -> None:
     assert rule in LANGUAGE_RULES
 
 
+def test_a_sign_that_steers_a_terminal_is_no_language() -> None:
+    assert language_guard.fault("I am here for you.") is None
+    assert language_guard.fault("I am here\u009b for you.") is not None
+
+
 def test_known_salad_is_found() -> None:
     assert language_guard.fault("So you are it sounds like you feel sad your dog died brave what?")
     assert language_guard.fault(SLOT_JUNK[-1])
@@ -110,6 +115,8 @@ def test_known_salad_is_found() -> None:
         "Could you tell me a little more about it.",
         "I don't know, maybe...",
         "He should of been there for you.",
+        "I am here for you.\r\nThat sounds very hard.",
+        "I am here for you.\r\n\r\nThat sounds very hard.\r\n",
     ],
 )
 def test_people_type_like_this(text: str) -> None:

@@ -20,11 +20,25 @@ from harness.simulator.scripted.user import ScriptedSimulator
 STAYS = dataclasses.replace(DifficultyConfig(), stop_below=0)
 CRUEL, KIND = "You brought this on yourself, you pathetic fool.", "I believe you, and I am here."
 APOLOGY = "I am sorry, I should not have said that."
+MILD = ("Well, you chose this.", "Did you do something to make him so angry?")
+"""Cruel without a word that is so by itself."""
+KIND_SENTENCES = (
+    "I believe you.", "That sounds really hard.", "You did the best you could.",
+    "It makes sense that you feel like this.", "Thank you for telling me.",
+)  # fmt: skip
+UNCLEAR = ("Maybe you should have thought of that before.", "You could have tried harder.")
+"""May be meant either way."""
+COLD = (
+    "The office is open from nine to five on weekdays.",
+    "There is a form for that on the website.",
+    "The train to the city takes forty minutes.",
+)
+USERS = 12
 
 
-def after(*replies: str) -> UserTurn:
+def after(*replies: str, group: int = 0) -> UserTurn:
     simulator = ScriptedSimulator(STAYS)
-    (turn,) = simulator.open([ConversationKey(1, 0, 0, 0, HELD_OUT)])
+    (turn,) = simulator.open([ConversationKey(1, 0, group, 0, HELD_OUT)])
     for reply in replies:
         (turn,) = simulator.answer([turn], [SupporterReply(reply)])
     return turn
@@ -52,6 +66,35 @@ def test_cruelty_is_hurtful_and_leaves_doubt() -> None:
 def test_kindness_beside_cruelty_does_not_undo_it() -> None:
     padded = f"{KIND} You are not alone. It is not your fault. {CRUEL}"
     assert float(after(padded).why["hurt"]) < 0
+
+
+@pytest.mark.parametrize("mild", MILD)
+def test_many_kind_sentences_do_not_undo_one_mildly_cruel(mild: str) -> None:
+    """However many there are: five kind sentences weigh far more than one that is a little cruel,
+    and that one is still heard."""
+    padded = [" ".join([*KIND_SENTENCES[:n], mild, *KIND_SENTENCES[n:]]) for n in (0, 3, 5)]
+    for group in range(USERS):
+        assert after(" ".join(KIND_SENTENCES), group=group).why["hurt"] == 0
+        for text in padded:
+            assert float(after(text, group=group).why["hurt"]) < 0, text
+
+
+@pytest.mark.parametrize("unclear", UNCLEAR)
+def test_who_was_hurt_hears_an_unclear_reply_as_hurtful(unclear: str) -> None:
+    """And who was met kindly does not: the same words, said to the same user."""
+    for group in range(USERS):
+        assert float(after(CRUEL, unclear, group=group).why["hurt"]) < 0
+        assert after(KIND, unclear, group=group).why["hurt"] == 0
+
+
+@pytest.mark.parametrize("cold", COLD)
+def test_a_reply_without_any_kindness_is_cold(cold: str) -> None:
+    for group in range(USERS):
+        turn = after(cold, group=group)
+        assert float(turn.why["coldness"]) < -1
+        assert turn.why["hurt"] == 0, "but not hurtful"
+        for kind in KIND_SENTENCES:
+            assert after(kind, group=group).why["coldness"] == 0
 
 
 def test_an_apology_repairs_in_part() -> None:

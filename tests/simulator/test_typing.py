@@ -161,6 +161,15 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
     assert wrong < 0.015 * count
 
 
+def test_words_that_are_spelt_right_are_left_as_they_are() -> None:
+    """Though no natural sentence and no user has them, and another word is a slip away."""
+    right = "lean pace rely shit shoot widow waking nose".split()  # noqa: SIM905
+    assert {word: words(word) for word in right} == {word: [word] for word in right}
+    assert words("You can lean on me, or rely on me, at your own pace.") == (
+        "you can lean on me or rely on me at your own pace".split()  # noqa: SIM905
+    )
+
+
 def test_replies_in_free_wording_are_not_deemed_faulty() -> None:
     texts = [reply.text for reply in contexts.free_replies()]
     wrong = [t for t in texts if language_guard.fault(t) or any(map(dismisses, sentences(t)))]

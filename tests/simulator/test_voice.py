@@ -214,6 +214,47 @@ def test_temperament_and_manner_of_speaking_can_be_heard() -> None:
     assert all(a - b for a in by_voice.values() for b in by_voice.values() if a is not b)
 
 
+NOT_HELPED_BY = {
+    "question": ("What happened then?",),
+    "asked_again": ("What happened then?", "And when did it start?"),
+    "cold": ("There is a form for that on the website.",),
+    "early": ("You could write it all down tonight.",),
+    "misread": ("You must feel so guilty and jealous and ashamed.",),
+    "tired": ("I am here with you and I am listening.", "I am here with you, always."),
+    "short": ("It is hard.",),
+    "empty": ("You have a way of handling things.",),
+}
+"""By reason, the replies of which the last one fails by it."""
+HELPED_BY = {
+    "question": ("What happened then?",),
+    "other": ("I am here with you and I am listening.",),
+    "affirm": ("It is not your fault.",),
+    "reflect": ("That sounds very hard for you.",),
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "reason", "replies"),
+    [("fall", reason, said) for reason, said in NOT_HELPED_BY.items()]
+    + [("rise", reason, said) for reason, said in HELPED_BY.items()],
+)
+def test_a_user_says_why_a_reply_helped_or_did_not(
+    way: str, reason: str, replies: tuple[str, ...]
+) -> None:
+    """Of those whose words show it, and who say more than how they are by temperament."""
+    simulator = ScriptedSimulator(
+        replace(EAGER, stop_below=0, threshold=5.0 if way == "fall" else -5.0)
+    )
+    own = Counter[str]()
+    for group in range(60):
+        turn = converse(simulator, key(group=group), replies)[len(replies)]
+        first = sentences(lines.expanded(turn.text))[0]
+        own.update(name for name in LINES if name.startswith(f"{way}.")
+                   and first in rows_of(LINES[name]))  # fmt: skip
+    assert own[f"{way}.{reason}"] >= 20
+    assert own[f"{way}.{reason}"] > 0.6 * own.total()
+
+
 def last_words(level: DifficultyConfig, reply: str) -> dict[str, set[str]]:
     by_end: dict[str, set[str]] = {}
     for n in range(60):

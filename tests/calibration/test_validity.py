@@ -95,7 +95,7 @@ def test_what_only_sounds_like_cruelty_is_not_heard_as_hurtful(user: validity._U
 
 
 def test_swearing_at_the_user_is_heard_as_hurtful(user: validity._User) -> None:
-    said = ["You are a piece of shit.", "You cunt.", "You are a fiend."]
+    said = ["You are a piece of shit.", "You cunt.", "You are such a fucking bitch."]
     assert [text for text, hurt in zip(said, user.heard(said), strict=True) if not hurt] == []
 
 

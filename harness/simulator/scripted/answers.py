@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
 from harness.simulator.scripted.lines import ANSWERS, unsaid
-from harness.simulator.scripted.questions import ABSENT, Question
+from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, Question
 from harness.simulator.scripted.relevance import (
     BY_TOPIC,
     ENTITIES,
     asks_of_persons,
+    persons_in,
     ranked,
     sharing,
 )
@@ -62,6 +63,7 @@ _WANTING = re.compile(
 _ASKS_WHETHER_WELL = re.compile(r"\b(?:okay|ok|all right|alright|fine|well|good|better)\b")
 WELL = 60
 """Emotion from which on a user says that they are all right."""
+_SAYS_SAFE = re.compile(r"\b(?:safe|danger|all right|fine|well enough)\b")
 _ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
 _COMPANY = re.compile(
     r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
@@ -69,8 +71,10 @@ _COMPANY = re.compile(
 _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
 _WELL = frozenset(["sleep", "food", "work"])
 """Topics of which a question asks whether all is well: it is not."""
-_BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan", "tried"])
+_BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan"])
 """Topics of which the sentence itself says yes or no."""
+_YES_OR_NO = _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "helps", "body", "fear"}
+"""Topics of which yes or no can be told from question and sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,8 @@ class Told:
     """A need is to follow, since it was asked for."""
     closed: bool = False
     """Nothing more is told: it was refused, or what was meant is asked."""
+    reaction: bool = False
+    """The first sentence says yes or no to a proposal, as a reaction that shows does."""
     lines: tuple[str, ...] = field(default=())
     """The lines used, as they are in their files."""
 
@@ -94,17 +100,23 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     """Return the answer of the user of `state` to `question`; `rises`: they are glad of it."""
     speaker = _Speaker(state, u)
     if question.subject == "safe":
-        return speaker.sentence(question, rises) or speaker.line("told_already")
+        return speaker.is_safe(question)
+    if question.subject == "safe_there":
+        return speaker.line("safe_there")
+    if question.subject in OF_THE_TALK:
+        return speaker.of_the_talk(question.subject, rises)
     if question.kind in ("offer", "proposal") and question.subject != "need":
         return speaker.offered(question, rises)
-    if not rises and u[0] < 2 * _refusal(state):
-        return speaker.line("rather_not", closed=True, x=_named(question))
     if question.subject == "need":
         return speaker.wants()
-    if question.feeling is not None and question.kind != "open":
-        return speaker.felt(question)
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
+    if not rises and u[0] < 2 * _refusal(state):
+        return speaker.line("rather_not", closed=True, x=_named(question))
+    if question.feelings and question.kind != "open":
+        return speaker.felt(question)
+    if question.subject == "motive":
+        return speaker.line("unknown", closed=True)
     told = speaker.sentence(question, rises)
     if told is not None:
         return told
@@ -120,8 +132,8 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
         return speaker.line("told_already")
     if question.kind == "guess":
         return speaker.line("guess_right" if rises else "guess_wrong")
-    if question.entities and not of_persons and u[1] < 0.5:
-        return speaker.line("what_meant", closed=True, x=_thing(question))
+    if question.kind == "yes_no" and question.statements[1]:
+        return speaker.yes_or_no(question, yes=u[1] < 0.5 and bool(question.statements[0]))
     return speaker.line("unknown", closed=True)
 
 
@@ -142,12 +154,6 @@ def _refusal(state: State) -> float:
 
 def _named(question: Question) -> str:
     return question.named or ANSWERS["name"].get(question.subject or "fact", ("that",))[0]
-
-
-def _thing(question: Question) -> str:
-    """Return the longest word that names something, as it was said."""
-    spoken = [w for w in question.plain.split() if questions.entities(w)]
-    return max(spoken, key=len, default="that")
 
 
 class _Speaker:
@@ -171,8 +177,9 @@ class _Speaker:
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
-            return Told(first.sentences, closed=not rises, lines=first.lines)
-        return Told((*first.sentences, self.persona.tellable[index].text), index, lines=first.lines)
+            return Told(first.sentences, closed=not rises, reaction=True, lines=first.lines)
+        text = self.persona.tellable[index].text
+        return Told((*first.sentences, text), index, reaction=True, lines=first.lines)
 
     def wants(self) -> Told:
         """Return of which kind the need is; what it is follows as far as the level shows it."""
@@ -181,18 +188,37 @@ class _Speaker:
         line = unsaid(pool, self.disclosed.lines, self.u[2])
         return Told((line,), need=True, lines=(line,))
 
+    def is_safe(self, question: Question) -> Told:
+        """Return that they are safe, in a sentence of their life where one is left."""
+        index = self._best(question, "safe", near=False)
+        if index is None:
+            return self.line("safe")
+        text = self.persona.tellable[index].text
+        asked_so = "safe" in question.plain and _SAYS_SAFE.search(text) is None
+        first = self.line("safe") if asked_so else Told()
+        return Told((*first.sentences, text), index, lines=first.lines)
+
+    def of_the_talk(self, subject: str, rises: bool) -> Told:
+        """Return what they make of what the supporter said."""
+        hurt = self.state.suspicion > 0
+        table = {
+            "checked": "checked_right" if rises else "checked_wrong",
+            "opinion": "thinks_well" if rises else "thinks_little",
+            "read": "hurt_read" if hurt else "fine_read",
+        }[subject]
+        return self.line(table)
+
     def felt(self, question: Question) -> Told:
-        """Return whether a feeling is theirs; what they feel instead is to follow."""
-        assert question.feeling is not None
-        if question.feeling in self.persona.feelings:
-            first = self.line("yes")
-            index = self._best(question, "why", near=True)
-            more = () if index is None else (self.persona.tellable[index].text,)
-            feels = f"I feel {question.feeling}."
-            begins = () if question.kind == "guess" else first.sentences
-            return Told((*begins, feels, *more), index, lines=first.lines)
-        first = self.line("other_feeling", e=question.feeling)
-        return Told(first.sentences, feeling=True, lines=first.lines)
+        """Return which of the feelings asked about is theirs, or that none is."""
+        own = next((f for f in question.feelings if f in self.persona.feelings), None)
+        if own is None:
+            first = self.line("other_feeling", e=question.feelings[-1])
+            return Told(first.sentences, feeling=True, lines=first.lines)
+        first = self.line("yes")
+        index = self._best(question, "why", near=True)
+        more = () if index is None else (self.persona.tellable[index].text,)
+        begins = first.sentences if question.kind == "yes_no" else ()
+        return Told((*begins, f"I feel {own}.", *more), index, lines=first.lines)
 
     def sentence(self, question: Question, rises: bool) -> Told | None:
         """Return an untold sentence that answers, with its yes or no; None if none is left."""
@@ -204,7 +230,7 @@ class _Speaker:
         first = self._first(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
-        if question.named and not first and self._unnamed(question, index):
+        if question.named.startswith("my ") and not first and self._unnamed(question, index):
             echo = self.line("echo", x=question.named)
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"
@@ -227,11 +253,9 @@ class _Speaker:
 
     def _first(self, question: Question, text: str, rises: bool) -> Told | None:
         """Return the yes or no that an answer begins with, unless its sentence has one."""
-        if text.startswith(("Yes", "No,", "No ")) or question.subject == "safe":
+        if text.startswith(("Yes", "No,", "No ")):
             return None
-        if question.kind == "either":
-            return self.line("both")
-        if question.kind != "yes_no" or _leaves_open(question, text):
+        if question.kind != "yes_no" or self._leaves_open(question, text):
             return None
         return self.yes_or_no(question, not _says_no(question, text))
 
@@ -277,10 +301,24 @@ class _Speaker:
         return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
 
 
-def _leaves_open(question: Question, text: str) -> bool:
+    def _leaves_open(self, question: Question, text: str) -> bool:
+        """Return whether a sentence answers neither yes nor no.
+
+        It does not where other persons or things are asked about than it speaks of.
+        """
+        named = questions.entities(text)
+        persons = persons_in(self.state.user.persona_index, question.entities)
+        if persons and persons.isdisjoint(named):
+            return True
+        if question.subject == "tried":
+            return False
+        return _says_neither(question, text)
+
+
+def _says_neither(question: Question, text: str) -> bool:
     """Return whether a sentence answers neither yes nor no to who is there."""
     if question.subject not in ("home", "support"):
-        return False
+        return question.subject not in _YES_OR_NO
     alone = _ALONE.search(text) is not None
     return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
 
@@ -288,6 +326,8 @@ def _leaves_open(question: Question, text: str) -> bool:
 def _says_no(question: Question, text: str) -> bool:
     """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
     subject, plain = question.subject, question.plain
+    if subject == "tried":
+        return questions.entities(text).isdisjoint(question.entities)
     if subject in _WELL:
         return _WANTING.search(plain) is None
     if subject == "money":

@@ -112,7 +112,7 @@ def test_the_sentence_that_names_whom_it_is_about_is_preferred() -> None:
 
 def share_not_told(level: str) -> float:
     """Of answers to the tuned questions, those that refuse or ask back."""
-    closed = [lines.ANSWERS[name] for name in ("rather_not", "what_meant", "unknown")]
+    closed = [lines.ANSWERS[name] for name in ("rather_not", "unknown")]
     starts = {
         line.partition("{")[0] for table in closed for line in lines.rows_of(table)
         if len(line.partition("{")[0].split()) > 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
@@ -90,6 +90,8 @@ class Told:
     """A need is to follow, since it was asked for."""
     closed: bool = False
     """Nothing more is told: it was refused, or what was meant is asked."""
+    refused: bool = False
+    """It was refused, so that no need follows."""
     reaction: bool = False
     """The first sentence says yes or no to a proposal, as a reaction that shows does."""
     lines: tuple[str, ...] = field(default=())
@@ -112,7 +114,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
     if not rises and u[0] < 2 * _refusal(state):
-        return speaker.line("rather_not", closed=True, x=_named(question))
+        return replace(speaker.line("rather_not", closed=True, x=_named(question)), refused=True)
     if question.feelings and question.kind != "open":
         return speaker.felt(question)
     if question.subject == "motive":
@@ -177,7 +179,8 @@ class _Speaker:
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
-            return Told(first.sentences, closed=not rises, reaction=True, lines=first.lines)
+            no = not rises
+            return Told(first.sentences, closed=no, refused=no, reaction=True, lines=first.lines)
         text = self.persona.tellable[index].text
         return Told((*first.sentences, text), index, reaction=True, lines=first.lines)
 

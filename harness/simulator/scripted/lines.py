@@ -33,7 +33,7 @@ MORE = "more_of."
 TEMPERED = {
     "rise": (
         ("agrees_of", frozenset(["restate", "reflect", "affirm", "inform", "taken_up", "named"])),
-        ("thanks_of", frozenset(["disclose", "suggest", "other", "presence", "anyway"])),
+        ("thanks_of", frozenset(["disclose", "suggest", "other", "presence"])),
     ),
     "fall": (
         ("doubts_of", frozenset(["restate", "reflect", "affirm", "praise", "inform"])),

@@ -106,6 +106,14 @@ _FELT_AS = {
     "disappointed", "tiredness": "tired", "emptiness": "empty", "helplessness": "helpless",
 }  # fmt: skip
 """Nouns for feelings that users name otherwise."""
+_WITH_CARE = re.compile(
+    r"\b(?:do|did|are|have|had|is|does) (?:you|it|he|she|they|any\w+|some\w+|your \w+)"
+    r"(?! want me| mind| not)\b"
+)
+"""`Do you think of suicide?`, not `Why do you not kill yourself?`."""
+_OF_OTHERS = re.compile(
+    r"\b(?:he|she|they|your \w+|people|others) (?:is|are|was|were|feels?|felt|must|might|may)\b"
+)
 _EITHER = re.compile(r" or (?!(?:are|is|do|does|did|was|were|have|has|not|so|anything|anyone)\b)")
 _ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
 """`Do you have somebody, a friend or the family?` offers no choice."""
@@ -193,12 +201,20 @@ def _spelled_out(text: str) -> str:
 @lru_cache(maxsize=65536)
 def _is_asked(sentence: str) -> bool:
     """Return whether a sentence is a question, with its mark or, at the end, without a stop."""
-    spoken = _BEFORE_ASKING.sub("", " ".join(words(sentence))).split()
-    if asks(sentence) or begins_as_question(spoken):
+    plain = " ".join(words(sentence))
+    spoken = _BEFORE_ASKING.sub("", plain).split()
+    if asks(sentence) or begins_as_question(spoken) or (len(spoken) > 3 and _TAG.search(plain)):
         return True
     open_ended = sentence.rstrip()[-1:].isalnum()
     first, second = (*spoken, "", "")[:2]
     return open_ended and first in _WH and (second in _AUXILIARY or len(spoken) < 3)
+
+
+def asks_with_care(question: Question | None) -> bool:
+    """Return whether a question is whether somebody is safe, and not a wish that they were not."""
+    if question is None or question.subject not in ("safe", "safe_there"):
+        return False
+    return _WITH_CARE.search(question.plain) is not None
 
 
 @lru_cache(maxsize=65536)
@@ -225,7 +241,8 @@ def _understood(sentence: str) -> Question | None:
         kind, subject = "guess", None
     feelings: tuple[str, ...] = ()
     if kind in ("yes_no", "either", "guess"):
-        felt = (_FELT_AS.get(word, word) for word in direct.split())
+        of_others = _OF_OTHERS.search(direct) is not None
+        felt = () if of_others else (_FELT_AS.get(word, word) for word in direct.split())
         feelings = tuple([word for word in felt if word in _FEELINGS])
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
     return Question(subject, kind, named, entities(direct), feelings, direct, yes_no)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from harness.simulator.scripted import appraisal, dynamics, questions
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.dynamics import LATE_TRUST
-from harness.simulator.scripted.lines import MORE
+from harness.simulator.scripted.lines import MORE, all_lines
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.reading import Reading
 from harness.simulator.scripted.said_back import denial
@@ -25,6 +25,7 @@ stung or not to have sounded well meant: no kind reply of the validity set lies 
 EARLY_REPLIES = 4
 """Replies up to which advice can be called too early."""
 MANY_STRATEGIES = 3
+_HURT = all_lines(("fall.hurt", "fall.death", "fall.wary", "hurt_of"))
 HELD_AGAINST = 0.5
 """Suspicion, in nats, from which on an apology is for something."""
 _OF_SELF = re.compile(
@@ -67,7 +68,10 @@ class Taken:
     @property
     def apologises(self) -> bool:
         """Whether it says sorry for what was said before."""
-        return self.reading.apologises and self.state.suspicion > HELD_AGAINST
+        hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
+            self.state.disclosed.lines
+        )
+        return self.reading.apologises and hurt
 
     @property
     def tells_of_self(self) -> bool:
@@ -91,7 +95,7 @@ def of_rise(taken: Taken) -> str:
     """Return what helped, one of lines.RISES: what was taken up, the strategy, or neither."""
     question, last, state = taken.question, taken.last, taken.state
     if question is not None and question.wants_telling:
-        return "safe" if question.subject in ("safe", "safe_there") else "question"
+        return "safe" if questions.asks_with_care(question) else "question"
     if taken.apologises:
         return "apology"
     if last is None or taken.parts.worth + taken.parts.extra < 0:
@@ -117,10 +121,10 @@ def _checked(last: str, taken: Taken) -> str:
 def of_fall(taken: Taken) -> str:
     """Return what the reply failed by, one of lines.FALLS or more of a strategy: what cost most."""
     parts, question = taken.parts, taken.question
+    if questions.asks_with_care(question):
+        return "safe"
     if parts.hurt < 0 and is_harsh(taken.reading):
         return "hurt"
-    if question is not None and question.subject in ("safe", "safe_there"):
-        return "safe"
     if parts.hurt < 0 and taken.last not in ("suggest", "inform"):
         return "wary"
     if question is not None:
@@ -151,7 +155,7 @@ def _reasons(taken: Taken) -> dict[str, float]:
     if parts.confusion:
         costs["misread"] = parts.confusion
     if appraisal.says_again(reading, taken.state):
-        costs["again"] = parts.repetition
+        costs["again"] = parts.repetition + parts.fatigue
     past = taken.state.past_strategies
     if taken.last not in (None, "question") and past and taken.last in past[-1]:
         costs[f"{MORE}{taken.last}"] = parts.fatigue

@@ -78,11 +78,12 @@ def statements(sentence: str) -> tuple[str, str]:
     match = _ASKED.match(clause)
     if match is None:
         return _of_others(clause)
-    verb, rest = match.group(1), " ".join(_turned(match.group(2)))
+    verb, rest = match.group(1), " ".join(_turned(match.group(2).removeprefix("ever ")))
     if len(rest.split()) > LONGEST:
         return "", ""
     yes = "" if _OPEN_ENDED.search(rest) else f"Yes, {_YES[verb]} {rest}."
-    return yes, f"No, {_NO[verb]} {rest}."
+    none = re.sub(r"\bsome(?=thing|body|one)", "any", rest)
+    return yes, f"No, {_NO[verb]} {none}."
 
 
 def _of_others(clause: str) -> tuple[str, str]:

@@ -169,11 +169,10 @@ def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> 
     question = questions.asked(text)
     taken = reasons.Taken(text, appraised.appraisal, reading, question, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
-    harsh = appraised.hurts and reasons.is_harsh(reading)
+    closes = appraised.hurts and not questions.asks_with_care(question)
+    harsh = closes and reasons.is_harsh(reading)
     if harsh and questions.speaks_of_dying(text):
         reason = "death"
-    grave = question is not None and question.subject in ("safe", "safe_there")
-    closes = appraised.hurts and (harsh or not grave)
     denied = reasons.denied(reading) if harsh else ""
     return voice.Heard(change, reason, question, last, stems, closes, denied)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.scripted import answers
+from harness.simulator.scripted import answers, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
 from harness.simulator.scripted.lines import (
@@ -111,10 +111,9 @@ def reaction(
         return unsaid(LINES["puzzled"]["any"], said, u)
     if not shows or heard.change == 0 or (heard.rises and heard.closes):
         return unsaid(_flat(heard, told), said, u)
-    grave = heard.question is not None and heard.question.subject in ("safe", "safe_there")
-    if ended and heard.question is not None and not heard.rises and told is None and not grave:
-        if not heard.closes:
-            return unsaid(LINES["leaves_question"]["any"], said, u)
+    unanswered = heard.question is not None and not heard.closes and told is None
+    if ended and unanswered and not heard.rises:
+        return unsaid(LINES["leaves_question"]["any"], said, u)
     if heard.reason.startswith(MORE):
         return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
     way = "rise" if heard.rises else "fall"
@@ -191,8 +190,8 @@ class _Turn:
     def need(self, told: Told | None, u: Sequence[float]) -> str | None:
         """Return a line on what they came for, or none."""
         asked = told is not None and told.need
-        closed = told is not None and told.closed
-        if self.heard.closes or closed or (u[0] >= self.rule.expression and not asked):
+        refused = told is not None and told.refused
+        if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
             return None
         rises = self.heard.rises and not asked
         shown = "tell" if self._leads(told) and self.rule.lines == "free" else self.rule.lines
@@ -210,8 +209,7 @@ class _Turn:
         heard, question = self.heard, self.heard.question
         if heard.closes or question is None or ended == "success":
             return None
-        grave = question.subject in ("safe", "safe_there")
-        if not grave and (ended == "left" or question.kind in ("offer", "proposal")):
+        if not questions.asks_with_care(question) and (ended == "left" or question.kind in ("offer", "proposal")):
             return None
         return answers.answer(self.state, question, heard.rises, self.w)
 

@@ -1,4 +1,4 @@
-"""What users say of a reply holds of it, over random conversations; what they tell, they tell once."""
+"""What users say of a reply holds of it, over random conversations; nothing is told twice."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from tests.calibration.levels import LEVELS as CONFIGS
 TALKS = 250
 OWN = (
     "How are you?", "Why?", "And then?", "Who knows about it?", "Do you sleep well?", "Go on.",
-    "What happened?", "Since when?", "What have you tried?", "I am here.", "I am sorry I said that.",
-    "I am so sorry, that was unkind of me.", "You should take a long walk every morning.",
+    "What happened?", "Since when?", "What have you tried?", "I am here.", "Sorry I said that.",
+    "I am so sorry, that was unkind of me.", "You should take a walk every day.",
     "Make a list and do one thing a day.", "You are weak and you know it.", "Shut up.",
-    "You are so strong.", "I felt just the same when my father died.", "Would you like some advice?",
+    "You are so strong.", "I felt just the same when my father died.", "Would you like advice?",
     "Could you talk to them?", "Are you safe?", "Do you think about suicide?", "I am here.",
 )  # fmt: skip
 
@@ -48,7 +48,8 @@ def talks() -> tuple[list[tuple[UserTurn, str, UserTurn]], ...]:
 def talk(number: int) -> list[tuple[UserTurn, str, UserTurn]]:
     simulator = ScriptedSimulator(CONFIGS[LEVELS[number % len(LEVELS)]])
     key = ConversationKey(11, 1, number, 0, HELD_OUT if number % 4 == 0 else TRAIN)
-    (turn,), exchanges = simulator.open([key]), []
+    (turn,) = simulator.open([key])
+    exchanges: list[tuple[UserTurn, str, UserTurn]] = []
     asks = tuple(text for text in replies() if questions.asking(text) == "only")
     while turn.ended is None:
         u = uniforms("talk", number, len(exchanges))
@@ -95,12 +96,18 @@ def asks(before: UserTurn, text: str, after: UserTurn) -> bool:
 
 
 def hurt_before(before: UserTurn) -> bool:
-    said = lines.all_lines(("fall.hurt", "fall.death", "fall.wary", "hurt_of"))
-    return before.state.suspicion > reasons.HELD_AGAINST or bool(said & before.state.disclosed.lines)
+    said = lines.all_lines(
+        ("fall.hurt", "fall.cruel", "fall.brushed", "fall.death", "fall.wary", "hurt_of")
+    )
+    return before.state.suspicion > reasons.HELD_AGAINST or bool(
+        said & before.state.disclosed.lines
+    )
 
 
 def apologises(before: UserTurn, text: str, after: UserTurn) -> bool:
-    return read(text).apologises and hurt_before(before)
+    sorry = r"sorry|apolog|forgive|back|should not|shouldn't|mean|excuse"
+    said = read(text).apologises or re.search(sorry, text.lower()) is not None
+    return said and hurt_before(before)
 
 
 def tells_of_self(before: UserTurn, text: str, after: UserTurn) -> bool:
@@ -123,6 +130,8 @@ CLAIMS: dict[str, Claim] = {
     "fall.apology": apologises,
     "fall.disclose": tells_of_self,
     "fall.hurt": lambda b, t, a: number(a, "hurt") < 0,
+    "fall.cruel": lambda b, t, a: number(a, "hurt") < 0,
+    "fall.brushed": lambda b, t, a: number(a, "hurt") < 0,
     "hurt_of": lambda b, t, a: number(a, "hurt") < 0,
     "fall.death": lambda b, t, a: number(a, "hurt") < 0 and questions.speaks_of_dying(t),
     "fall.cold": lambda b, t, a: number(a, "coldness") < 0,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
-from harness.simulator.scripted.lines import ANSWERS, unsaid
+from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, unsaid
 from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, Question
 from harness.simulator.scripted.relevance import (
     BY_TOPIC,
@@ -23,6 +23,7 @@ from harness.simulator.scripted.relevance import (
     ranked,
     sharing,
 )
+from harness.simulator.scripted.yes_or_no import says_neither, says_no
 from harness.simulator.state import Disclosed, State
 
 AFTER_RISE = {
@@ -51,30 +52,12 @@ SAID_BACK = 0.9
 """Chance that yes or no is said as a whole sentence, if it can be."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
-_DENIES = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|hardly|cannot|alone|on my own|by myself|hide|hid|"
-    r"stopped|forgot|without|refuse|no one)\b"
-)
-_WANTING = re.compile(
-    r"\b(?:trouble|problem|problems|hard|harder|difficult|worse|bad|badly|lose|lost|losing|less|"
-    r"affect\w*|awake|nightmares?|dreams?|dream|dreaming|tired|skip\w*|tight|struggl\w*|worry|"
-    r"worried|worries|debt|debts|pain|stress\w*|suffer\w*|enough trouble)\b"
-)
 _ASKS_WHETHER_WELL = re.compile(r"\b(?:okay|ok|all right|alright|fine|well|good|better)\b")
 WELL = 60
 """Emotion from which on a user says that they are all right."""
 _SAYS_SAFE = re.compile(r"\b(?:safe|danger|all right|fine|well enough)\b")
-_ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
-_COMPANY = re.compile(
-    r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
-)
 _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
-_WELL = frozenset(["sleep", "food", "work"])
-"""Topics of which a question asks whether all is well: it is not."""
-_BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan"])
-"""Topics of which the sentence itself says yes or no."""
-_YES_OR_NO = _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "helps", "body", "fear"}
-"""Topics of which yes or no can be told from question and sentence."""
+_HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +163,10 @@ class _Speaker:
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
             no = not rises
-            return Told(first.sentences, closed=no, refused=no, reaction=True, lines=first.lines)
+            return replace(first, closed=no, refused=no, reaction=question.kind == "proposal")
         text = self.persona.tellable[index].text
-        return Told((*first.sentences, text), index, reaction=True, lines=first.lines)
+        by_reaction = question.kind == "proposal"
+        return Told((*first.sentences, text), index, reaction=by_reaction, lines=first.lines)
 
     def wants(self) -> Told:
         """Return of which kind the need is; what it is follows as far as the level shows it."""
@@ -203,13 +187,13 @@ class _Speaker:
 
     def of_the_talk(self, subject: str, rises: bool) -> Told:
         """Return what they make of what the supporter said."""
-        hurt = self.state.suspicion > 0
+        hurt = self.state.suspicion > 0 or not _HURT.isdisjoint(self.disclosed.lines)
         table = {
             "checked": "checked_right" if rises else "checked_wrong",
             "opinion": "thinks_well" if rises else "thinks_little",
             "read": "hurt_read" if hurt else "fine_read",
         }[subject]
-        return self.line(table)
+        return replace(self.line(table), reaction=subject == "checked")
 
     def felt(self, question: Question) -> Told:
         """Return which of the feelings asked about is theirs, or that none is."""
@@ -260,7 +244,7 @@ class _Speaker:
             return None
         if question.kind != "yes_no" or self._leaves_open(question, text):
             return None
-        return self.yes_or_no(question, not _says_no(question, text))
+        return self.yes_or_no(question, not says_no(question, text))
 
     def yes_or_no(self, question: Question, yes: bool) -> Told:
         """Return yes or no, as a whole sentence where the question allows it."""
@@ -303,7 +287,6 @@ class _Speaker:
             return index < FACTS_AT_TRUST[self.state.trust]
         return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
 
-
     def _leaves_open(self, question: Question, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.
 
@@ -315,36 +298,7 @@ class _Speaker:
             return True
         if question.subject == "tried":
             return False
-        return _says_neither(question, text)
-
-
-def _says_neither(question: Question, text: str) -> bool:
-    """Return whether a sentence answers neither yes nor no to who is there."""
-    if question.subject not in ("home", "support"):
-        return question.subject not in _YES_OR_NO
-    alone = _ALONE.search(text) is not None
-    return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
-
-
-def _says_no(question: Question, text: str) -> bool:
-    """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
-    subject, plain = question.subject, question.plain
-    if subject == "tried":
-        return questions.entities(text).isdisjoint(question.entities)
-    if subject in _WELL:
-        return _WANTING.search(plain) is None
-    if subject == "money":
-        return re.search(r"\b(?:manage|afford|enough|okay|fine)\b", plain) is not None
-    if subject == "before":
-        return (
-            re.search(r"\b(?:felt|feel|happened|been) like|(?:this|it|that) before", plain)
-            is not None
-        )
-    if "alone" in plain or "lonely" in plain:
-        return _ALONE.search(text) is None
-    if subject in _BY_SENTENCE:
-        return _DENIES.search(text.lower()) is not None
-    return False
+        return says_neither(question, text)
 
 
 def _capital(text: str) -> str:

@@ -24,10 +24,10 @@ RISES = (*STRATEGIES, "taken_up", "named", "presence", "apology", "safe", "anywa
 there or says sorry, or none of these."""
 FALLS = (
     *STRATEGIES, "offer", "said_back", "praise", "apology", "early", "misread", "again", "short",
-    "long", "many", "empty", "anyway", "asked_again", "only_asks", "safe", "hurt", "cold", "wary",
-    "death",
+    "long", "many", "empty", "anyway", "asked_again", "only_asks", "safe", "hurt", "cruel",
+    "brushed", "cold", "wary", "death",
 )  # fmt: skip
-"""What a reply failed by. Each is a claim about the reply or the talk that reasons.py has checked."""
+"""What a reply failed by: a claim about the reply or the talk, which reasons.py has checked."""
 MORE = "more_of."
 """Before a strategy: a reply failed by being of that strategy as the one before it was."""
 TEMPERED = {
@@ -38,11 +38,13 @@ TEMPERED = {
     "fall": (
         ("doubts_of", frozenset(["restate", "reflect", "affirm", "praise", "inform"])),
         ("turns_down_of", frozenset(["suggest", "early"])),
-        ("hurt_of", frozenset(["hurt"])),
+        ("hurt_of", frozenset(["cruel"])),
     ),
 }
 """By the turn of feeling, tables by temperament and the reasons that their lines fit."""
 ANYBODY = "any"
+HURTFUL = ("hurt", "cruel", "brushed", "death")
+"""Reasons after which nothing is told."""
 _MANNERS = Table((ANYBODY, *VOICES))
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from harness.simulator.scripted import appraisal, dynamics, questions
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.dynamics import LATE_TRUST
-from harness.simulator.scripted.lines import MORE, all_lines
+from harness.simulator.scripted.lines import HURTFUL, MORE, all_lines
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.reading import Reading
 from harness.simulator.scripted.said_back import denial
@@ -24,23 +24,40 @@ HARSH = 1.0
 stung or not to have sounded well meant: no kind reply of the validity set lies above."""
 EARLY_REPLIES = 4
 """Replies up to which advice can be called too early."""
+VERY_COLD = -1.0
+"""Coldness, in logits, from which on nobody says that a reply did them good."""
 MANY_STRATEGIES = 3
-_HURT = all_lines(("fall.hurt", "fall.death", "fall.wary", "hurt_of"))
+_CRUEL = 2.5
+"""Evidence, in nats, from which on a hurtful reply is called cruel whatever its words."""
+_HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
+_SAYS_SORRY = re.compile(
+    r"\b(?:(?:i am|so|very|really|truly) sorry|^sorry|apolog\w+|forgive me|i take (?:it|that) back|"
+    r"should not have (?:said|written)|no excuse|did not mean (?:that|it))\b"
+)
 HELD_AGAINST = 0.5
 """Suspicion, in nats, from which on an apology is for something."""
 _OF_SELF = re.compile(
     r"\b(?:me too|i (?:was|had|went|felt|lost|did|used|once|also|have (?:been|had|felt|lost|gone)|"
-    r"remember|came|got|made|grew|froze|found|learn\w*|speak|cried|tried|would feel|know (?:it|that|"
-    r"what it|how it|this)|feel the)|my (?:\w+ )?(?!guess|advice|idea|opinion|words|point)\w+|mine|"
-    r"when i|for me|to me|in our|with us)\b"
+    r"remember|came|got|made|grew|froze|found|learn\w*|speak|cried|tried|would feel|feel the|"
+    r"know (?:it|that|what it|how it|this))|"
+    r"my (?:\w+ )?(?!guess|advice|idea|opinion|words|point)\w+|mine|when i|for me|to me|"
+    r"in our|with us)\b"
+)
+_PLATITUDE = re.compile(
+    r"\b(?:at least|for a reason|bright side|(?:could|might) (?:be|have been) worse|"
+    r"(?:stay|be|think) positive|others have|people have it|worse off|time heals|"
+    r"be fine|is fine now|blessings?|move on|get over|cheer up|calm down|plenty of|"
+    r"not the end of the world|look at what you)\b"
 )
 _PRAISES = re.compile(
-    r"\b(?:you are|you have been|you (?:\w+ )?(?:did|do|have|deserve|show\w*|manage\w*|keep|kept|gave)|"
+    r"\b(?:you are|you have been|"
+    r"you (?:\w+ )?(?:did|do|have|deserve|show\w*|manage\w*|keep|kept|gave)|"
     r"well done|proud|brave\w*|strong|strength|courage\w*|your)\b"
 )
 _PRESENT = re.compile(
-    r"\b(?:i am (?:\w+ )?(?:here|listening|with you|not going|all ears)|i (?:will )?(?:listen|stay)|here "
-    r"for you|with you|listening|take (?:all )?(?:the|your) time|your (?:own )?(?:time|pace)|"
+    r"\b(?:i am (?:\w+ )?(?:here|listening|with you|not going|all ears)|"
+    r"i (?:will )?(?:listen|stay)|"
+    r"here for you|with you|listening|take (?:all )?(?:the|your) time|your (?:own )?(?:time|pace)|"
     r"not alone|i will be here|by your side|go anywhere|no hurry|no rush)\b"
 )
 
@@ -71,7 +88,7 @@ class Taken:
         hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
             self.state.disclosed.lines
         )
-        return self.reading.apologises and hurt
+        return hurt and (self.reading.apologises or _SAYS_SORRY.search(self.plain) is not None)
 
     @property
     def tells_of_self(self) -> bool:
@@ -82,7 +99,18 @@ class Taken:
 def is_harsh(reading: Reading) -> bool:
     """Return whether a reply that is heard as hurtful is cruel beyond doubt."""
     evidence = reading.hurt_evidence
-    return reading.severe or evidence > HARSH or (reading.hurts and evidence > 0)
+    advises = reading.strategies[-1:] in (("suggest",), ("inform",))
+    beyond = _CRUEL if advises else HARSH
+    return reading.severe or evidence > beyond or (reading.hurts and evidence > 0)
+
+
+def of_hurt(taken: Taken) -> str:
+    """Return how a reply hurts beyond doubt: by making light of it, by cruelty, or just so."""
+    reading = taken.reading
+    if _PLATITUDE.search(taken.plain) and not (reading.severe or reading.hurts):
+        return "brushed"
+    belittles = reading.severe or reading.hurts or denied(reading)
+    return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
 
 
 def denied(reading: Reading) -> str:
@@ -94,12 +122,14 @@ def denied(reading: Reading) -> str:
 def of_rise(taken: Taken) -> str:
     """Return what helped, one of lines.RISES: what was taken up, the strategy, or neither."""
     question, last, state = taken.question, taken.last, taken.state
+    if question is not None and question.subject == "checked":
+        return "restate"
     if question is not None and question.wants_telling:
         return "safe" if questions.asks_with_care(question) else "question"
     if taken.apologises:
         return "apology"
     if last is None or taken.parts.worth + taken.parts.extra < 0:
-        return "anyway"
+        return "unmoved" if taken.parts.coldness < VERY_COLD else "anyway"
     if not taken.reading.feelings.isdisjoint(state.disclosed.feelings):
         return "named" if last == "reflect" else _checked(last, taken)
     if last in ("restate", "other") and taken.parts.pick_up >= appraisal.FRESH_FACT:
@@ -124,7 +154,7 @@ def of_fall(taken: Taken) -> str:
     if questions.asks_with_care(question):
         return "safe"
     if parts.hurt < 0 and is_harsh(taken.reading):
-        return "hurt"
+        return of_hurt(taken)
     if parts.hurt < 0 and taken.last not in ("suggest", "inform"):
         return "wary"
     if question is not None:
@@ -138,8 +168,12 @@ def of_fall(taken: Taken) -> str:
 
 def _of_question(question: Question, taken: Taken) -> str:
     """Return what is said of a question: that it is one of many where the fatigue is by that."""
+    if question.subject == "checked":
+        return "restate"
     if not question.wants_telling:
         return "offer" if question.kind in ("offer", "proposal") else "anyway"
+    if taken.last == "suggest":
+        return "suggest"
     asking = (*taken.state.asking, questions.asking(taken.text))
     if taken.parts.fatigue > -dynamics.PREVIOUS or "never" in asking[-2:] or len(asking) < 2:
         return "question"

@@ -32,20 +32,23 @@ _AFTER_I = _BEFORE_I - {
 )
 _MINE = {"your": "my", "yours": "mine", "yourself": "myself"}
 _ASKED = re.compile(
-    r"^(do|did|have|had|are|were|can|would) you ((?:still |often |usually |also |ever )?[a-z]\w+.*)$"
+    r"^(do|did|have|had|are|were|can|would) you ((?:still |often |usually |also |ever )?"
+    r"[a-z]\w+.*)$"
 )
 _OPEN_ENDED = re.compile(r"\b(?:any\w*|ever|yet|at all|even)\b")
-_YES = {"do": "I", "did": "I did", "have": "I have", "had": "I had", "are": "I am", "were": "I was", "can": "I can",
-        "would": "I would"}  # fmt: skip
-_NO = {"do": "I do not", "did": "I did not", "have": "I have not", "had": "I had not", "are": "I am not",
-       "were": "I was not", "can": "I can not", "would": "I would not"}  # fmt: skip
+_YES = {"do": "I", "did": "I did", "have": "I have", "had": "I had",
+        "are": "I am", "were": "I was", "can": "I can", "would": "I would"}  # fmt: skip
+_NO = {"do": "I do not", "did": "I did not", "have": "I have not", "had": "I had not",
+       "are": "I am not", "were": "I was not", "can": "I can not",
+       "would": "I would not"}  # fmt: skip
 
 
 _DONE = {"brought": "bring", "made": "make", "ruined": "ruin", "chose": "choose",
-         "caused": "cause", "invited": "invite", "wanted": "want", "provoked": "provoke"}  # fmt: skip
+         "caused": "cause", "invited": "invite", "wanted": "want",
+         "provoked": "provoke"}  # fmt: skip
 _ACCUSED_FROM = re.compile(
-    r"^(?:(?:and|but|so|well|oh|honestly|frankly|actually|look|i (?:think|guess|bet|know) (?:that )?|"
-    r"to be honest|the truth is|face it|admit it) ?)+(?=you )"
+    r"^(?:(?:and|but|so|well|oh|honestly|frankly|actually|look|"
+    r"i (?:think|guess|bet|know) (?:that )?|to be honest|the truth is|face it|admit it) ?)+(?=you )"
 )
 _ACCUSED_TO = re.compile(r"\b(?:and|but|because|who|that|which|if|when|so|though|or)\b")
 _SMALL_BEFORE = r"(?:(?:just|only|really|so|such|always|simply|clearly|obviously|being|too) )*"
@@ -57,7 +60,8 @@ _ACCUSING = (
     ),
 )
 _NOT_TO_DENY = re.compile(
-    r"\b(?:fault|blame|wrong|sides?|advice|deep|chest|good|better|brave|strong|not|never|no|nobody)\b"
+    r"\b(?:fault|blame|wrong|sides?|advice|deep|chest|good|better|brave|strong|not|never|no|"
+    r"nobody)\b"
 )
 _OF_OTHERS = re.compile(
     r"^(does|did|do|has|have|had|is|are|was|were) ((?:your|the|his|her|their) \w+|he|she|they|it|"
@@ -122,6 +126,8 @@ def denial(plain: str) -> str:
     rest = " ".join(_turned(said))
     if not said or len(said.split()) > LONGEST_DENIED or _NOT_TO_DENY.search(said):
         return ""
+    if verb in ("sound", "act") and said.startswith("like "):
+        verb, rest = "are", rest.removeprefix("like ")
     if verb == "are":
         return f"No, I am not {rest}."
     done = _DONE.get(verb)

@@ -52,7 +52,8 @@ class Heard:
     change: int
     """Of the emotion, points."""
     reason: str
-    """Why, one of lines.RISES or lines.FALLS; puzzled for no language."""
+    """Why, one of lines.RISES or lines.FALLS, or more of a strategy; puzzled for no language,
+    unmoved for a rise that no word of the reply explains."""
     question: Question | None
     strategy: str | None
     """The last one."""
@@ -109,7 +110,8 @@ def reaction(
     said, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
         return unsaid(LINES["puzzled"]["any"], said, u)
-    if not shows or heard.change == 0 or (heard.rises and heard.closes):
+    hides = not shows or heard.change == 0 or heard.reason == "unmoved"
+    if hides or (heard.rises and heard.closes):
         return unsaid(_flat(heard, told), said, u)
     unanswered = heard.question is not None and not heard.closes and told is None
     if ended and unanswered and not heard.rises:
@@ -127,7 +129,8 @@ def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
         return flat["closed"]
     if heard.question is not None:
         return flat["question"]
-    return (*flat["any"], *flat["claim"]) if heard.strategy in _CLAIMS else flat["any"]
+    claims = heard.strategy in _CLAIMS and heard.reason != "apology"
+    return (*flat["any"], *flat["claim"]) if claims else flat["any"]
 
 
 def answered(
@@ -149,8 +152,7 @@ def answered(
         return state.disclosed, turn.last_words(first, told, ended)
     told = turn.told(u[2:])
     first = reaction(state, heard, shows, u[0], told)
-    taken = heard.question is not None and heard.question.kind == "proposal"
-    if told is not None and shows and taken and told.reaction:  # it has said yes or no to it
+    if told is not None and shows and told.reaction:  # which has said yes or no to it
         told = replace(told, sentences=told.sentences[1:])
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
@@ -209,13 +211,15 @@ class _Turn:
         heard, question = self.heard, self.heard.question
         if heard.closes or question is None or ended == "success":
             return None
-        if not questions.asks_with_care(question) and (ended == "left" or question.kind in ("offer", "proposal")):
+        if not questions.asks_with_care(question) and (
+            ended == "left" or question.kind in ("offer", "proposal")
+        ):
             return None
         return answers.answer(self.state, question, heard.rises, self.w)
 
     def last_words(self, first: str, told: Told | None, ended: str) -> str:
         """Return the last reaction, the answer to a question, and goodbye."""
-        goodbye = farewell(ended, self.heard.reason in ("hurt", "death"), self.state.user)
+        goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
         if ended == "success":
             return goodbye
         parts = [first, *(() if told is None else told.sentences)]
@@ -229,7 +233,7 @@ class _Turn:
         """Return the parts in an order in which one follows from the other."""
         before, parts = self.before, list[str]()
         self.lines.add(first)
-        if self.heard.denied and first in _HURT:
+        if self.heard.denied and first in _HURT and not first.startswith("No"):
             parts.append(self.heard.denied)
         leads = need is not None and self._leads(told)
         complains = not self.heard.rises and self.heard.question is None
@@ -246,7 +250,8 @@ class _Turn:
             parts += felt
         if need and need not in parts:
             parts.append(need)
-        if not parts and not self.heard.closes:
+        answers_it = told is not None and told.reaction
+        if not parts and not self.heard.closes and not answers_it:
             parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])
         index = None if told is None else told.index
@@ -330,7 +335,7 @@ def speaks_of_need(text: str) -> bool:
     return any(line in plain for line in NEED_LINES)
 
 
-_HURT = all_lines(("fall.hurt", "hurt_of"))
+_HURT = all_lines(("fall.hurt", "fall.cruel", "hurt_of"))
 _UNREADABLE = tuple(
     f"{manner(line, voice)} "
     for line in sorted(all_lines(("flat", "puzzled")))

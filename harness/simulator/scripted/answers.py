@@ -87,7 +87,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject == "safe":
         return speaker.is_safe(question)
     if question.subject == "safe_there":
-        return speaker.line("safe_there")
+        return speaker.line("safe_there" if "safe" in question.plain else "safe_harm")
     if question.subject in OF_THE_TALK:
         return speaker.of_the_talk(question.subject, rises)
     if question.kind in ("offer", "proposal") and question.subject != "need":

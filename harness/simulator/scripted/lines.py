@@ -79,8 +79,8 @@ ANSWERS = tables(
             name: Table(VOICES)
             for name in ("yes", "no", "both", "guess_right", "guess_wrong", "told_already",
                          "unknown", "could", "could_not", "accept", "decline", "go_on", "explain",
-                         "safe", "safe_there", "checked_right", "checked_wrong", "thinks_well",
-                         "thinks_little", "hurt_read", "fine_read")
+                         "safe", "safe_there", "safe_harm", "checked_right", "checked_wrong",
+                         "thinks_well", "thinks_little", "hurt_read", "fine_read")
         },
         **{
             name: Table(VOICES, ("x",))

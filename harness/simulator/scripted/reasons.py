@@ -186,7 +186,9 @@ def _reasons(taken: Taken) -> dict[str, float]:
     parts, reading = taken.parts, taken.reading
     costs = {_unfit(taken): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
              "wary": parts.doubt}  # fmt: skip
-    if parts.confusion:
+    if parts.confusion and taken.last == "reflect":
+        costs["reflect"] = costs.get("reflect", 0.0) + parts.confusion
+    elif parts.confusion:
         costs["misread"] = parts.confusion
     if appraisal.says_again(reading, taken.state):
         costs["again"] = parts.repetition + parts.fatigue

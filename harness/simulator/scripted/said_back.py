@@ -104,6 +104,7 @@ def _of_others(clause: str) -> tuple[str, str]:
     subject = " ".join(_turned(whom))
     denied = f"{_NONE[whom]} {verb} {rest}" if whom in _NONE else f"{subject} {verb} not {rest}"
     does = _third_person(rest) if verb == "does" else f"{verb} {rest}"
+    does = re.sub(r"\bany(?=thing|body|one\b)", "some", does)
     return f"Yes, {_SOME.get(whom, subject)} {does}.", f"No, {denied}."
 
 

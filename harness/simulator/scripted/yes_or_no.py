@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from harness.simulator.scripted import questions
 from harness.simulator.scripted.questions import Question
 
 _DENIES = re.compile(
@@ -17,6 +16,10 @@ _WANTING = re.compile(
     r"worried|worries|debt|debts|pain|stress\w*|suffer\w*|enough trouble)\b"
 )
 _ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
+_ASKS_OF_SUPPORT = re.compile(
+    r"\b(?:is there|do you have|have you (?:got|any\w+|some\w+)|alone|lonely|on your own|helps?|"
+    r"supports?|listens?)\b"
+)
 _COMPANY = re.compile(
     r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
 )
@@ -30,6 +33,8 @@ _YES_OR_NO = _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "hel
 
 def says_neither(question: Question, text: str) -> bool:
     """Return whether a sentence answers neither yes nor no to who is there."""
+    if question.subject == "support" and _ASKS_OF_SUPPORT.search(question.plain) is None:
+        return True
     if question.subject not in ("home", "support"):
         return question.subject not in _YES_OR_NO
     alone = _ALONE.search(text) is not None
@@ -40,7 +45,8 @@ def says_no(question: Question, text: str) -> bool:
     """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
     subject, plain = question.subject, question.plain
     if subject == "tried":
-        return questions.entities(text).isdisjoint(question.entities)
+        joined = text.lower().replace(" ", "")  # `ear plugs` are `earplugs`
+        return not any(entity in joined for entity in question.entities)
     if subject in _WELL:
         return _WANTING.search(plain) is None
     if subject == "money":

@@ -110,7 +110,9 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject in ABSENT or has_none:
         if question.statements[1]:
             return speaker.yes_or_no(question, yes=False)
-        return speaker.line("nothing_of", x=question.named.removeprefix("my "))
+        return speaker.line(
+            "nothing_of", x=question.named.removeprefix("my ") or str(question.subject)
+        )
     if question.subject == "feeling":
         return Told(feeling=True)
     if question.subject is not None and not of_persons:

@@ -43,7 +43,7 @@ _INDIRECT = re.compile(
     r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|please|then|now|also) )*"
     r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|"
     r"(?:can|could|would|will) you (?:please |maybe )?"
-    r"(?:tell|describe|share|explain)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
+    r"(?:tell|describe|share|explain|say)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
     r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
     r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
     r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) "

@@ -152,7 +152,8 @@ def answered(
         return state.disclosed, turn.last_words(first, told, ended)
     told = turn.told(u[2:])
     first = reaction(state, heard, shows, u[0], told)
-    if told is not None and shows and told.reaction:  # which has said yes or no to it
+    said_so = shows and heard.reason in ("suggest", "offer", "restate")
+    if told is not None and told.reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
     return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
@@ -222,10 +223,11 @@ class _Turn:
         goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
         if ended == "success":
             return goodbye
-        parts = [first, *(() if told is None else told.sentences)]
+        parts = [] if told is None else [*told.sentences]
         if told is not None and told.feeling and (feelings := _feelings(self.state)):
-            parts.append(self._feeling(pick(feelings, self.w[10])))
-        return " ".join((*parts, goodbye))
+            felt = self._feeling(pick(feelings, self.w[10]))
+            parts.insert(0 if told.index is not None else len(parts), felt)
+        return " ".join((first, *parts, goodbye))
 
     def composed(
         self, first: str, told: Told | None, feeling: str | None, need: str | None

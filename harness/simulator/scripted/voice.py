@@ -119,7 +119,12 @@ def reaction(
     if heard.reason.startswith(MORE):
         return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
     way = "rise" if heard.rises else "fall"
-    return unsaid(of_user(f"{way}.{heard.reason}", user.persona.voice, user.temperament), said, u)
+    checks = heard.question is not None and heard.question.subject == "checked"
+    temperament = None if checks else user.temperament
+    pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
+    if heard.denied:  # which says no itself
+        pool = tuple([line for line in pool if not line.startswith("No")])
+    return unsaid(pool, said, u)
 
 
 def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
@@ -129,7 +134,7 @@ def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
         return flat["closed"]
     if heard.question is not None:
         return flat["question"]
-    claims = heard.strategy in _CLAIMS and heard.reason != "apology"
+    claims = heard.strategy in _CLAIMS and heard.reason not in ("apology", "unmoved")
     return (*flat["any"], *flat["claim"]) if claims else flat["any"]
 
 
@@ -235,7 +240,7 @@ class _Turn:
         """Return the parts in an order in which one follows from the other."""
         before, parts = self.before, list[str]()
         self.lines.add(first)
-        if self.heard.denied and first in _HURT and not first.startswith("No"):
+        if self.heard.denied and first in _HURT:
             parts.append(self.heard.denied)
         leads = need is not None and self._leads(told)
         complains = not self.heard.rises and self.heard.question is None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from harness.simulator.scripted import appraisal, dynamics, questions
 from harness.simulator.scripted.appraisal import Appraisal
@@ -16,7 +17,6 @@ from harness.simulator.scripted.lines import HURTFUL, MORE, all_lines
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.reading import Reading
 from harness.simulator.scripted.said_back import denial
-from harness.simulator.scripted.words import words
 from harness.simulator.state import State
 
 HARSH = 1.0
@@ -62,6 +62,12 @@ _PRESENT = re.compile(
 )
 
 
+@lru_cache(maxsize=65536)
+def _found(pattern: re.Pattern[str], plain: str) -> bool:
+    """Cached: replies recur, and so does what is sought in them."""
+    return pattern.search(plain) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
     """A reply as it was taken by the user of `state`, who had not heard it yet."""
@@ -80,7 +86,7 @@ class Taken:
     @property
     def plain(self) -> str:
         """The reply in plain words."""
-        return " ".join(words(self.text))
+        return " ".join(self.reading.plain_sentences)
 
     @property
     def apologises(self) -> bool:
@@ -88,12 +94,12 @@ class Taken:
         hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
             self.state.disclosed.lines
         )
-        return hurt and (self.reading.apologises or _SAYS_SORRY.search(self.plain) is not None)
+        return hurt and (self.reading.apologises or _found(_SAYS_SORRY, self.plain))
 
     @property
     def tells_of_self(self) -> bool:
         """Whether the supporter tells of their own life."""
-        return _OF_SELF.search(self.plain) is not None
+        return _found(_OF_SELF, self.plain)
 
 
 def is_harsh(reading: Reading) -> bool:
@@ -107,7 +113,7 @@ def is_harsh(reading: Reading) -> bool:
 def of_hurt(taken: Taken) -> str:
     """Return how a reply hurts beyond doubt: by making light of it, by cruelty, or just so."""
     reading = taken.reading
-    if _PLATITUDE.search(taken.plain) and not (reading.severe or reading.hurts):
+    if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
         return "brushed"
     belittles = reading.severe or reading.hurts or denied(reading)
     return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
@@ -139,7 +145,7 @@ def of_rise(taken: Taken) -> str:
 
 def _checked(last: str, taken: Taken) -> str:
     """Return the strategy as a reason for a rise, or what may be said in its place."""
-    if last == "other" and _PRESENT.search(taken.plain):
+    if last == "other" and _found(_PRESENT, taken.plain):
         return "presence"
     if last == "disclose" and not taken.tells_of_self:
         return "anyway"
@@ -214,7 +220,7 @@ def _unfit(taken: Taken) -> str:
         return "early"
     if last == "restate" and taken.parts.pick_up > 0:
         return "said_back"
-    if last == "affirm" and _PRAISES.search(taken.plain):
+    if last == "affirm" and _found(_PRAISES, taken.plain):
         return "praise"
     if last == "question" or (last == "disclose" and not taken.tells_of_self):
         return "anyway"

@@ -70,6 +70,8 @@ class State:
     """Strategies of each reply so far."""
     sentences: tuple[str, ...] = ()
     """Sentences the policy has said, in plain words, in order."""
+    asking: tuple[str, ...] = ()
+    """How far each reply so far asked: questions.asking."""
 
     def with_disclosed(self, disclosed: Disclosed) -> State:
         """Return the same state with another `disclosed`."""

@@ -15,7 +15,7 @@ from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, Support
 from harness.simulator.scripted import answers, lines
 from harness.simulator.scripted.questions import asked
 from harness.simulator.scripted.relevance import NEAR
-from harness.simulator.scripted.said_back import statements
+from harness.simulator.scripted.said_back import denial, statements
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import content, sentences, words
 from harness.simulator.state import Disclosed
@@ -45,20 +45,39 @@ QUESTIONS = {
 }
 
 
+IN_OTHER_WORDS = {
+    "Do you feel safe at home?": "safe_there",
+    "Are you safe with him?": "safe_there",
+    "What would you need from me to feel safe talking again?": "need",
+    "Since how many time you have this problem?": "since_when",
+    "And then?": "happened",
+    "what is the worst part for you": "worse",
+    "do u sleep ok": "sleep",
+    "Who in your family knows how bad it is?": "who_knows",
+    "What are you afraid would happen if you told them?": "fear",
+    "Where are you living at the moment, and with whom?": "home",
+    "How did it feel to read that?": "read",
+    "Did I get that right?": "checked",
+}
+"""Wordings beside QUESTIONS, some of which are not answered from a life."""
+
+
 def answer(text: str, group: int, level: str = "medium", split: str = HELD_OUT) -> UserTurn:
     simulator = ScriptedSimulator(CONFIGS[level])
     (opening,) = simulator.open([ConversationKey(4, 0, group, 0, split)])
     return simulator.answer([opening], [SupporterReply(text)])[0]
 
 
-@pytest.mark.parametrize(("text", "subject"), QUESTIONS.items())
+@pytest.mark.parametrize(("text", "subject"), {**QUESTIONS, **IN_OTHER_WORDS}.items())
 def test_a_question_is_understood_for_what_it_asks(text: str, subject: str) -> None:
     question = asked(f"I see. {text}")
     assert question is not None
     assert question.subject == subject
 
 
-@pytest.mark.parametrize("text", ["I am here with you.", "That must hurt.", "Really?", ""])
+@pytest.mark.parametrize(
+    "text", ["I am here with you.", "That must hurt.", "Really?", "That is safe to say.", ""]
+)
 def test_what_asks_nothing_is_no_question(text: str) -> None:
     assert asked(text) is None
 
@@ -72,6 +91,8 @@ def test_what_asks_nothing_is_no_question(text: str) -> None:
         ("Would you like to go through it together?", "offer"),
         ("Could you take a day off?", "proposal"),
         ("So you feel ashamed of it?", "guess"),
+        ("I guess he is lonely, don't you think", "guess"),
+        ("Do you have somebody, a friend or the family?", "yes_no"),
         ("Tell me more about your boss.", "open"),
     ],
 )
@@ -117,7 +138,7 @@ def test_the_sentence_that_names_whom_it_is_about_is_preferred() -> None:
 
 def share_not_told(level: str) -> float:
     """Of answers to the tuned questions, those that refuse or ask back."""
-    closed = [lines.ANSWERS[name] for name in ("rather_not", "what_meant", "unknown")]
+    closed = [lines.ANSWERS[name] for name in ("rather_not", "unknown")]
     starts = {
         line.partition("{")[0] for table in closed for line in lines.rows_of(table)
         if len(line.partition("{")[0].split()) > 1
@@ -278,6 +299,33 @@ def test_yes_and_no_are_said_as_whole_sentences() -> None:
         "No, I do not blame myself.",
     )
     assert statements("Have you told anyone?") == ("", "No, I have not told anyone.")
+
+
+@pytest.mark.parametrize(
+    ("accusation", "said"),
+    [
+        ("you are so weak", "No, I am not weak."),
+        ("you brought this on yourself and you know it", "No, I did not bring this on myself."),
+        ("you sound like a spoiled child who wants attention", "No, I am not a spoiled child."),
+        ("i think you are making it all up", "No, I am not making it all up."),
+        ("you are not alone", ""),
+        ("that is pathetic", ""),
+    ],
+)
+def test_an_accusation_is_denied_in_the_first_person(accusation: str, said: str) -> None:
+    assert denial(accusation) == said
+
+
+def test_a_feeling_asked_about_is_said_before_its_reason() -> None:
+    count = 0
+    for group in range(40):
+        turn = answer("How do you feel now?", group)
+        told, feelings = turn.state.disclosed, turn.state.user.persona.feelings
+        if turn.ended is None and len(told.told) > 1:
+            count += 1
+            second = sentences(turn.text)[1]
+            assert any(feeling in words(second) for feeling in feelings), turn.text
+    assert count > 20
 
 
 @pytest.mark.parametrize("level", LEVELS)

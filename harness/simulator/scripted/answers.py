@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
-from harness.simulator.scripted.lines import ANSWERS, unsaid
-from harness.simulator.scripted.questions import ABSENT, Question
+from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, unsaid
+from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, Question
 from harness.simulator.scripted.relevance import (
     BY_TOPIC,
     ENTITIES,
     asks_of_persons,
+    persons_in,
     ranked,
     sharing,
 )
+from harness.simulator.scripted.yes_or_no import says_neither, says_no
 from harness.simulator.state import Disclosed, State
 
 AFTER_RISE = {
@@ -50,27 +52,12 @@ SAID_BACK = 0.9
 """Chance that yes or no is said as a whole sentence, if it can be."""
 ECHOED = 0.7
 """Chance that an answer that does not name what was asked about says it back first."""
-_DENIES = re.compile(
-    r"\b(?:no|not|never|nobody|nothing|none|hardly|cannot|alone|on my own|by myself|hide|hid|"
-    r"stopped|forgot|without|refuse|no one)\b"
-)
-_WANTING = re.compile(
-    r"\b(?:trouble|problem|problems|hard|harder|difficult|worse|bad|badly|lose|lost|losing|less|"
-    r"affect\w*|awake|nightmares?|dreams?|dream|dreaming|tired|skip\w*|tight|struggl\w*|worry|"
-    r"worried|worries|debt|debts|pain|stress\w*|suffer\w*|enough trouble)\b"
-)
 _ASKS_WHETHER_WELL = re.compile(r"\b(?:okay|ok|all right|alright|fine|well|good|better)\b")
 WELL = 60
 """Emotion from which on a user says that they are all right."""
-_ALONE = re.compile(r"\b(?:alone|by myself|on my own|only company|no one)\b")
-_COMPANY = re.compile(
-    r"\b(?:with|we|three|four|helps?|brings?|calls?|sits?|stays?|listens?|holds?|texts?)\b"
-)
+_SAYS_SAFE = re.compile(r"\b(?:safe|danger|all right|fine|well enough)\b")
 _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
-_WELL = frozenset(["sleep", "food", "work"])
-"""Topics of which a question asks whether all is well: it is not."""
-_BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan", "tried"])
-"""Topics of which the sentence itself says yes or no."""
+_HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +73,10 @@ class Told:
     """A need is to follow, since it was asked for."""
     closed: bool = False
     """Nothing more is told: it was refused, or what was meant is asked."""
+    refused: bool = False
+    """It was refused, so that no need follows."""
+    reaction: bool = False
+    """The first sentence says yes or no to a proposal, as a reaction that shows does."""
     lines: tuple[str, ...] = field(default=())
     """The lines used, as they are in their files."""
 
@@ -94,17 +85,23 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     """Return the answer of the user of `state` to `question`; `rises`: they are glad of it."""
     speaker = _Speaker(state, u)
     if question.subject == "safe":
-        return speaker.sentence(question, rises) or speaker.line("told_already")
+        return speaker.is_safe(question)
+    if question.subject == "safe_there":
+        return speaker.line("safe_there" if "safe" in question.plain else "safe_harm")
+    if question.subject in OF_THE_TALK:
+        return speaker.of_the_talk(question.subject, rises)
     if question.kind in ("offer", "proposal") and question.subject != "need":
         return speaker.offered(question, rises)
-    if not rises and u[0] < 2 * _refusal(state):
-        return speaker.line("rather_not", closed=True, x=_named(question))
     if question.subject == "need":
         return speaker.wants()
-    if question.feeling is not None and question.kind != "open":
-        return speaker.felt(question)
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
+    if not rises and u[0] < 2 * _refusal(state):
+        return replace(speaker.line("rather_not", closed=True, x=_named(question)), refused=True)
+    if question.feelings and question.kind != "open":
+        return speaker.felt(question)
+    if question.subject == "motive":
+        return speaker.line("unknown", closed=True)
     told = speaker.sentence(question, rises)
     if told is not None:
         return told
@@ -113,15 +110,17 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject in ABSENT or has_none:
         if question.statements[1]:
             return speaker.yes_or_no(question, yes=False)
-        return speaker.line("nothing_of", x=question.named.removeprefix("my "))
+        return speaker.line(
+            "nothing_of", x=question.named.removeprefix("my ") or str(question.subject)
+        )
     if question.subject == "feeling":
         return Told(feeling=True)
     if question.subject is not None and not of_persons:
         return speaker.line("told_already")
     if question.kind == "guess":
         return speaker.line("guess_right" if rises else "guess_wrong")
-    if question.entities and not of_persons and u[1] < 0.5:
-        return speaker.line("what_meant", closed=True, x=_thing(question))
+    if question.kind == "yes_no" and question.statements[1]:
+        return speaker.yes_or_no(question, yes=u[1] < 0.5 and bool(question.statements[0]))
     return speaker.line("unknown", closed=True)
 
 
@@ -142,12 +141,6 @@ def _refusal(state: State) -> float:
 
 def _named(question: Question) -> str:
     return question.named or ANSWERS["name"].get(question.subject or "fact", ("that",))[0]
-
-
-def _thing(question: Question) -> str:
-    """Return the longest word that names something, as it was said."""
-    spoken = [w for w in question.plain.split() if questions.entities(w)]
-    return max(spoken, key=len, default="that")
 
 
 class _Speaker:
@@ -171,8 +164,11 @@ class _Speaker:
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
-            return Told(first.sentences, closed=not rises, lines=first.lines)
-        return Told((*first.sentences, self.persona.tellable[index].text), index, lines=first.lines)
+            no = not rises
+            return replace(first, closed=no, refused=no, reaction=question.kind == "proposal")
+        text = self.persona.tellable[index].text
+        by_reaction = question.kind == "proposal"
+        return Told((*first.sentences, text), index, reaction=by_reaction, lines=first.lines)
 
     def wants(self) -> Told:
         """Return of which kind the need is; what it is follows as far as the level shows it."""
@@ -181,18 +177,37 @@ class _Speaker:
         line = unsaid(pool, self.disclosed.lines, self.u[2])
         return Told((line,), need=True, lines=(line,))
 
+    def is_safe(self, question: Question) -> Told:
+        """Return that they are safe, in a sentence of their life where one is left."""
+        index = self._best(question, "safe", near=False)
+        if index is None:
+            return self.line("safe")
+        text = self.persona.tellable[index].text
+        asked_so = "safe" in question.plain and _SAYS_SAFE.search(text) is None
+        first = self.line("safe") if asked_so else Told()
+        return Told((*first.sentences, text), index, lines=first.lines)
+
+    def of_the_talk(self, subject: str, rises: bool) -> Told:
+        """Return what they make of what the supporter said."""
+        hurt = self.state.suspicion > 0 or not _HURT.isdisjoint(self.disclosed.lines)
+        table = {
+            "checked": "checked_right" if rises else "checked_wrong",
+            "opinion": "thinks_well" if rises else "thinks_little",
+            "read": "hurt_read" if hurt else "fine_read",
+        }[subject]
+        return replace(self.line(table), reaction=subject == "checked")
+
     def felt(self, question: Question) -> Told:
-        """Return whether a feeling is theirs; what they feel instead is to follow."""
-        assert question.feeling is not None
-        if question.feeling in self.persona.feelings:
-            first = self.line("yes")
-            index = self._best(question, "why", near=True)
-            more = () if index is None else (self.persona.tellable[index].text,)
-            feels = f"I feel {question.feeling}."
-            begins = () if question.kind == "guess" else first.sentences
-            return Told((*begins, feels, *more), index, lines=first.lines)
-        first = self.line("other_feeling", e=question.feeling)
-        return Told(first.sentences, feeling=True, lines=first.lines)
+        """Return which of the feelings asked about is theirs, or that none is."""
+        own = next((f for f in question.feelings if f in self.persona.feelings), None)
+        if own is None:
+            first = self.line("other_feeling", e=question.feelings[-1])
+            return Told(first.sentences, feeling=True, lines=first.lines)
+        first = self.line("yes")
+        index = self._best(question, "why", near=True)
+        more = () if index is None else (self.persona.tellable[index].text,)
+        begins = first.sentences if question.kind == "yes_no" else ()
+        return Told((*begins, f"I feel {own}.", *more), index, lines=first.lines)
 
     def sentence(self, question: Question, rises: bool) -> Told | None:
         """Return an untold sentence that answers, with its yes or no; None if none is left."""
@@ -204,7 +219,7 @@ class _Speaker:
         first = self._first(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
-        if question.named and not first and self._unnamed(question, index):
+        if question.named.startswith("my ") and not first and self._unnamed(question, index):
             echo = self.line("echo", x=question.named)
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"
@@ -227,13 +242,11 @@ class _Speaker:
 
     def _first(self, question: Question, text: str, rises: bool) -> Told | None:
         """Return the yes or no that an answer begins with, unless its sentence has one."""
-        if text.startswith(("Yes", "No,", "No ")) or question.subject == "safe":
+        if text.startswith(("Yes", "No,", "No ")):
             return None
-        if question.kind == "either":
-            return self.line("both")
-        if question.kind != "yes_no" or _leaves_open(question, text):
+        if question.kind != "yes_no" or self._leaves_open(question, text):
             return None
-        return self.yes_or_no(question, not _says_no(question, text))
+        return self.yes_or_no(question, not says_no(question, text))
 
     def yes_or_no(self, question: Question, yes: bool) -> Told:
         """Return yes or no, as a whole sentence where the question allows it."""
@@ -276,32 +289,18 @@ class _Speaker:
             return index < FACTS_AT_TRUST[self.state.trust]
         return topic != "safe" and (topic not in DEEP or self.state.trust >= DEEP_TRUST)
 
+    def _leaves_open(self, question: Question, text: str) -> bool:
+        """Return whether a sentence answers neither yes nor no.
 
-def _leaves_open(question: Question, text: str) -> bool:
-    """Return whether a sentence answers neither yes nor no to who is there."""
-    if question.subject not in ("home", "support"):
-        return False
-    alone = _ALONE.search(text) is not None
-    return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
-
-
-def _says_no(question: Question, text: str) -> bool:
-    """Return whether the answer to a yes-or-no question is no, given the sentence that answers."""
-    subject, plain = question.subject, question.plain
-    if subject in _WELL:
-        return _WANTING.search(plain) is None
-    if subject == "money":
-        return re.search(r"\b(?:manage|afford|enough|okay|fine)\b", plain) is not None
-    if subject == "before":
-        return (
-            re.search(r"\b(?:felt|feel|happened|been) like|(?:this|it|that) before", plain)
-            is not None
-        )
-    if "alone" in plain or "lonely" in plain:
-        return _ALONE.search(text) is None
-    if subject in _BY_SENTENCE:
-        return _DENIES.search(text.lower()) is not None
-    return False
+        It does not where other persons or things are asked about than it speaks of.
+        """
+        named = questions.entities(text)
+        persons = persons_in(self.state.user.persona_index, question.entities)
+        if persons and persons.isdisjoint(named):
+            return True
+        if question.subject == "tried":
+            return False
+        return says_neither(question, text)
 
 
 def _capital(text: str) -> str:

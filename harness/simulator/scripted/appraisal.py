@@ -141,6 +141,16 @@ def _fresh(reading: Reading, state: State) -> list[Sentence]:
     return fresh
 
 
+def says_again(reading: Reading, state: State) -> bool:
+    """Return whether a sentence was said before, in an earlier reply or in this one."""
+    earlier = state.sentences
+    for sentence in reading.sentences:
+        if sentence.said_before(earlier):
+            return True
+        earlier = (*earlier, sentence.plain)
+    return False
+
+
 @lru_cache(maxsize=16384)
 def _worth(
     strategies: frozenset[str], stale: int, intention: str, trust: int, rule: AcceptanceRule

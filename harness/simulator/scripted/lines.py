@@ -19,14 +19,32 @@ ENDINGS = ("success", "left", "cap")
 BANDS = ("low", "middle", "lighter")
 """Bands of emotion, by which feelings are put."""
 KINDS_OF_NEED = ("emotional", "rational")
-RISES = (*STRATEGIES, "taken_up", "named", "safe", "anyway")
-"""What a reply helped by: its strategy, a fact or feeling that it takes up, or neither."""
+RISES = (*STRATEGIES, "taken_up", "named", "presence", "apology", "safe", "anyway")
+"""What a reply helped by: its strategy, a fact or feeling that it takes up, that the supporter is
+there or says sorry, or none of these."""
 FALLS = (
-    *STRATEGIES, "early", "misread", "again", "tired", "short", "long", "empty", "anyway",
-    "asked_again", "safe", "hurt", "cold", "wary", "death",
+    *STRATEGIES, "offer", "said_back", "praise", "apology", "early", "misread", "again", "short",
+    "long", "many", "empty", "anyway", "asked_again", "only_asks", "safe", "hurt", "cruel",
+    "brushed", "cold", "wary", "death",
 )  # fmt: skip
-"""What a reply failed by."""
+"""What a reply failed by: a claim about the reply or the talk, which reasons.py has checked."""
+MORE = "more_of."
+"""Before a strategy: a reply failed by being of that strategy as the one before it was."""
+TEMPERED = {
+    "rise": (
+        ("agrees_of", frozenset(["restate", "reflect", "affirm", "inform", "taken_up", "named"])),
+        ("thanks_of", frozenset(["disclose", "suggest", "other", "presence"])),
+    ),
+    "fall": (
+        ("doubts_of", frozenset(["restate", "reflect", "affirm", "praise", "inform"])),
+        ("turns_down_of", frozenset(["suggest", "early"])),
+        ("hurt_of", frozenset(["cruel"])),
+    ),
+}
+"""By the turn of feeling, tables by temperament and the reasons that their lines fit."""
 ANYBODY = "any"
+HURTFUL = ("hurt", "cruel", "brushed", "death")
+"""Reasons after which nothing is told."""
 _MANNERS = Table((ANYBODY, *VOICES))
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
@@ -35,8 +53,10 @@ LINES = tables(
         "opener_without_topic": Table(VOICES),
         **{f"rise.{reason}": _MANNERS for reason in RISES},
         **{f"fall.{reason}": _MANNERS for reason in FALLS},
-        **{name: Table(TEMPERAMENTS) for name in ("rise_of", "fall_of", "hurt_of")},
-        "flat": Table((ANYBODY, "question")),
+        **{name: Table(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
+        "more_of": Table(STRATEGIES),
+        "flat": Table((ANYBODY, "claim", "question", "closed")),
+        "leaves_question": Table(),
         "puzzled": Table(),
         "silent": Table(),
         "new_feeling": Table(BANDS[:2], ("e",)),
@@ -58,11 +78,13 @@ ANSWERS = tables(
         **{
             name: Table(VOICES)
             for name in ("yes", "no", "both", "guess_right", "guess_wrong", "told_already",
-                         "unknown", "could", "could_not", "accept", "decline", "go_on", "explain")
+                         "unknown", "could", "could_not", "accept", "decline", "go_on", "explain",
+                         "safe", "safe_there", "safe_harm", "checked_right", "checked_wrong",
+                         "thinks_well", "thinks_little", "hurt_read", "fine_read")
         },
         **{
             name: Table(VOICES, ("x",))
-            for name in ("echo", "rather_not", "what_meant", "nothing_of")
+            for name in ("echo", "rather_not", "nothing_of")
         },
         "other_feeling": Table(VOICES, ("e",)),
         "wants_kind": Table(KINDS_OF_NEED),
@@ -104,14 +126,14 @@ def all_lines(names: Iterable[str]) -> frozenset[str]:
 def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str, ...]:
     """Return the lines of a table for one voice: those for anybody, and its own.
 
-    With `temperament`, the lines of that temperament on the same turn of feeling as well.
+    With `temperament`, the lines of that temperament that fit the reason as well.
     """
-    some = LINES[table]
+    some, (way, _, reason) = LINES[table], table.partition(".")
     pool = (*some[ANYBODY], *some[voice])
     if temperament is None:
         return pool
-    kind = "hurt_of" if table == "fall.hurt" else f"{table.partition('.')[0]}_of"
-    return (*pool, *LINES[kind][temperament])
+    fitting = (name for name, reasons in TEMPERED[way] if reason in reasons)
+    return (*pool, *(line for name in fitting for line in LINES[name][temperament]))
 
 
 def unsaid(pool: tuple[str, ...], said: Collection[str], u: float) -> str:

@@ -25,13 +25,25 @@ from harness.simulator.scripted.words import (
 RULES = Path(__file__).with_name("questions.tsv")
 ABSENT = ("drinking", "medication", "faith", "therapist", "doctor")
 """Things that few lives speak of."""
-SUBJECTS = (*TOPICS, "feeling", "need", "scale", *ABSENT)
+OF_THE_TALK = ("checked", "opinion", "read")
+"""Of what the supporter said themselves: whether it is right, what to make of it, how it was to
+read."""
+SUBJECTS = (*TOPICS, "feeling", "need", "scale", "safe_there", "motive", *OF_THE_TALK, *ABSENT)
 """All that a question can be understood to be about."""
+_SHORTHAND = {
+    "u": "you", "ur": "your", "r": "are", "dont": "do not", "smth": "something", "abt": "about",
+    "wat": "what", "y": "why", "urself": "yourself", "didnt": "did not", "pls": "please",
+}  # fmt: skip
+_SHORT_WORD = re.compile(rf"\b(?:{'|'.join(_SHORTHAND)})\b(?!')", re.IGNORECASE)
+_TAG = re.compile(
+    r" (?:(?:do|does|did|is|are|was|were|have|has|had|will|would|can|could) not "
+    r"(?:you|it|he|she|they|we|i)(?: think)?|right|correct)$"
+)
 _INDIRECT = re.compile(
     r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|please|then|now|also) )*"
     r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|"
     r"(?:can|could|would|will) you (?:please |maybe )?"
-    r"(?:tell|describe|share|explain)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
+    r"(?:tell|describe|share|explain|say)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
     r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
     r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
     r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) "
@@ -50,8 +62,10 @@ _OFFER = re.compile(
     r"want to)\b"
 )
 _PROPOSAL = re.compile(
-    r"^(?:could you|will you|have you (?:ever )?(?:considered|thought (?:of|about))|why not|"
-    r"why do not you|what if you|maybe|perhaps|would you (?:be (?:able|willing)|consider|try))\b"
+    r"^(?:could you|will you|have you (?:ever )?(?:considered|thought (?:of|about))|why not \w|"
+    r"why do not you|why do you not|what if you|maybe you (?:can|could|should|might)|"
+    r"perhaps you (?:can|could|should|might)|can you (?:ask|try|talk|call|go|take)|"
+    r"do you promise|would you (?:be (?:able|willing)|consider|try))\b"
 )
 _ASKING = frozenset(
     ["what", "who", "whom", "whose", "which", "when", "where", "why", "how", "since", "for", "in"]
@@ -59,6 +73,7 @@ _ASKING = frozenset(
 _AUXILIARY = frozenset(
     "am is are was were can could will would shall should may might do does did have has had".split()  # noqa: E501, SIM905
 )
+_WH = frozenset(["what", "who", "where", "when", "why", "how", "which"])
 _SMALL = frozenset(["really", "right", "okay", "ok", "yes", "no", "oh", "sorry", "hm", "pardon"])
 _KIN = {
     "mum": "mother", "mom": "mother", "dad": "father", "kid": "child", "son": "child",
@@ -85,6 +100,25 @@ _FEELINGS = frozenset(f for p in EVERYONE for f in p.feelings) | frozenset(
 )
 
 
+_FELT_AS = {
+    "shame": "ashamed", "anger": "angry", "sadness": "sad", "guilt": "guilty", "grief": "sad",
+    "loneliness": "lonely", "jealousy": "jealous", "fear": "afraid", "disappointment":
+    "disappointed", "tiredness": "tired", "emptiness": "empty", "helplessness": "helpless",
+}  # fmt: skip
+"""Nouns for feelings that users name otherwise."""
+_WITH_CARE = re.compile(
+    r"\b(?:do|did|are|have|had|is|does) (?:you|it|he|she|they|any\w+|some\w+|your \w+)"
+    r"(?! want me| mind| not)\b"
+)
+"""`Do you think of suicide?`, not `Why do you not kill yourself?`."""
+_OF_OTHERS = re.compile(
+    r"\b(?:he|she|they|your \w+|people|others) (?:is|are|was|were|feels?|felt|must|might|may)\b"
+)
+_EITHER = re.compile(r" or (?!(?:are|is|do|does|did|was|were|have|has|not|so|anything|anyone)\b)")
+_ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
+"""`Do you have somebody, a friend or the family?` offers no choice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """A question as it is understood."""
@@ -98,8 +132,8 @@ class Question:
     """What it is about in its own words, for saying back; empty where that would be odd."""
     entities: frozenset[str]
     """Stems of whom or what it names."""
-    feeling: str | None
-    """A feeling that it asks about by name."""
+    feelings: tuple[str, ...]
+    """Feelings that it asks about by name."""
     plain: str
     statements: tuple[str, str] = ("", "")
     """Yes and no to it, as whole sentences."""
@@ -147,9 +181,40 @@ _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 @lru_cache(maxsize=16384)
 def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
-    found = [q for q in map(_understood, sentences(text)) if q is not None]
+    found = [q for q in map(_understood, sentences(_spelled_out(text))) if q is not None]
     grave = [q for q in found if q.subject == "safe"]
     return (grave or found)[-1] if found else None
+
+
+@lru_cache(maxsize=16384)
+def asking(text: str) -> str:
+    """Return how far `text` asks: only, also (something is said beside it) or never."""
+    spoken = sentences(_spelled_out(text))
+    questions = sum(map(_is_asked, spoken))
+    return "never" if not questions else "only" if questions == len(spoken) else "also"
+
+
+def _spelled_out(text: str) -> str:
+    return _SHORT_WORD.sub(lambda m: _SHORTHAND[m.group().lower()], text)
+
+
+@lru_cache(maxsize=16384)
+def _is_asked(sentence: str) -> bool:
+    """Return whether a sentence is a question, with its mark or, at the end, without a stop."""
+    plain = " ".join(words(sentence))
+    spoken = _BEFORE_ASKING.sub("", plain).split()
+    if asks(sentence) or begins_as_question(spoken) or (len(spoken) > 3 and _TAG.search(plain)):
+        return True
+    open_ended = sentence.rstrip()[-1:].isalnum()
+    first, second = (*spoken, "", "")[:2]
+    return open_ended and first in _WH and (second in _AUXILIARY or len(spoken) < 3)
+
+
+def asks_with_care(question: Question | None) -> bool:
+    """Return whether a question is whether somebody is safe, and not a wish that they were not."""
+    if question is None or question.subject not in ("safe", "safe_there"):
+        return False
+    return _WITH_CARE.search(question.plain) is not None
 
 
 @lru_cache(maxsize=16384)
@@ -163,21 +228,24 @@ def speaks_of_dying(text: str) -> bool:
 def _understood(sentence: str) -> Question | None:
     """Return what one sentence asks, or None."""
     plain = " ".join(words(sentence))
-    spoken = _BEFORE_ASKING.sub("", plain)
-    asking = asks(sentence) or begins_as_question(spoken.split())
-    if not asking and not _REQUEST.search(plain):
+    if not _is_asked(sentence) and not _REQUEST.search(plain):
         grave = _SAFE.search(plain)
-        return Question("safe", "open", "", frozenset(), None, plain) if grave else None
+        return Question("safe", "open", "", frozenset(), (), plain) if grave else None
     if plain in _SMALL:
         return None
     direct = _INDIRECT.sub("", plain)
     kind = _kind(direct, direct != plain)
     subject, named = _subject(direct or plain)
-    feeling = None
+    tagged = _TAG.sub("", direct)
+    if tagged != direct and tagged.split(" ", 1)[0] not in _ASKING | _AUXILIARY:
+        kind, subject = "guess", None
+    feelings: tuple[str, ...] = ()
     if kind in ("yes_no", "either", "guess"):
-        feeling = next((word for word in direct.split() if word in _FEELINGS), None)
+        of_others = _OF_OTHERS.search(direct) is not None
+        felt = () if of_others else (_FELT_AS.get(word, word) for word in direct.split())
+        feelings = tuple([word for word in felt if word in _FEELINGS])
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
-    return Question(subject, kind, named, entities(direct), feeling, direct, yes_no)
+    return Question(subject, kind, named, entities(direct), feelings, direct, yes_no)
 
 
 def _kind(plain: str, indirect: bool) -> str:
@@ -189,7 +257,7 @@ def _kind(plain: str, indirect: bool) -> str:
     if first in _ASKING or indirect:
         return "open"
     if first in _AUXILIARY:
-        return "either" if " or " in plain and "or is it" not in plain[:9] else "yes_no"
+        return "either" if _EITHER.search(plain) and not _ANY.search(plain) else "yes_no"
     if first in ("tell", "talk", "say", "describe", "please", "help", "i", "and", "anything"):
         return "open"
     return "open" if not _ASKING.isdisjoint(plain.split()[:4]) else "guess"

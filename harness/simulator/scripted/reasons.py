@@ -1,51 +1,227 @@
-"""Why a reply helped or hurt, in one word, so that what the user says of it follows from it."""
+"""Why a reply helped or hurt, in one word, so that what the user says of it follows from it.
+
+A reason is a claim about the reply or the talk (`You only ask`), so each is given only where it is
+true: what cost most is passed over if the words for it would not be.
+"""
 
 from __future__ import annotations
 
-from harness.simulator.scripted import appraisal, dynamics
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harness.simulator.scripted import appraisal, dynamics, questions
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.dynamics import LATE_TRUST
+from harness.simulator.scripted.lines import HURTFUL, MORE, all_lines
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.reading import Reading
+from harness.simulator.scripted.said_back import denial
 from harness.simulator.state import State
 
-_ADVISES = frozenset(["suggest", "inform"])
+HARSH = 1.0
+"""Evidence of cruelty, in nats, from which on a reply is called cruel. Below, it is said to have
+stung or not to have sounded well meant: no kind reply of the validity set lies above."""
+EARLY_REPLIES = 4
+"""Replies up to which advice can be called too early."""
+VERY_COLD = -1.0
+"""Coldness, in logits, from which on nobody says that a reply did them good."""
+MANY_STRATEGIES = 3
+_CRUEL = 2.5
+"""Evidence, in nats, from which on a hurtful reply is called cruel whatever its words."""
+_HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
+_SAYS_SORRY = re.compile(
+    r"\b(?:(?:i am|so|very|really|truly) sorry|^sorry|apolog\w+|forgive me|i take (?:it|that) back|"
+    r"should not have (?:said|written)|no excuse|did not mean (?:that|it))\b"
+)
+HELD_AGAINST = 0.5
+"""Suspicion, in nats, from which on an apology is for something."""
+_OF_SELF = re.compile(
+    r"\b(?:me too|i (?:was|had|went|felt|lost|did|used|once|also|have (?:been|had|felt|lost|gone)|"
+    r"remember|came|got|made|grew|froze|found|learn\w*|speak|cried|tried|would feel|feel the|"
+    r"know (?:it|that|what it|how it|this))|"
+    r"my (?:\w+ )?(?!guess|advice|idea|opinion|words|point)\w+|mine|when i|for me|to me|"
+    r"in our|with us)\b"
+)
+_PLATITUDE = re.compile(
+    r"\b(?:at least|for a reason|bright side|(?:could|might) (?:be|have been) worse|"
+    r"(?:stay|be|think) positive|others have|people have it|worse off|time heals|"
+    r"be fine|is fine now|blessings?|move on|get over|cheer up|calm down|plenty of|"
+    r"not the end of the world|look at what you)\b"
+)
+_PRAISES = re.compile(
+    r"\b(?:you are|you have been|"
+    r"you (?:\w+ )?(?:did|do|have|deserve|show\w*|manage\w*|keep|kept|gave)|"
+    r"well done|proud|brave\w*|strong|strength|courage\w*|your)\b"
+)
+_PRESENT = re.compile(
+    r"\b(?:i am (?:\w+ )?(?:here|listening|with you|not going|all ears)|"
+    r"i (?:will )?(?:listen|stay)|"
+    r"here for you|with you|listening|take (?:all )?(?:the|your) time|your (?:own )?(?:time|pace)|"
+    r"not alone|i will be here|by your side|go anywhere|no hurry|no rush)\b"
+)
 
 
-def of_rise(parts: Appraisal, reading: Reading, question: Question | None, state: State) -> str:
+@lru_cache(maxsize=65536)
+def _found(pattern: re.Pattern[str], plain: str) -> bool:
+    """Cached: replies recur, and so does what is sought in them."""
+    return pattern.search(plain) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A reply as it was taken by the user of `state`, who had not heard it yet."""
+
+    text: str
+    parts: Appraisal
+    reading: Reading
+    question: Question | None
+    state: State
+
+    @property
+    def last(self) -> str | None:
+        """The last strategy."""
+        return self.reading.strategies[-1] if self.reading.strategies else None
+
+    @property
+    def plain(self) -> str:
+        """The reply in plain words."""
+        return " ".join(self.reading.plain_sentences)
+
+    @property
+    def apologises(self) -> bool:
+        """Whether it says sorry for what was said before."""
+        hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
+            self.state.disclosed.lines
+        )
+        return hurt and (self.reading.apologises or _found(_SAYS_SORRY, self.plain))
+
+    @property
+    def tells_of_self(self) -> bool:
+        """Whether the supporter tells of their own life."""
+        return _found(_OF_SELF, self.plain)
+
+
+def is_harsh(reading: Reading) -> bool:
+    """Return whether a reply that is heard as hurtful is cruel beyond doubt."""
+    evidence = reading.hurt_evidence
+    advises = reading.strategies[-1:] in (("suggest",), ("inform",))
+    beyond = _CRUEL if advises else HARSH
+    return reading.severe or evidence > beyond or (reading.hurts and evidence > 0)
+
+
+def of_hurt(taken: Taken) -> str:
+    """Return how a reply hurts beyond doubt: by making light of it, by cruelty, or just so."""
+    reading = taken.reading
+    if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
+        return "brushed"
+    belittles = reading.severe or reading.hurts or denied(reading)
+    return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
+
+
+def denied(reading: Reading) -> str:
+    """Return the accusation of a cruel reply denied in the first person, or nothing."""
+    accused = max(reading.sentences, key=lambda sentence: sentence.hurt_log_odds)
+    return denial(accused.plain)
+
+
+def of_rise(taken: Taken) -> str:
     """Return what helped, one of lines.RISES: what was taken up, the strategy, or neither."""
-    last = reading.strategies[-1] if reading.strategies else None
+    question, last, state = taken.question, taken.last, taken.state
+    if question is not None and question.subject == "checked":
+        return "restate"
     if question is not None and question.wants_telling:
-        return "safe" if question.subject == "safe" else "question"
-    if last is None or parts.worth + parts.extra < 0:
-        return "anyway"
-    if not reading.feelings.isdisjoint(state.disclosed.feelings):
-        return "named" if last == "reflect" else last
-    if last in ("restate", "other") and parts.pick_up >= appraisal.FRESH_FACT:
+        return "safe" if questions.asks_with_care(question) else "question"
+    if taken.apologises:
+        return "apology"
+    if last is None or taken.parts.worth + taken.parts.extra < 0:
+        return "unmoved" if taken.parts.coldness < VERY_COLD else "anyway"
+    if not taken.reading.feelings.isdisjoint(state.disclosed.feelings):
+        return "named" if last == "reflect" else _checked(last, taken)
+    if last in ("restate", "other") and taken.parts.pick_up >= appraisal.FRESH_FACT:
         return "taken_up"
+    return _checked(last, taken)
+
+
+def _checked(last: str, taken: Taken) -> str:
+    """Return the strategy as a reason for a rise, or what may be said in its place."""
+    if last == "other" and _found(_PRESENT, taken.plain):
+        return "presence"
+    if last == "disclose" and not taken.tells_of_self:
+        return "anyway"
+    if last == "question" and taken.question is None:
+        return "anyway"
     return last
 
 
-def of_fall(parts: Appraisal, reading: Reading, question: Question | None, state: State) -> str:
-    """Return what the reply failed by, one of lines.FALLS: the part that cost most."""
-    if parts.hurt < 0:
-        return "hurt"
-    if question is not None and question.wants_telling:
-        if question.subject == "safe":
-            return "safe"
-        return "asked_again" if parts.fatigue <= -dynamics.PREVIOUS else "question"
-    last = reading.strategies[-1] if reading.strategies else None
-    unfit = "empty" if last is None else last
-    if last in _ADVISES and state.trust < LATE_TRUST:
-        unfit = "early"
-    costs = {
-        unfit: dynamics.FIT_WEIGHT * parts.worth,
-        "misread": parts.confusion,
-        "again": parts.repetition,
-        "tired": parts.fatigue,
-        "cold": parts.coldness,
-        "wary": parts.doubt,
-        "short" if reading.word_count < appraisal.FEW_WORDS else "long": parts.form,
-    }
-    worst = min(costs, key=lambda reason: costs[reason])
-    return worst if costs[worst] < 0 else "anyway"
+def of_fall(taken: Taken) -> str:
+    """Return what the reply failed by, one of lines.FALLS or more of a strategy: what cost most."""
+    parts, question = taken.parts, taken.question
+    if questions.asks_with_care(question):
+        return "safe"
+    if parts.hurt < 0 and is_harsh(taken.reading):
+        return of_hurt(taken)
+    if parts.hurt < 0 and taken.last not in ("suggest", "inform"):
+        return "wary"
+    if question is not None:
+        return _of_question(question, taken)
+    if taken.apologises:
+        return "apology"
+    reasons = _reasons(taken)
+    worst = min(reasons, key=lambda reason: reasons[reason])
+    return worst if reasons[worst] < 0 else "anyway"
+
+
+def _of_question(question: Question, taken: Taken) -> str:
+    """Return what is said of a question: that it is one of many where the fatigue is by that."""
+    if question.subject == "checked":
+        return "restate"
+    if not question.wants_telling:
+        return "offer" if question.kind in ("offer", "proposal") else "anyway"
+    if taken.last == "suggest":
+        return "suggest"
+    asking = (*taken.state.asking, questions.asking(taken.text))
+    if taken.parts.fatigue > -dynamics.PREVIOUS or "never" in asking[-2:] or len(asking) < 2:
+        return "question"
+    only = len(asking) > 2 and set(asking) == {"only"}
+    return "only_asks" if only else "asked_again"
+
+
+def _reasons(taken: Taken) -> dict[str, float]:
+    """Return what each reason cost, of those that are true."""
+    parts, reading = taken.parts, taken.reading
+    costs = {_unfit(taken): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
+             "wary": parts.doubt}  # fmt: skip
+    if parts.confusion and taken.last == "reflect":
+        costs["reflect"] = costs.get("reflect", 0.0) + parts.confusion
+    elif parts.confusion:
+        costs["misread"] = parts.confusion
+    if appraisal.says_again(reading, taken.state):
+        costs["again"] = parts.repetition + parts.fatigue
+    past = taken.state.past_strategies
+    if taken.last not in (None, "question") and past and taken.last in past[-1]:
+        costs[f"{MORE}{taken.last}"] = parts.fatigue
+    if reading.word_count < appraisal.FEW_WORDS:
+        costs["short"] = parts.form + min(0.0, dynamics.FIT_WEIGHT * parts.worth)
+    elif reading.word_count > appraisal.LONG_WORDS:
+        costs["long"] = parts.form
+    elif len(reading.strategy_set) >= MANY_STRATEGIES:
+        costs["many"] = parts.form
+    return costs
+
+
+def _unfit(taken: Taken) -> str:
+    """Return what to call a strategy that does not serve what the user came for."""
+    last = taken.last
+    if last is None:
+        return "empty"
+    early = taken.state.trust < LATE_TRUST and taken.state.turn < EARLY_REPLIES
+    if last == "suggest" and early:
+        return "early"
+    if last == "restate" and taken.parts.pick_up > 0:
+        return "said_back"
+    if last == "affirm" and _found(_PRAISES, taken.plain):
+        return "praise"
+    if last == "question" or (last == "disclose" and not taken.tells_of_self):
+        return "anyway"
+    return last

@@ -19,7 +19,7 @@ NEAR = {
     "happened": ("fact", "others_say"), "who_knows": ("support",), "support": ("who_knows",),
     "tried": ("talked",), "talked": ("others_say",), "others_say": ("talked",), "wish": ("plan",),
     "plan": ("wish",), "today": ("how_often", "worse"), "why": ("fear", "self"),
-    "feeling": ("why", "body", "self"),
+    "feeling": ("why", "body", "self"), "fear": ("why",),
 }  # fmt: skip
 """Topics that an answer may come from where the topic itself is used up or none."""
 _KIN = frozenset(
@@ -39,6 +39,11 @@ _DATES = questions.entities(
 )
 OF_PERSONS = ("home", "others_say", "talked")
 """Subjects of which an answer must speak of the person whom the question names."""
+SPAN = re.compile(
+    r"\b(?:since|for (?!me\b|it\b|him\b|her\b|them\b)|ago|years?|months?|weeks?|days?|hours?|"
+    r"last|in (?:spring|summer|autumn|winter))"
+)
+"""Words of a sentence that says how long or when."""
 LEAST_FIT = 0.9
 """Least fit of a sentence that answers: its topic's, or of one thing that is named."""
 
@@ -72,8 +77,13 @@ _NAMES = tuple(map(_names, EVERYONE))
 
 def asks_of_persons(persona_index: int, subject: str | None, named: frozenset[str]) -> bool:
     """Return whether a question on `subject` is about the persons whom it names."""
-    persons = PERSONS | _NAMES[persona_index]
-    return subject in OF_PERSONS and not persons.isdisjoint(named)
+    return subject in OF_PERSONS and bool(persons_in(persona_index, named))
+
+
+def persons_in(persona_index: int, named: frozenset[str]) -> frozenset[str]:
+    """Return the persons among `named`; a parent is the mother and the father."""
+    persons = named & (PERSONS | _NAMES[persona_index])
+    return persons.union(*(_GROUPS.get(person, ()) for person in persons))
 
 
 @lru_cache(maxsize=16384)
@@ -93,6 +103,11 @@ def ranked(
             values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
         nearby = NEAR.get(subject, ()) if near else ()
         worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
+        if subject == "since_when":  # of what is named, if a sentence says how long that was
+            for index, value in values.items():
+                whole = named <= ENTITIES[persona_index][index]
+                says_when = whole and SPAN.search(tellable[index].text) is not None
+                values[index] = value + 4.0 * says_when
         for topic, worth in worths.items():
             for index in by_topic.get(topic, ()):
                 if not of_persons or index in values:

@@ -1,11 +1,14 @@
-"""Yes and no to a supporter's question as whole sentences: `No, I have not told anyone.`"""
+"""A supporter's words turned round: yes and no to a question, and an accusation denied.
+
+Both are whole sentences: `No, I have not told anyone.`, `No, I am not weak.`
+"""
 
 from __future__ import annotations
 
 import re
 
-LONGEST = 10
-"""Words of a question that is answered so."""
+LONGEST, LONGEST_DENIED = 10, 6
+"""Words of a question that is answered so, and of what is denied."""
 _BEGINNING = re.compile(r"^(?:(?:and|so|but|well|oh|ok|okay|now|then)[, ]+)*", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?")
 _BEFORE_I = frozenset(
@@ -29,15 +32,37 @@ _AFTER_I = _BEFORE_I - {
 )
 _MINE = {"your": "my", "yours": "mine", "yourself": "myself"}
 _ASKED = re.compile(
-    r"^(do|did|have|are|were|can|would) you ((?:still |often |usually |also )?[a-z]\w+.*)$"
+    r"^(do|did|have|had|are|were|can|would) you ((?:still |often |usually |also |ever )?"
+    r"[a-z]\w+.*)$"
 )
 _OPEN_ENDED = re.compile(r"\b(?:any\w*|ever|yet|at all|even)\b")
-_YES = {"do": "I", "did": "I did", "have": "I have", "are": "I am", "were": "I was", "can": "I can",
-        "would": "I would"}  # fmt: skip
-_NO = {"do": "I do not", "did": "I did not", "have": "I have not", "are": "I am not",
-       "were": "I was not", "can": "I can not", "would": "I would not"}  # fmt: skip
+_YES = {"do": "I", "did": "I did", "have": "I have", "had": "I had",
+        "are": "I am", "were": "I was", "can": "I can", "would": "I would"}  # fmt: skip
+_NO = {"do": "I do not", "did": "I did not", "have": "I have not", "had": "I had not",
+       "are": "I am not", "were": "I was not", "can": "I can not",
+       "would": "I would not"}  # fmt: skip
 
 
+_DONE = {"brought": "bring", "made": "make", "ruined": "ruin", "chose": "choose",
+         "caused": "cause", "invited": "invite", "wanted": "want",
+         "provoked": "provoke"}  # fmt: skip
+_ACCUSED_FROM = re.compile(
+    r"^(?:(?:and|but|so|well|oh|honestly|frankly|actually|look|"
+    r"i (?:think|guess|bet|know) (?:that )?|to be honest|the truth is|face it|admit it) ?)+(?=you )"
+)
+_ACCUSED_TO = re.compile(r"\b(?:and|but|because|who|that|which|if|when|so|though|or)\b")
+_SMALL_BEFORE = r"(?:(?:just|only|really|so|such|always|simply|clearly|obviously|being|too) )*"
+_ACCUSING = (
+    re.compile(rf"^you (?P<verb>are) {_SMALL_BEFORE}(?P<rest>(?!not\b|no\b|nothing\b|lucky\b).+)$"),
+    re.compile(
+        rf"^you {_SMALL_BEFORE}(?P<verb>like|love|want|enjoy|sound|act|exaggerate|"
+        rf"{'|'.join(_DONE)}) (?P<rest>.+)$"
+    ),
+)
+_NOT_TO_DENY = re.compile(
+    r"\b(?:fault|blame|wrong|sides?|advice|deep|chest|good|better|brave|strong|not|never|no|"
+    r"nobody)\b"
+)
 _OF_OTHERS = re.compile(
     r"^(does|did|do|has|have|had|is|are|was|were) ((?:your|the|his|her|their) \w+|he|she|they|it|"
     r"any(?:one|body|thing)|some(?:one|body|thing)) (\w.*)$"
@@ -57,11 +82,12 @@ def statements(sentence: str) -> tuple[str, str]:
     match = _ASKED.match(clause)
     if match is None:
         return _of_others(clause)
-    verb, rest = match.group(1), " ".join(_turned(match.group(2)))
+    verb, rest = match.group(1), " ".join(_turned(match.group(2).removeprefix("ever ")))
     if len(rest.split()) > LONGEST:
         return "", ""
     yes = "" if _OPEN_ENDED.search(rest) else f"Yes, {_YES[verb]} {rest}."
-    return yes, f"No, {_NO[verb]} {rest}."
+    none = re.sub(r"\bsome(?=thing|body|one)", "any", rest)
+    return yes, f"No, {_NO[verb]} {none}."
 
 
 def _of_others(clause: str) -> tuple[str, str]:
@@ -77,7 +103,36 @@ def _of_others(clause: str) -> tuple[str, str]:
         )
     subject = " ".join(_turned(whom))
     denied = f"{_NONE[whom]} {verb} {rest}" if whom in _NONE else f"{subject} {verb} not {rest}"
-    return f"Yes, {_SOME.get(whom, subject)} {verb} {rest}.", f"No, {denied}."
+    does = _third_person(rest) if verb == "does" else f"{verb} {rest}"
+    does = re.sub(r"\bany(?=thing|body|one\b)", "some", does)
+    return f"Yes, {_SOME.get(whom, subject)} {does}.", f"No, {denied}."
+
+
+def _third_person(rest: str) -> str:
+    """Return words that begin with a verb as said of somebody: `knows of it`."""
+    verb, _, more = rest.partition(" ")
+    ends = "es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s"
+    adverb = verb in ("still", "ever", "really", "even", "also", "sometimes", "often")
+    said = {"have": "has", "be": "is"}.get(verb, verb + ends)
+    return f"{verb} {_third_person(more)}" if adverb and more else f"{said} {more}".strip()
+
+
+def denial(plain: str) -> str:
+    """Return a denial of an accusation in plain words, or nothing where it accuses of nothing."""
+    clause = _ACCUSED_FROM.sub("", plain)
+    match = next((m for m in (p.match(clause) for p in _ACCUSING) if m), None)
+    if match is None:
+        return ""
+    verb, said = match.group("verb"), _ACCUSED_TO.split(match.group("rest"))[0].strip()
+    rest = " ".join(_turned(said))
+    if not said or len(said.split()) > LONGEST_DENIED or _NOT_TO_DENY.search(said):
+        return ""
+    if verb in ("sound", "act") and said.startswith("like "):
+        verb, rest = "are", rest.removeprefix("like ")
+    if verb == "are":
+        return f"No, I am not {rest}."
+    done = _DONE.get(verb)
+    return f"No, I {f'did not {done}' if done else f'do not {verb}'} {rest}."
 
 
 def _clause(sentence: str) -> str:

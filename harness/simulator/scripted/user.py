@@ -98,19 +98,12 @@ class ScriptedSimulator:
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
         change = self._change(rises, large, state.emotion)
-        after = self._after(state, change, rises, appraised, u)
+        after = self._after(state, change, rises, appraised, reply.text, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        shows = u[6] < self._disclosure.expression
-        disclosed, text = state.disclosed, voice.reaction(after, heard, shows, u[5])
-        if ended is None:
-            words = wording_draws(state.key, after.turn)
-            disclosed, more = voice.continuation(after, heard, self._disclosure, text, u[7:], words)
-        else:
-            more = voice.last_words(after, heard, ended)
-        text = manner(
-            more if ended == "success" else f"{text} {more}".rstrip(), state.user.persona.voice
-        )
+        w = wording_draws(state.key, after.turn)
+        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w)
+        text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
     def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
@@ -138,6 +131,7 @@ class ScriptedSimulator:
         change: int,
         rises: bool,
         appraised: _AppraisedReply,
+        text: str,
         u: Sequence[float],
     ) -> State:
         """Return the user once the reply has sunk in, before they speak."""
@@ -161,22 +155,26 @@ class ScriptedSimulator:
             momentum=1 if rises else -1,
             past_strategies=(*state.past_strategies, appraised.strategy_set),
             sentences=(*state.sentences, *appraised.reading.plain_sentences),
+            asking=(*state.asking, questions.asking(text)),
         )
 
 
 def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> voice.Heard:
     """Return what the words of `state`'s user depend on, of a reply that has sunk in."""
     reading, strategies = appraised.reading, appraised.strategies
-    if appraised.puzzle is not None:
-        reason, question = "puzzled", None
-    else:
-        question = questions.asked(text)
-        of = reasons.of_rise if change > 0 else reasons.of_fall
-        reason = of(appraised.appraisal, reading, question, state)
-        if appraised.hurts:
-            reason = "death" if questions.speaks_of_dying(text) else "hurt"
     last = strategies[-1] if strategies else None
-    return voice.Heard(change, reason, question, last, questions.entities_of(reading.stems))
+    stems = questions.entities_of(reading.stems)
+    if appraised.puzzle is not None:
+        return voice.Heard(change, "puzzled", None, last, stems, closes=True)
+    question = questions.asked(text)
+    taken = reasons.Taken(text, appraised.appraisal, reading, question, state)
+    reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
+    closes = appraised.hurts and not questions.asks_with_care(question)
+    harsh = closes and reasons.is_harsh(reading)
+    if harsh and questions.speaks_of_dying(text):
+        reason = "death"
+    denied = reasons.denied(reading) if harsh else ""
+    return voice.Heard(change, reason, question, last, stems, closes, denied)
 
 
 def _turn(

@@ -7,17 +7,18 @@ asked (answers.py); feelings and needs show as far as the level lets them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.scripted import answers
+from harness.simulator.scripted import answers, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
 from harness.simulator.scripted.lines import (
     ANSWERS,
     BANDS,
     LINES,
+    MORE,
     NEED_LINES,
     NEEDS,
     all_lines,
@@ -38,8 +39,8 @@ EMOTIONAL_FEELING, RATIONAL_FEELING = 0.85, 0.35
 of facts."""
 TELLS_AFTER_FALL = 0.9
 """Factor on the chance that something is told unasked after a reply that did not help."""
-PLAIN_REASONS = ("question", "asked_again", "safe", "death")
-"""Reasons whose lines do not depend on temperament."""
+_CLAIMS = frozenset(["restate", "reflect", "affirm", "suggest", "inform"])
+"""Strategies of which one can say `maybe`."""
 LED_TO = 0.4
 """Chance that a need stands before what is told, or that a told sentence is introduced."""
 
@@ -51,22 +52,23 @@ class Heard:
     change: int
     """Of the emotion, points."""
     reason: str
-    """Why, one of lines.RISES or lines.FALLS; puzzled for no language."""
+    """Why, one of lines.RISES or lines.FALLS, or more of a strategy; puzzled for no language,
+    unmoved for a rise that no word of the reply explains."""
     question: Question | None
     strategy: str | None
     """The last one."""
     stems: frozenset[str]
     """Whom and what it speaks of."""
 
+    closes: bool = False
+    """Nothing is told in answer: the reply hurt, or was no language."""
+    denied: str = ""
+    """What a cruel reply accuses the user of, denied."""
+
     @property
     def rises(self) -> bool:
         """Whether the reply helped."""
         return self.change > 0
-
-    @property
-    def closes(self) -> bool:
-        """Whether nothing is told in answer: the reply hurt, or was no language."""
-        return self.reason in ("hurt", "death", "puzzled")
 
 
 def opening(
@@ -98,46 +100,77 @@ def feeling_chance(intention: str) -> float:
     return EMOTIONAL_FEELING if intention in EMOTIONAL_INTENTIONS else RATIONAL_FEELING
 
 
-def reaction(state: State, heard: Heard, shows: bool, u: float) -> str:
-    """Return the user's first sentence on a reply; a change that does not show sounds neutral."""
+def reaction(
+    state: State, heard: Heard, shows: bool, u: float, told: Told | None = None, ended: bool = False
+) -> str:
+    """Return the user's first sentence on a reply; a change that does not show sounds neutral.
+
+    `told`: what follows, which it must not promise or take back.
+    """
     said, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
         return unsaid(LINES["puzzled"]["any"], said, u)
-    if not shows or heard.change == 0 or (heard.rises and heard.closes):
-        asked = heard.question is not None and not heard.closes
-        return unsaid(LINES["flat"]["question" if asked else "any"], said, u)
+    hides = not shows or heard.change == 0 or heard.reason == "unmoved"
+    if hides or (heard.rises and heard.closes):
+        return unsaid(_flat(heard, told), said, u)
+    unanswered = heard.question is not None and not heard.closes and told is None
+    if ended and unanswered and not heard.rises:
+        return unsaid(LINES["leaves_question"]["any"], said, u)
+    if heard.reason.startswith(MORE):
+        return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
     way = "rise" if heard.rises else "fall"
-    tempered = None if heard.reason in PLAIN_REASONS else user.temperament
-    return unsaid(of_user(f"{way}.{heard.reason}", user.persona.voice, tempered), said, u)
+    checks = heard.question is not None and heard.question.subject == "checked"
+    temperament = None if checks else user.temperament
+    pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
+    if heard.denied:  # which says no itself
+        pool = tuple([line for line in pool if not line.startswith("No")])
+    return unsaid(pool, said, u)
 
 
-def continuation(
+def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
+    """Return the lines of a reaction that does not show, fit for what was said and what follows."""
+    flat = LINES["flat"]
+    if heard.closes or (heard.question is not None and (told is None or told.closed)):
+        return flat["closed"]
+    if heard.question is not None:
+        return flat["question"]
+    claims = heard.strategy in _CLAIMS and heard.reason not in ("apology", "unmoved")
+    return (*flat["any"], *flat["claim"]) if claims else flat["any"]
+
+
+def answered(
     state: State,
     heard: Heard,
     rule: DisclosureRule,
-    first: str,
+    ended: str | None,
     u: Sequence[float],
     w: Sequence[float],
 ) -> tuple[Disclosed, str]:
-    """Return what follows the reaction `first`: an answer or what is told unasked, and more.
+    """Return what is disclosed by then and the words: a reaction, an answer or what is told, more.
 
-    `u`: draws of what is told, `w`: of how it is put.
+    `u`: draws of the reaction, of whether it shows, and of what is told; `w`: of how it is put.
     """
-    turn = _Turn(state, heard, rule, first, w)
-    told = turn.told(u)
-    feeling = turn.feeling(told, u[1:4])
-    need = turn.need(told, u[4:6])
-    return turn.composed(told, feeling, need)
+    shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
+    if ended is not None:
+        told = turn.told_last(ended)
+        first = reaction(state, heard, shows, u[0], told, ended=True)
+        return state.disclosed, turn.last_words(first, told, ended)
+    told = turn.told(u[2:])
+    first = reaction(state, heard, shows, u[0], told)
+    said_so = shows and heard.reason in ("suggest", "offer", "restate")
+    if told is not None and told.reaction and said_so:
+        told = replace(told, sentences=told.sentences[1:])
+    return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
 class _Turn:
     """One turn of a user, as it is put together."""
 
     def __init__(
-        self, state: State, heard: Heard, rule: DisclosureRule, first: str, w: Sequence[float]
+        self, state: State, heard: Heard, rule: DisclosureRule, w: Sequence[float]
     ) -> None:
         self.state, self.heard, self.rule, self.w = state, heard, rule, w
-        self.before, self.lines = state.disclosed, {first}
+        self.before, self.lines = state.disclosed, set[str]()
         self.voice = state.user.persona.voice
 
     def told(self, u: Sequence[float]) -> Told | None:
@@ -156,7 +189,8 @@ class _Turn:
         """Return the feeling that is spoken of, if any."""
         asked = told is not None and told.feeling
         closed = told is not None and (told.closed or told.need)
-        if closed or not (asked or u[0] < feeling_chance(self.state.user.intention)):
+        named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
+        if closed or named or not (asked or u[0] < feeling_chance(self.state.user.intention)):
             return None
         feelings = _feelings(self.state)
         return pick(feelings, u[1]) if feelings else None
@@ -164,7 +198,8 @@ class _Turn:
     def need(self, told: Told | None, u: Sequence[float]) -> str | None:
         """Return a line on what they came for, or none."""
         asked = told is not None and told.need
-        if self.heard.reason in ("hurt", "death") or (u[0] >= self.rule.expression and not asked):
+        refused = told is not None and told.refused
+        if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
             return None
         rises = self.heard.rises and not asked
         shown = "tell" if self._leads(told) and self.rule.lines == "free" else self.rule.lines
@@ -177,25 +212,53 @@ class _Turn:
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
+    def told_last(self, ended: str) -> Told | None:
+        """Return what who goes answers: all who have to, and who leaves whether they are safe."""
+        heard, question = self.heard, self.heard.question
+        if heard.closes or question is None or ended == "success":
+            return None
+        if not questions.asks_with_care(question) and (
+            ended == "left" or question.kind in ("offer", "proposal")
+        ):
+            return None
+        return answers.answer(self.state, question, heard.rises, self.w)
+
+    def last_words(self, first: str, told: Told | None, ended: str) -> str:
+        """Return the last reaction, the answer to a question, and goodbye."""
+        goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
+        if ended == "success":
+            return goodbye
+        parts = [] if told is None else [*told.sentences]
+        if told is not None and told.feeling and (feelings := _feelings(self.state)):
+            felt = self._feeling(pick(feelings, self.w[10]))
+            parts.insert(0 if told.index is not None else len(parts), felt)
+        return " ".join((first, *parts, goodbye))
+
     def composed(
-        self, told: Told | None, feeling: str | None, need: str | None
+        self, first: str, told: Told | None, feeling: str | None, need: str | None
     ) -> tuple[Disclosed, str]:
         """Return the parts in an order in which one follows from the other."""
         before, parts = self.before, list[str]()
+        self.lines.add(first)
+        if self.heard.denied and first in _HURT:
+            parts.append(self.heard.denied)
         leads = need is not None and self._leads(told)
         complains = not self.heard.rises and self.heard.question is None
         if need and (leads or (complains and told is not None)):
             parts.append(need)
         elif told is not None and self.heard.question is None and self.w[6] < LED_TO:
             parts.append(self._line("go_on" if self.heard.rises else "explain"))
+        felt = [self._feeling(feeling)] if feeling else []
+        asked = told is not None and told.feeling and told.index is not None
         if told is not None:
-            parts += told.sentences
+            parts += [*felt, *told.sentences] if asked else [*told.sentences, *felt]
             self.lines.update(told.lines)
-        if feeling:
-            parts.append(self._feeling(feeling))
+        else:
+            parts += felt
         if need and need not in parts:
             parts.append(need)
-        if not parts and not self.heard.closes:
+        answers_it = told is not None and told.reaction
+        if not parts and not self.heard.closes and not answers_it:
             parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])
         index = None if told is None else told.index
@@ -206,7 +269,7 @@ class _Turn:
             (*before.needs, need) if need else before.needs,
             before.lines | self.lines,
         )
-        return disclosed, " ".join(parts)
+        return disclosed, " ".join((first, *parts))
 
     def _line(self, table: str) -> str:
         line = unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
@@ -261,16 +324,6 @@ def need_line(
     return unsaid(pool, earlier[-(len(pool) - 1) :] if all_said else earlier, u)
 
 
-def last_words(state: State, heard: Heard, ending: str) -> str:
-    """Return what follows the last reaction; who is asked whether they are safe answers first."""
-    words = farewell(ending, heard.reason in ("hurt", "death"), state.user)
-    question = heard.question
-    if heard.closes or question is None or question.subject != "safe" or ending == "success":
-        return words
-    told = answers.answer(state, question, heard.rises, (0.0,) * 4)
-    return " ".join((*told.sentences, words))
-
-
 def farewell(ending: str, hurt: bool, user: User) -> str:
     """Return the last words of a conversation."""
     if ending == "left" and hurt:
@@ -289,6 +342,7 @@ def speaks_of_need(text: str) -> bool:
     return any(line in plain for line in NEED_LINES)
 
 
+_HURT = all_lines(("fall.hurt", "fall.cruel", "hurt_of"))
 _UNREADABLE = tuple(
     f"{manner(line, voice)} "
     for line in sorted(all_lines(("flat", "puzzled")))

@@ -30,7 +30,7 @@ OPENINGS = 12
 REPLIES = 6
 """Replies in a conversation."""
 SEED = 2
-CLOSED = ("unknown", "rather_not", "what_meant")
+CLOSED = ("unknown", "rather_not")
 """Tables of lines that answer no question."""
 
 

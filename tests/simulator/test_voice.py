@@ -219,15 +219,14 @@ NOT_HELPED_BY = {
     "asked_again": ("What happened then?", "And when did it start?"),
     "cold": ("There is a form for that on the website.",),
     "early": ("You could write it all down tonight.",),
-    "misread": ("You must feel so guilty and jealous and ashamed.",),
-    "tired": ("I am here with you and I am listening.", "I am here with you, always."),
+    "reflect": ("You must feel so guilty and jealous and ashamed.",),
     "short": ("It is hard.",),
     "empty": ("You have a way of handling things.",),
 }
 """By reason, the replies of which the last one fails by it."""
 HELPED_BY = {
     "question": ("What happened then?",),
-    "other": ("I am here with you and I am listening.",),
+    "presence": ("I am here with you and I am listening.",),
     "affirm": ("It is not your fault.",),
     "reflect": ("That sounds very hard for you.",),
 }

@@ -219,7 +219,7 @@ class _Speaker:
         first = self._first(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
-        if question.named.startswith("my ") and not first and self._unnamed(question, index):
+        if question.named and not first and self._unnamed(question, index):
             echo = self.line("echo", x=question.named)
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"

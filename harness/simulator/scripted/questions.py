@@ -43,7 +43,9 @@ _INDIRECT = re.compile(
     r"^(?:(?:and|but|so|well|oh|okay|ok|hey|yes|please|then|now|also) )*"
     r"(?:(?:may|can|could) i (?:gently )?ask(?: you)?|"
     r"(?:can|could|would|will) you (?:please |maybe )?"
-    r"(?:tell|describe|share|explain|say)(?: to| with)?(?: me| us)?(?: a (?:bit|little))?"
+    r"(?:tell|describe|share|explain|"
+    r"say(?= (?:a (?:bit|little) )?(?:more|something)))(?: to| with)?(?: me| us)?"
+    r"(?: a (?:bit|little))?"
     r"|would you (?:like|want|mind|be willing|feel comfortable) (?:to )?"
     r"(?:tell|telling|share|sharing|say|saying|talk|talking)(?: to| with)?(?: me)?"
     r"(?: a (?:bit|little))?|do you (?:want to|mind|feel like) "
@@ -113,6 +115,10 @@ _WITH_CARE = re.compile(
 """`Do you think of suicide?`, not `Why do you not kill yourself?`."""
 _OF_OTHERS = re.compile(
     r"\b(?:he|she|they|your \w+|people|others) (?:is|are|was|were|feels?|felt|must|might|may)\b"
+)
+_NO_THING = frozenset(
+    """eat ate cook cooked cry cried drink smoke slept asleep tired hungry afford pray work study
+    physical physically married single weep""".split()  # noqa: SIM905
 )
 _EITHER = re.compile(r" or (?!(?:are|is|do|does|did|was|were|have|has|not|so|anything|anyone)\b)")
 _ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
@@ -273,6 +279,8 @@ def _subject(plain: str) -> tuple[str | None, str]:
 
 
 def _said_back(phrase: str) -> str:
-    """Return `your heart` as its owner says it."""
+    """Return `your heart` as its owner says it; nothing for what is no thing, as `eat`."""
+    if phrase in _NO_THING:
+        return ""
     mine = {"your": "my", "you": "me", "yourself": "myself"}
     return " ".join(mine.get(word, word) for word in phrase.split())

@@ -105,8 +105,8 @@ class Taken:
 def is_harsh(reading: Reading) -> bool:
     """Return whether a reply that is heard as hurtful is cruel beyond doubt."""
     evidence = reading.hurt_evidence
-    advises = reading.strategies[-1:] in (("suggest",), ("inform",))
-    beyond = _CRUEL if advises else HARSH
+    gently = reading.strategies[-1:] in (("suggest",), ("inform",), ("question",))
+    beyond = _CRUEL if gently else HARSH
     return reading.severe or evidence > beyond or (reading.hurts and evidence > 0)
 
 

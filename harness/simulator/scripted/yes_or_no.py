@@ -27,7 +27,9 @@ _WELL = frozenset(["sleep", "food", "work"])
 """Topics of which a question asks whether all is well: it is not."""
 _BY_SENTENCE = frozenset(["support", "who_knows", "talked", "home", "plan"])
 """Topics of which the sentence itself says yes or no."""
-_YES_OR_NO = _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "helps", "body", "fear"}
+_YES_OR_NO = (
+    _WELL | _BY_SENTENCE | {"tried", "money", "before", "feeling", "helps", "body", "fear", "self"}
+)
 """Topics of which yes or no can be told from question and sentence."""
 
 

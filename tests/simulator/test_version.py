@@ -18,7 +18,7 @@ from harness.simulator.state import Disclosed, State
 from tests.calibration.levels import LEVELS
 
 USERS = 12
-CONVERSATIONS = {2: "486fa27264ada649"}
+CONVERSATIONS = {3: "8db39d2cc5d8a153"}
 """Digest of what users say and feel, by version of the simulator."""
 
 

@@ -28,7 +28,7 @@ from harness.calibration.interval import Floats, Interval, clustered, mean, shar
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.simulator.scripted import voice
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.sentence_reader import recognise
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.state import State
 

@@ -21,7 +21,7 @@ from harness.config.run import STRATEGIES
 from harness.errors import DataError
 from harness.records import plain_file
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.sentence_reader import recognise
 
 LABELS = {
     "Questions": "question",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from harness.simulator.scripted import weights
@@ -34,7 +33,6 @@ class Polarity:
         return math.log(self.hurtful / (1 - self.hurtful))
 
 
-@lru_cache(maxsize=65536)
 def polarity_of(sentence: str) -> Polarity:
-    """Return how likely a sentence is caring, neutral and hurtful."""
+    """Return how likely a sentence is caring, neutral and hurtful, by its wording."""
     return Polarity(*weights.probabilities(WEIGHTS, wording_of(sentence).features))

@@ -10,7 +10,7 @@ section 3). Neither knows the grammar a policy may speak with.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from harness.simulator.data_files import ANY, require, require_one_of, rows
 from harness.simulator.scripted import weights
 from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
-from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
 
 LEXICON = Path(__file__).with_name("lexicon.tsv")
 WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
@@ -123,11 +123,13 @@ _UNWELCOME = anywhere(
 )
 
 
-@lru_cache(maxsize=65536)
-def strategy_of(sentence: str) -> str | None:
+def strategy_of(
+    sentence: str, likeliest: Callable[[str], str | None] | None = None
+) -> str | None:
     """Return the one strategy a sentence carries.
 
-    None for a fragment or where none is recognised.
+    None for a fragment or where none is recognised. `likeliest`: judges where no rule does; None
+    for the weights of its words.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
@@ -137,15 +139,11 @@ def strategy_of(sentence: str) -> str | None:
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
-    likely = likeliest(sentence) if len(sentence_words) > MIN_WORDS else None
+    judge = likeliest or likeliest_by_words
+    likely = judge(sentence) if len(sentence_words) > MIN_WORDS else None
     if by_rule or likely or asks(sentence):
         return by_rule or likely
     return next((name for _, _, name in _phrases(plain)), None)
-
-
-def recognise(text: str) -> tuple[str, ...]:
-    """Return the strategies of a reply, one for each sentence that carries one, in order."""
-    return tuple(s for s in map(strategy_of, sentences(text)) if s)
 
 
 def flatters(plain: str) -> bool:
@@ -188,8 +186,7 @@ def probabilities(sentence: str) -> Mapping[str, float]:
     return dict(zip(KINDS, chances, strict=True))
 
 
-@lru_cache(maxsize=65536)
-def likeliest(sentence: str) -> str | None:
+def likeliest_by_words(sentence: str) -> str | None:
     """Return the strategy a sentence most likely carries.
 
     None if that is none or not sure, and where none of its content words is known.

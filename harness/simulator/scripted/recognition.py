@@ -123,9 +123,7 @@ _UNWELCOME = anywhere(
 )
 
 
-def strategy_of(
-    sentence: str, likeliest: Callable[[str], str | None] | None = None
-) -> str | None:
+def strategy_of(sentence: str, likeliest: Callable[[str], str | None] | None = None) -> str | None:
     """Return the one strategy a sentence carries.
 
     None for a fragment or where none is recognised. `likeliest`: judges where no rule does; None

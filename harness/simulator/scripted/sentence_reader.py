@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -21,7 +21,7 @@ class Heard:
     """The one strategy that it carries; None if it carries none."""
 
 
-class SentenceReader(Protocol):
+class SentenceReader(Hashable, Protocol):
     """Hears sentences; harness.testing.reader_contract says what every reader keeps."""
 
     @property

@@ -12,7 +12,7 @@ from harness.simulator.scripted import appraisal, dynamics, questions, reasons, 
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
-from harness.simulator.scripted.reading import Reading, read, read_all
+from harness.simulator.scripted.reading import Reading, read_all
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
@@ -87,8 +87,15 @@ class ScriptedSimulator:
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
         """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
-        reading = read(reply.text, self.reader)
-        return dynamics.rise_probability(self._appraise(state, reply, reading).logit)
+        return self.rise_probabilities([state], [reply])[0]
+
+    def rise_probabilities(
+        self, states: Sequence[State], replies: Sequence[SupporterReply]
+    ) -> list[float]:
+        """Return `rise_probability` of each user and the reply they get."""
+        readings = read_all([reply.text for reply in replies], self.reader)
+        asked = zip(states, replies, readings, strict=True)
+        return [dynamics.rise_probability(self._appraise(*one).logit) for one in asked]
 
     def _open(self, key: ConversationKey) -> UserTurn:
         user, u = draw_user(key, self.difficulty)

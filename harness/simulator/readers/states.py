@@ -24,25 +24,35 @@ from harness.utils.safe_text import shortened
 BATCH = 64
 DIGESTED_ROWS = 64
 """Rows of the embeddings, and of each layer's first matrix, by which weights are known."""
+PROBE = "Tell me: what's 2 much 4 you, na\u00efve \U0001f49b?"
+"""A text by which a tokenizer is known."""
 
 
 class SentenceStates:
     """A language model, of which hidden states are taken."""
 
-    def __init__(self, name: str) -> None:
-        """Load the model in a folder, or of this name on the hub. Raises ConfigError."""
+    def __init__(self, name: str, dtype: torch.dtype = torch.float32) -> None:
+        """Load the model in a folder, or of this name on the hub. Raises ConfigError.
+
+        `dtype`: of weights and states; a reader's is single precision, the same everywhere.
+        """
         path = Path(name).expanduser()
         folder = path if path.is_dir() else name
         with _refused_in_one_line(name):
             loading = {"trust_remote_code": False, "local_files_only": path.is_dir()}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **loading)
             with _without_progress():
-                model = AutoModel.from_pretrained(
-                    folder, dtype=torch.float32, use_safetensors=True, **loading
+                model, report = AutoModel.from_pretrained(
+                    folder,
+                    dtype=dtype,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                    **loading,
                 )
+            _refuse_made_up(report)
             self._model: Any = model.eval().requires_grad_(False)
             self._layers = _layers(self._model)
-        self.identity = _identity(self._model, self._layers)
+        self.identity = _identity(self._model, self._layers, self._tokens(PROBE))
         self._kept: dict[int, torch.Tensor] = {}
         self._watched: Extraction | None = None
 
@@ -102,14 +112,16 @@ class SentenceStates:
 
     def _keeper(self, number: int) -> Any:
         def keep(_module: Any, _inputs: Any, output: Any) -> None:
-            self._kept[number] = output if isinstance(output, torch.Tensor) else output[0]
+            states = output if isinstance(output, torch.Tensor) else output[0]
+            self._kept[number] = states.float()
 
         return keep
 
     def _tokens(self, text: str) -> list[int]:
         if not text:
             return []
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        whole = text.encode("utf-8", "replace").decode("utf-8")  # half a pair is no character
+        return list(self._tokenizer(whole, add_special_tokens=False)["input_ids"])
 
 
 def _layers(model: Any) -> Any:
@@ -121,11 +133,18 @@ def _layers(model: Any) -> Any:
     raise ValueError(f"a model of {count} layers in one list is needed")
 
 
-def _identity(model: Any, layers: Any) -> ModelIdentity:
-    held = hashlib.sha256()
+def _refuse_made_up(report: Any) -> None:
+    """Raise ValueError if weights were missing, which would be random."""
+    lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
+    if lacking:
+        raise ValueError(f"no weights that fit for {len(lacking)} tensors, {lacking[0]} among them")
+
+
+def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ModelIdentity:
+    held = hashlib.sha256(str(list(tokens)).encode())
     for part in (model.get_input_embeddings(), *layers):
         matrix = next(p for p in part.parameters() if p.dim() == 2)
-        held.update(matrix[:DIGESTED_ROWS].contiguous().numpy().tobytes())
+        held.update(matrix[:DIGESTED_ROWS].float().contiguous().numpy().tobytes())
     config = model.config
     return ModelIdentity(
         str(config.model_type), config.hidden_size, len(layers), held.hexdigest()[:12]

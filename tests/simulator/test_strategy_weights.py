@@ -26,4 +26,4 @@ def test_probabilities_are_a_distribution_over_the_kinds() -> None:
 
 
 def test_words_nobody_used_carry_no_strategy() -> None:
-    assert recognition.likeliest_by_words("Zyx qwv plugh.") is None
+    assert recognition.likeliest("Zyx qwv plugh.") is None

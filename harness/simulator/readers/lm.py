@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from harness.simulator.readers import head as heads
 from harness.simulator.readers.head import Floats, Head
 from harness.simulator.scripted import polarity, recognition, weights
 from harness.simulator.scripted.polarity import Polarity
-from harness.simulator.scripted.recognition import KINDS, NONE, SURE, strategy_of
+from harness.simulator.scripted.recognition import KINDS, SURE, strategy_of
 from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.sentence_reader import Heard
 from harness.utils import installation
@@ -86,7 +86,7 @@ class LmReader:
             sentences, polarities, strategies, strict=True
         ):
             heard = Polarity(caring, 1 - caring - hurtful, hurtful)
-            yield Heard(heard, strategy_of(sentence, partial(_likeliest, chances)))
+            yield Heard(heard, strategy_of(sentence, _judged(chances)))
 
 
 def word_features(sentences: Sequence[str]) -> Floats:
@@ -103,6 +103,7 @@ def word_features(sentences: Sequence[str]) -> Floats:
     return logs
 
 
-def _likeliest(chances: Floats, _sentence: str) -> str | None:
+def _judged(chances: Floats) -> str | None:
+    """Return the likeliest kind; None if it is not sure, and rules and words are to say."""
     best = int(chances.argmax())
-    return KINDS[best] if KINDS[best] != NONE and chances[best] >= SURE else None
+    return KINDS[best] if chances[best] >= SURE else None

@@ -10,7 +10,7 @@ section 3). Neither knows the grammar a policy may speak with.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -123,22 +123,23 @@ _UNWELCOME = anywhere(
 )
 
 
-def strategy_of(sentence: str, likeliest: Callable[[str], str | None] | None = None) -> str | None:
+def strategy_of(sentence: str, judged: str | None = None) -> str | None:
     """Return the one strategy a sentence carries.
 
-    None for a fragment or where none is recognised. `likeliest`: judges where no rule does; None
-    for the weights of its words.
+    None for a fragment, for what dismisses, and where none is recognised. `judged`: one of KINDS
+    where another reader is sure, which goes before rules and words.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
         return None
     if dismisses(sentence):
         return None
+    if judged is not None:
+        return judged if judged != NONE else None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
-    judge = likeliest or likeliest_by_words
-    likely = judge(sentence) if len(sentence_words) > MIN_WORDS else None
+    likely = likeliest(sentence) if len(sentence_words) > MIN_WORDS else None
     if by_rule or likely or asks(sentence):
         return by_rule or likely
     return next((name for _, _, name in _phrases(plain)), None)
@@ -184,7 +185,7 @@ def probabilities(sentence: str) -> Mapping[str, float]:
     return dict(zip(KINDS, chances, strict=True))
 
 
-def likeliest_by_words(sentence: str) -> str | None:
+def likeliest(sentence: str) -> str | None:
     """Return the strategy a sentence most likely carries.
 
     None if that is none or not sure, and where none of its content words is known.

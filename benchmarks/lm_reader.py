@@ -270,6 +270,7 @@ def area(above: Floats, below: Floats) -> float:
 def cost(reader: SentenceReader) -> None:
     """Print what a new sentence costs, alone and in batches of 64."""
     some = [f"{s.text} {n}" for n, s in enumerate(polarity_reader.read()[:512])]
+    reader.hear(["This loads what is loaded once."])
     for size, count in ((1, 64), (64, 448)):
         chosen = some[:count] if size == 1 else some[64 : 64 + count]
         began = time.process_time()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from harness.calibration import levels
 from harness.calibration.validity import esconv
+from harness.calibration.validity.replies import pairs
 from harness.cli import options
 from harness.compose import planner
 from harness.compose.plan import Plan
@@ -23,10 +25,13 @@ from harness.records import plain_file
 from harness.report import write
 from harness.report.tables import levels as table_levels
 from harness.simulator import factory
-from harness.simulator.scripted.sentence_reader import LEXICAL
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.utils import safe_text
 
 GROUP = "difficulty"
 OUT = Path("calibration")
+SENTENCES, BATCH = 22_000, 64
+"""Sentences that are read to measure a level, and those by which a reader's speed is told."""
 READER = "simulator.reader"
 """Beginning of the keys that say what the scripted user hears with."""
 
@@ -52,6 +57,8 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
     knobs = {name: level.knobs() for name, level in named.items()}
     reader = factory.reader_of(configs[0].simulator)
     _refuse_another(out, knobs, reader.name)
+    if reader != LEXICAL:
+        _tell_cost(reader)
     calibration = levels.calibrate(
         named,
         _medium(configs[0]),
@@ -87,6 +94,18 @@ def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_
     else:
         table_levels.print_hearing(heard, Console())
     print(f"harness: results in {write.write_measured(heard, out, 'esconv.json')}", file=sys.stderr)
+
+
+def _tell_cost(reader: SentenceReader) -> None:
+    """Print how long a level takes, from the time that a batch takes."""
+    batch = [pair.kind for pair in pairs()[:BATCH]]
+    began = time.monotonic()
+    reader.hear(batch)
+    rate = BATCH / (time.monotonic() - began)
+    safe_text.say(
+        f"{reader.name} reads {rate:.0f} new sentences a second, and a level takes some "
+        f"{SENTENCES:,}: about {SENTENCES / rate / 60:.0f} minutes"
+    )
 
 
 def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:

@@ -25,7 +25,7 @@ from harness.records import atomic, plain_file, user_folders
 from harness.records import validity as records
 from harness.records.validity import LevelValidity, Validity
 from harness.simulator import factory
-from harness.simulator.scripted.sentence_reader import SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import safe_text
 
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
@@ -110,6 +110,9 @@ def _kept(level: Mapping[str, Any], reader: SentenceReader) -> Any:
 
 def _measure(level: DifficultyConfig, reader: SentenceReader) -> Mapping[str, Any]:
     from harness.calibration.validity import measure  # which takes half a second to import
+
+    if reader != LEXICAL:
+        safe_text.say(f"difficulty={level.name}: measures its users with {reader.name}: a minute")
 
     return asdict(measure.measure(level, "held_out", reader))
 

@@ -16,6 +16,7 @@ from harness.calibration.strategy_game import Game
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.config.run import DifficultyConfig
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 
 USERS = 200
 """Held-out users each reference policy meets."""
@@ -89,6 +90,8 @@ class LevelCard:
     by_decade_of_policy: dict[str, list[Decade]]
     """By member of the population, its mean final emotion in its name."""
     population_final_emotion: Interval | None
+    reader: str
+    """What the users hear with."""
     validity: Validity
     """On all replies of the validity set."""
     validity_held_out: Validity
@@ -108,16 +111,21 @@ class MeasuredLevel:
     """By measure, of levels.MEASURES: the same contexts, the same users at every level."""
 
 
-def measure(level: DifficultyConfig, contexts: Contexts, group_size: int) -> MeasuredLevel:
+def measure(
+    level: DifficultyConfig,
+    contexts: Contexts,
+    group_size: int,
+    reader: SentenceReader = LEXICAL,
+) -> MeasuredLevel:
     """Measure `level`; `contexts` are those of the medium level, `group_size` that of GRPO."""
-    accepted = reply_measures.measure_acceptance(level, contexts)
-    shown = reply_measures.measure_need_expression(level, contexts)
-    members = population.population(level, USERS)
+    accepted = reply_measures.measure_acceptance(level, contexts, reader)
+    shown = reply_measures.measure_need_expression(level, contexts, reader)
+    members = population.population(level, USERS, reader)
     grouped = group_size > 1  # a group of one has no spread to measure
-    std = population.group_std(level, group_size, GROUPS) if grouped else np.zeros(0)
+    std = population.group_std(level, group_size, GROUPS, reader) if grouped else np.zeros(0)
     finals = np.concatenate([member.finals for member in members.values()])
     return MeasuredLevel(
-        _card(level, accepted, shown, members, std),
+        _card(level, accepted, shown, members, std, reader),
         {"acceptance": accepted.by_context, "need_expression": shown, "final_emotion": finals},
     )
 
@@ -128,26 +136,28 @@ def _card(
     shown: Floats,
     members: Mapping[float, Conversations],
     std: Floats,
+    reader: SentenceReader,
 ) -> LevelCard:
     pooled = list(members.values())
     return LevelCard(
         acceptance=accepted.all(),
         need_expression=clustered(shown, accepted.contexts.conversations),
-        policies={n: _score(population.named(level, n, USERS)) for n in population.NAMED},
+        policies={n: _score(population.named(level, n, USERS, reader)) for n in population.NAMED},
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),
         lag1=population.lag1(pooled),
         acceptance_held_out=accepted.held_out(),
         acceptance_free_wording=accepted.free_wording(),
         acceptance_free_wording_held_out=accepted.free_wording_held_out(),
-        strategy_agreement=reply_measures.strategy_agreement(held_out=True),
+        strategy_agreement=reply_measures.strategy_agreement(held_out=True, reader=reader),
         acceptance_by_intention=accepted.by_intention(),
         best=best_policies(level),
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
-        validity=validity.measure(level),
-        validity_held_out=validity.measure(level, "held_out"),
+        reader=reader.name,
+        validity=validity.measure(level, reader=reader),
+        validity_held_out=validity.measure(level, "held_out", reader),
     )
 
 

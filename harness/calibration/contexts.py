@@ -24,6 +24,7 @@ from harness.simulator.data_files import Value, require_one_of, tree
 from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import Disclosed, State, User
 
 FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
@@ -120,13 +121,14 @@ class Contexts:
     """Number of the conversation of each."""
 
 
-def collect_contexts(medium: DifficultyConfig) -> Contexts:
+def collect_contexts(medium: DifficultyConfig, reader: SentenceReader = LEXICAL) -> Contexts:
     """Return every turn of CONVERSATIONS conversations at `medium`, supporters of each skill."""
     each = CONVERSATIONS // len(SKILLS)
     conversations = [
         turns
         for n, skill in enumerate(SKILLS)
-        for turns in converse_with(range(n * each, (n + 1) * each), medium, skilled(skill)).turns
+        for users in [range(n * each, (n + 1) * each)]
+        for turns in converse_with(users, medium, skilled(skill), reader).turns
     ]
     pairs = [(turn, n) for n, turns in enumerate(conversations) for turn in turns[:-1]]
     return Contexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))

@@ -18,12 +18,13 @@ from scipy.special import stdtr
 from scipy.stats import spearmanr
 
 from harness.calibration import card
-from harness.calibration.card import LevelCard, MeasuredLevel
-from harness.calibration.contexts import Contexts, collect_contexts
+from harness.calibration.card import LevelCard
+from harness.calibration.contexts import collect_contexts
 from harness.calibration.interval import Floats
 from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
 from harness.calibration.validity import measure as validity
 from harness.config.run import INTENTIONS, DifficultyConfig
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import process_pool
 
 SIGNIFICANCE = 0.05
@@ -184,20 +185,15 @@ def calibrate(
     medium: DifficultyConfig,
     group_size: int,
     processes: int,
+    reader: SentenceReader = LEXICAL,
 ) -> Calibration:
     """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in."""
-    contexts = collect_contexts(medium)
-    results = _measure(list(levels.values()), contexts, group_size, processes)
+    contexts = collect_contexts(medium, reader)
+    measure = partial(card.measure, contexts=contexts, group_size=group_size, reader=reader)
+    with process_pool.others(min(processes, len(levels))) as pool:
+        results = process_pool.begin(pool, measure, list(levels.values())).results()
     measured = dict(zip(levels, results, strict=True))
     cards = {name: m.card for name, m in measured.items()}
     tests = order_tests({n: m.paired for n, m in measured.items()}) if len(measured) > 2 else []
     matches = [match for name, c in cards.items() for match in published_matches(name, c)]
     return Calibration(cards, tests, matches)
-
-
-def _measure(
-    levels: Sequence[DifficultyConfig], contexts: Contexts, group_size: int, processes: int
-) -> list[MeasuredLevel]:
-    measure = partial(card.measure, contexts=contexts, group_size=group_size)
-    with process_pool.others(min(processes, len(levels))) as pool:
-        return process_pool.begin(pool, measure, levels).results()

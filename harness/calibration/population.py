@@ -17,6 +17,7 @@ from harness.calibration.interval import Floats, Interval, correlation, share
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.reference import REFERENCES, Reference, attentive, converse, random_supporter
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.scripted.user import ScriptedSimulator
 
 NAMED = ("attentive", "neutral", "advice_only", "praising", "dismissive", "silent", "random")
@@ -71,40 +72,52 @@ def skilled(skill: float) -> Reference:
     return reply
 
 
-def converse_with(users: range, level: DifficultyConfig, policy: Reference) -> Conversations:
+def converse_with(
+    users: range, level: DifficultyConfig, policy: Reference, reader: SentenceReader = LEXICAL
+) -> Conversations:
     """Simulate one conversation with each of the held-out `users`.
 
     A number is the same user everywhere.
     """
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in users]
-    return _converse(level, policy, keys)
+    return _converse(level, policy, keys, reader)
 
 
-def named(level: DifficultyConfig, name: str, count: int) -> Conversations:
+def named(
+    level: DifficultyConfig, name: str, count: int, reader: SentenceReader = LEXICAL
+) -> Conversations:
     """Simulate the reference policy `name` with `count` users."""
-    return converse_with(range(count), level, REFERENCES[name])
+    return converse_with(range(count), level, REFERENCES[name], reader)
 
 
-def population(level: DifficultyConfig, count: int) -> dict[float, Conversations]:
+def population(
+    level: DifficultyConfig, count: int, reader: SentenceReader = LEXICAL
+) -> dict[float, Conversations]:
     """Simulate each member of the population with the same `count` users, by skill."""
-    return {skill: converse_with(range(count), level, skilled(skill)) for skill in SKILLS}
+    users = range(count)
+    return {skill: converse_with(users, level, skilled(skill), reader) for skill in SKILLS}
 
 
-def group_std(level: DifficultyConfig, group_size: int, groups: int) -> Floats:
+def group_std(
+    level: DifficultyConfig, group_size: int, groups: int, reader: SentenceReader = LEXICAL
+) -> Floats:
     """Return the standard deviation of final emotion / 100 in each group of random supporters."""
     keys = [
         ConversationKey(SEED, 1, group, sample, HELD_OUT)
         for group in range(groups)
         for sample in range(group_size)
     ]
-    finals = _converse(level, random_supporter, keys).finals / 100
+    finals = _converse(level, random_supporter, keys, reader).finals / 100
     return np.asarray(finals.reshape(groups, group_size).std(axis=1))
 
 
 def _converse(
-    level: DifficultyConfig, policy: Reference, keys: list[ConversationKey]
+    level: DifficultyConfig,
+    policy: Reference,
+    keys: list[ConversationKey],
+    reader: SentenceReader,
 ) -> Conversations:
-    turns = converse(ScriptedSimulator(level), policy, keys)
+    turns = converse(ScriptedSimulator(level, reader=reader), policy, keys)
     return Conversations(tuple(map(tuple, turns)))
 
 

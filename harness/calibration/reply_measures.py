@@ -28,7 +28,8 @@ from harness.calibration.interval import Floats, Interval, clustered, mean, shar
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.simulator.scripted import voice
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.reading import read_all
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader, recognise
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.state import State
 
@@ -79,15 +80,15 @@ class AcceptanceResult:
         return mean(_by_persona(self.free, lambda reply: reply.held_out))
 
 
-def measure_acceptance(level: DifficultyConfig, contexts: Contexts) -> AcceptanceResult:
+def measure_acceptance(
+    level: DifficultyConfig, contexts: Contexts, reader: SentenceReader = LEXICAL
+) -> AcceptanceResult:
     """Return P(rise) of both reply sets for the users of `level`."""
-    simulator = ScriptedSimulator(level)
+    simulator = ScriptedSimulator(level, reader=reader)
     states = [turn.state for turn in contexts.turns]
     fixed = [_rises(simulator, s) for s in states]
-    free = [
-        np.mean([simulator.rise_probability(s, SupporterReply(r.text)) for s in users_of(r)])
-        for r in free_replies()
-    ]
+    read_all([reply.text for reply in free_replies()], reader)
+    free = [np.mean(_chances(simulator, users_of(r), r.text)) for r in free_replies()]
     return AcceptanceResult(
         np.array(fixed), contexts, _by_intention(simulator, states), np.array(free)
     )
@@ -103,14 +104,18 @@ def _by_intention(simulator: ScriptedSimulator, states: Sequence[State]) -> Floa
 
 
 def _rises(simulator: ScriptedSimulator, state: State) -> list[float]:
-    replies = (SupporterReply(reply.to(state)) for reply in fixed_replies())
-    return [simulator.rise_probability(state, reply) for reply in replies]
+    replies = [SupporterReply(reply.to(state)) for reply in fixed_replies()]
+    return simulator.rise_probabilities([state] * len(replies), replies)
 
 
-def strategy_agreement(held_out: bool) -> Interval | None:
+def _chances(simulator: ScriptedSimulator, states: Sequence[State], text: str) -> list[float]:
+    return simulator.rise_probabilities(states, [SupporterReply(text)] * len(states))
+
+
+def strategy_agreement(held_out: bool, reader: SentenceReader = LEXICAL) -> Interval | None:
     """Return the share of free-wording replies whose strategy is among those recognised in them."""
     chosen = [reply for reply in free_replies() if reply.held_out == held_out]
-    return share([reply.strategy in recognise(reply.text) for reply in chosen])
+    return share([reply.strategy in recognise(reply.text, reader) for reply in chosen])
 
 
 def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
@@ -124,9 +129,11 @@ def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
     return np.array([np.mean([v for index, v in pairs if index == p]) for p in personas])
 
 
-def measure_need_expression(level: DifficultyConfig, contexts: Contexts) -> Floats:
+def measure_need_expression(
+    level: DifficultyConfig, contexts: Contexts, reader: SentenceReader = LEXICAL
+) -> Floats:
     """Return the share of the items that show, by context: shape (contexts,)."""
-    simulator = ScriptedSimulator(level)
+    simulator = ScriptedSimulator(level, reader=reader)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
     shares = []
     for number, turn in enumerate(contexts.turns):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from rich.console import Console
 
 from harness.calibration import levels
 from harness.calibration.validity import esconv
+from harness.calibration.validity.replies import pairs
 from harness.cli import options
 from harness.compose import planner
 from harness.compose.plan import Plan
@@ -22,9 +24,16 @@ from harness.execution import gpu_lease
 from harness.records import plain_file
 from harness.report import write
 from harness.report.tables import levels as table_levels
+from harness.simulator import factory
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.utils import safe_text
 
 GROUP = "difficulty"
 OUT = Path("calibration")
+SENTENCES, BATCH = 22_000, 64
+"""Sentences that are read to measure a level, and those by which a reader's speed is told."""
+READER = "simulator.reader"
+"""Beginning of the keys that say what the scripted user hears with."""
 
 
 def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> int:
@@ -46,9 +55,16 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
     out = options.results_folder(named_out, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: level.knobs() for name, level in named.items()}
-    _refuse_another(out, knobs)
+    reader = factory.reader_of(configs[0].simulator)
+    _refuse_another(out, knobs, reader.name)
+    if reader != LEXICAL:
+        _tell_cost(reader)
     calibration = levels.calibrate(
-        named, _medium(configs[0]), configs[0].algorithm.group_size, gpu_lease.cores()
+        named,
+        _medium(configs[0]),
+        configs[0].algorithm.group_size,
+        gpu_lease.cores(),
+        reader,
     )
     value = {**calibration.to_json(), "knobs": knobs}
     if as_json:
@@ -63,14 +79,16 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
 def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_json: bool) -> None:
     """Measure how the strategies in a file of ESConv are heard; write esconv.json.
 
-    Raises ConfigError for overrides, on which hearing does not depend, and DataError for a file of
-    another form.
+    Raises ConfigError for overrides but of the reader, on which alone hearing depends, and
+    DataError for a file of another form.
     """
-    if overrides:
-        rule = "hearing is the same at every level, so no KEY=VALUE goes with --esconv"
-        raise ConfigError(f"--esconv: {rule}, got {overrides[0]}")
+    for word in overrides:
+        if not word.lstrip("+").startswith(READER):
+            rule = f"hearing is the same at every level, so only {READER}* goes with --esconv"
+            raise ConfigError(f"--esconv: {rule}, got {word}")
+    reader = factory.reader_of(planner.point(overrides).config.simulator)
     out = options.results_folder(named_out, OUT)
-    heard = esconv.measure(esconv.utterances(file)).to_json()
+    heard = esconv.measure(esconv.utterances(file), reader).to_json()
     if as_json:
         print(json.dumps(heard, indent=1, allow_nan=False), flush=True)
     else:
@@ -78,16 +96,33 @@ def hearing(file: Path, overrides: Sequence[str], named_out: Path | None, *, as_
     print(f"harness: results in {write.write_measured(heard, out, 'esconv.json')}", file=sys.stderr)
 
 
-def _refuse_another(out: Path, knobs: Mapping[str, Any]) -> None:
-    """A calibration takes minutes: one of other levels is not overwritten."""
+def _tell_cost(reader: SentenceReader) -> None:
+    """Print how long a level takes, from the time that a batch takes."""
+    batch = [pair.kind for pair in pairs()[:BATCH]]
+    began = time.monotonic()
+    reader.hear(batch)
+    rate = BATCH / (time.monotonic() - began)
+    safe_text.say(
+        f"{reader.name} reads {rate:.0f} new sentences a second, and a level takes some "
+        f"{SENTENCES:,}: about {SENTENCES / rate / 60:.0f} minutes"
+    )
+
+
+def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:
+    """A calibration takes minutes: one of other levels, or another reader, is not overwritten."""
     kept = out / "calibration.json"
     if not kept.exists():
         return
     there: Any = None
     with contextlib.suppress(DataError, ValueError, RecursionError):
         there = json.loads(plain_file.text(kept))
-    if not isinstance(there, dict) or there.get("knobs") != knobs:
-        rule = "holds a calibration of other levels or knobs, which would be lost"
+    if (
+        not isinstance(there, dict)
+        or there.get("knobs") != knobs
+        or {card.get("reader", LEXICAL.name) for card in there.get("levels", {}).values()}
+        - {reader}
+    ):
+        rule = "holds a calibration of other levels, knobs or readers, which would be lost"
         raise ConfigError(f"--out: {str(out)!r} {rule}; name another folder")
 
 

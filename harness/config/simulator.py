@@ -48,6 +48,8 @@ TYPICALITY_CUT = 4.5
 
 KINDS = ("scripted", "served")
 SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))
+READERS = ("lexical", "lm")
+LM_READER = Only("simulator.reader", ("lm",))
 KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
 
 
@@ -109,6 +111,14 @@ class SimulatorConfig:
     outage_s: Annotated[float, Between(0, 1e6), Unit("seconds"), SERVED] = 3600.0
     """Time that a run waits for an endpoint that does not answer before it stops; 0 stops at
     once."""
+    reader: Annotated[str, OneOf(READERS), SCRIPTED] = "lexical"
+    """What the scripted user hears each sentence with: lexical (words and phrases, microseconds) or
+    lm (these and a language model's hidden states, some 50 milliseconds a new sentence)."""
+    reader_model: Annotated[str, SCRIPTED, LM_READER] = ""
+    """Language model of the reader: an id on the Hugging Face hub or a local folder."""
+    reader_head: Annotated[str, SCRIPTED, LM_READER] = ""
+    """File of the head that benchmarks/lm_reader.py has learnt for that model; empty for the one
+    that is shipped, for SmolLM2-135M-Instruct."""
     profiles: Annotated[str, Only("simulator.kind", KINDS)] = ""
     """JSONL file with your own users; empty for the built-in ones."""
     typicality_cut: Annotated[
@@ -124,6 +134,11 @@ class SimulatorConfig:
 
     def __post_init__(self) -> None:
         ranges.check("simulator", self)
+        if self.kind == "scripted" and self.reader == "lm" and not self.reader_model.strip():
+            raise ConfigError(
+                "simulator.reader_model must be a folder or a name on the hub with "
+                "simulator.reader=lm, got ''"
+            )
 
     @property
     def sends(self) -> Grant | None:

@@ -25,6 +25,8 @@ from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
 from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
+from harness.simulator import factory
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import process, safe_text
 
 FILE = "cards.json"
@@ -66,8 +68,19 @@ def made_beside(root: Path) -> Iterator[None]:
 
 def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
-    levels = [config.difficulty.knobs(), config.levels.medium.knobs()]
-    return digest(config.simulator.kind, *levels, config.algorithm.group_size)
+    level, medium = config.difficulty.knobs(), config.levels.medium.knobs()
+    group_size = config.algorithm.group_size
+    if config.simulator.kind != "scripted":
+        return digest(config.simulator.kind, level, medium, group_size)
+    return scripted_key(level, medium, group_size, factory.reader_of(config.simulator))
+
+
+def scripted_key(
+    level: Mapping[str, Any], medium: Mapping[str, Any], group_size: int, reader: SentenceReader
+) -> str:
+    """Return `key` of a level of the scripted user."""
+    heard = [] if reader == LEXICAL else [reader.name]
+    return digest("scripted", level, medium, group_size, *heard)
 
 
 def digest(*played: Any) -> str:
@@ -162,8 +175,10 @@ def measure(config: RunConfig) -> Mapping[str, Any]:
     """The card of the run's level, measured."""
     from harness.calibration import card, contexts
 
-    where = contexts.collect_contexts(config.levels.medium)
-    return card.measure(config.difficulty, where, config.algorithm.group_size).card.to_json()
+    reader = factory.reader_of(config.simulator)
+    where = contexts.collect_contexts(config.levels.medium, reader)
+    grouped = config.algorithm.group_size
+    return card.measure(config.difficulty, where, grouped, reader).card.to_json()
 
 
 def main() -> None:

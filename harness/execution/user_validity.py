@@ -24,10 +24,10 @@ from harness.execution import difficulty_cards
 from harness.records import atomic, plain_file, user_folders
 from harness.records import validity as records
 from harness.records.validity import LevelValidity, Validity
+from harness.simulator import factory
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import safe_text
 
-READER = "lexical"
-"""Reader of the scripted user."""
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
 """Keys of a level that no served user is told of."""
 
@@ -83,24 +83,25 @@ def record(config: RunConfig) -> dict[str, Any]:
 
 
 def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
-    return _scripted(json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs()))
+    knobs, medium = json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs())
+    return _scripted(knobs, medium, factory.reader_of(config.simulator))
 
 
 @functools.cache
-def _scripted(knobs: str, medium: str) -> LevelValidity:
+def _scripted(knobs: str, medium: str, reader: SentenceReader) -> LevelValidity:
     """Return the validity of the scripted user of a level, from its card if there is one."""
     level = json.loads(knobs)
     grouped = RunConfig().algorithm.group_size  # what ships is measured with
-    key = difficulty_cards.digest("scripted", level, json.loads(medium), grouped)
+    key = difficulty_cards.scripted_key(level, json.loads(medium), grouped, reader)
     card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
-    section = _kept(level) if card is None else card["validity_held_out"]
-    return records.of_card(READER, section, tuple(requirements.problems(section)))
+    section = _kept(level, reader) if card is None else card["validity_held_out"]
+    return records.of_card(reader.name, section, tuple(requirements.problems(section)))
 
 
-def _kept(level: Mapping[str, Any]) -> Any:
+def _kept(level: Mapping[str, Any], reader: SentenceReader) -> Any:
     """Return what the cache holds for the users of a level, else measure them."""
-    name = f"validity-{difficulty_cards.digest('validity', READER, level)}.json"
-    make = functools.partial(_measure, DifficultyConfig(**level))
+    name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
+    make = functools.partial(_measure, DifficultyConfig(**level), reader)
     try:
         kept = difficulty_cards.kept(name, make)
     except StorageError:  # it is measured again the next time
@@ -108,10 +109,13 @@ def _kept(level: Mapping[str, Any]) -> Any:
     return kept if records.is_measured(kept) else make()
 
 
-def _measure(level: DifficultyConfig) -> Mapping[str, Any]:
+def _measure(level: DifficultyConfig, reader: SentenceReader) -> Mapping[str, Any]:
     from harness.calibration.validity import measure  # which takes half a second to import
 
-    return asdict(measure.measure(level, "held_out"))
+    if reader != LEXICAL:
+        safe_text.say(f"difficulty={level.name}: measures its users with {reader.name}: a minute")
+
+    return asdict(measure.measure(level, "held_out", reader))
 
 
 def keep_admission(

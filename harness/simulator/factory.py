@@ -5,11 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from harness.config import options
 from harness.config.options import Options
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.protocol import ConversationKey, UserSimulator
+
+if TYPE_CHECKING:
+    from harness.simulator.scripted.sentence_reader import SentenceReader
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,17 @@ def plug_in(simulator: SimulatorConfig) -> SimulatorPlugIn:
     return options.build(kind, simulator.options)
 
 
+def reader_of(simulator: SimulatorConfig) -> SentenceReader:
+    """Return what the scripted user hears with, each loaded once. Raises ConfigError."""
+    if simulator.reader == "lm":
+        from harness.simulator.readers.lm import lm_reader
+
+        return lm_reader(simulator.reader_model, simulator.reader_head)
+    from harness.simulator.scripted.sentence_reader import LEXICAL
+
+    return LEXICAL
+
+
 def temperament_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
@@ -52,10 +67,10 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
     if simulator.profiles:
         from harness.simulator.served.cast import ProfiledSimulator
 
-        return ProfiledSimulator(difficulty, simulator)
+        return ProfiledSimulator(difficulty, simulator, reader_of(simulator))
     from harness.simulator.scripted.user import ScriptedSimulator
 
-    return ScriptedSimulator(difficulty, simulator.typicality_cut)
+    return ScriptedSimulator(difficulty, simulator.typicality_cut, reader_of(simulator))
 
 
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:

@@ -84,10 +84,11 @@ def test_the_command_prints_a_table_and_keeps_the_numbers(file: Path, tmp_path: 
     assert "Cohen's kappa without Others" in done.stdout
     kept = json.loads((tmp_path / "heard" / "esconv.json").read_text())
     assert kept["n"] == 5
+    assert kept["reader"] == "lexical"
     assert "friend" not in (tmp_path / "heard" / "esconv.json").read_text()  # nothing is stored
     refused = here("calibrate", "--esconv", str(file), "difficulty=easy", cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr == (
-        "harness: --esconv: hearing is the same at every level, so no KEY=VALUE goes with "
-        "--esconv, got difficulty=easy\n"
+        "harness: --esconv: hearing is the same at every level, so only "
+        "simulator.reader* goes with --esconv, got difficulty=easy\n"
     )

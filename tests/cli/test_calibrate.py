@@ -48,7 +48,10 @@ def test_a_calibration_of_other_levels_is_not_overwritten(kept: str, tmp_path: P
     file.write_text(kept)
     done = here("calibrate", "difficulty=hard", cwd=tmp_path)
     assert done.returncode == 2
-    rule = "holds a calibration of other levels or knobs, which would be lost; name another folder"
+    rule = (
+        "holds a calibration of other levels, knobs or readers, which would be lost; "
+        "name another folder"
+    )
     assert f"--out: 'calibration' {rule}" in done.stderr
     assert file.read_text() == kept
 

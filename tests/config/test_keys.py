@@ -103,7 +103,8 @@ USED = {
     "policy=hf": "temperature max_turn_tokens model revision init system_prompt thinking dtype"
     " attention lora_rank gradient_checkpointing architecture hidden_size layers attention_heads"
     " key_value_heads head_size feed_forward_size tied_head vocabulary",
-    "simulator=scripted": "profiles typicality_cut",
+    "simulator=scripted": "profiles reader typicality_cut",
+    "simulator=lm": "profiles reader reader_model reader_head typicality_cut",
     "simulator=served": "base_url model api_key_env deadline_s concurrency requests_per_minute"
     " tokens_per_minute retries backoff_s temperature max_tokens outage_s profiles",
     "curriculum=none": "",
@@ -128,6 +129,7 @@ KINDS = {
         f"simulator={kind}": RunConfig(simulator=SimulatorConfig(kind, kind))
         for kind in ("scripted", "served")
     },
+    "simulator=lm": RunConfig(simulator=SimulatorConfig(reader="lm", reader_model="x")),
     **{
         f"curriculum={kind}": RunConfig(curriculum=CurriculumConfig(kind, kind))
         for kind in ("none", "staged", "adaptive", "mixed", "reverse")

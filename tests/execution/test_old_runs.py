@@ -105,7 +105,7 @@ def test_a_sweep_of_then_is_read_and_its_rows_are_kept(sweep: Path) -> None:
 
 
 def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
-    assert run_folder.read_status(single).simulator_version == 2
+    assert run_folder.read_status(single).simulator_version == 3
     assert "running, 4/8 steps" in here("status", "run", cwd=single.path.parent).stdout
     done = harness("resume", "run", cwd=single.path.parent)
     assert done.returncode == 0, done.stderr

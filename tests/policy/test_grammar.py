@@ -15,7 +15,7 @@ from harness.policy.phrases import PHRASES, POOR
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.sentence_reader import recognise
 
 OPENING = "It is about my exam. I failed the exam twice. I feel so ashamed."
 

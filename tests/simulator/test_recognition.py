@@ -10,7 +10,8 @@ from harness.config.run import STRATEGIES
 from harness.policy import grammar
 from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.recognition import dismisses, recognise
+from harness.simulator.scripted.recognition import dismisses
+from harness.simulator.scripted.sentence_reader import recognise
 
 ORDINARY = (
     ("How are you holding up today?", "question"),

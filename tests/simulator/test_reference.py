@@ -5,7 +5,7 @@ import pytest
 from harness.simulator.listening import listen, to_second_person
 from harness.simulator.reference import DISMISSIVE, PHRASES
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.sentence_reader import recognise
 
 
 def test_a_listener_keeps_facts_and_feelings_apart() -> None:

@@ -21,7 +21,8 @@ from harness.config.run import STRATEGIES
 from harness.errors import DataError
 from harness.records import plain_file
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.recognition import recognise
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader, recognise
+from harness.simulator.scripted.words import sentences
 
 LABELS = {
     "Questions": "question",
@@ -67,6 +68,7 @@ class Hearing:
     not_language: Interval | None
     """Share taken for not being language."""
     by_strategy: dict[str, HeardStrategy]
+    reader: str
 
     def to_json(self) -> dict[str, object]:
         """Return the value of esconv.json."""
@@ -93,9 +95,10 @@ def utterances(path: Path) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def measure(annotated: Sequence[tuple[str, str]]) -> Hearing:
+def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL) -> Hearing:
     """Compare what is heard in each text with its annotated strategy."""
-    heard = [recognise(text) for _, text in annotated]
+    reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # at once
+    heard = [recognise(text, reader) for _, text in annotated]
     agrees = [label in some for (label, _), some in zip(annotated, heard, strict=True)]
     silent = [not some for some in heard]
     by_label = {name: [n for n, (label, _) in enumerate(annotated) if label == name]
@@ -116,6 +119,7 @@ def measure(annotated: Sequence[tuple[str, str]]) -> Hearing:
             )
             for name, places in by_label.items()
         },
+        reader=reader.name,
     )
 
 

@@ -16,10 +16,19 @@ import numpy as np
 
 from harness.calibration.interval import Floats, Interval, mean, share
 from harness.calibration.validity import requirements
-from harness.calibration.validity.replies import LANGUAGE, LOW_EFFORT, pairs, questions, texts
+from harness.calibration.validity.replies import (
+    LANGUAGE,
+    LOW_EFFORT,
+    pairs,
+    questions,
+    singles,
+    texts,
+)
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.lines import ANSWERS
+from harness.simulator.scripted.reading import read_all
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, stem, words
 
@@ -65,10 +74,14 @@ class Validity:
     """By kind of cruelty, P(rise) after the kind twin minus after the cruel one."""
 
 
-def measure(level: DifficultyConfig, half: str | None = None) -> Validity:
+def measure(
+    level: DifficultyConfig, half: str | None = None, reader: SentenceReader = LEXICAL
+) -> Validity:
     """Measure the scripted user of `level` on one half of the replies, or on all of them."""
-    user = _User(ScriptedSimulator(level))
+    user = _User(ScriptedSimulator(level, reader=reader))
     chosen = [pair for pair in pairs() if half in (None, pair.half)]
+    single = [reply.text for reply in singles() if half in (None, reply.half)]
+    read_all([*single, *(text for pair in chosen for text in (pair.kind, pair.cruel))], reader)
     kind, cruel = [pair.kind for pair in chosen], [pair.cruel for pair in chosen]
     held = {
         name: user.conversations(some)
@@ -169,10 +182,9 @@ class _User:
     def rises(self, replies: Sequence[str]) -> Floats:
         """P(rise) after each reply, a mean over OPENINGS users, shape (replies,)."""
         states = [turn.state for turn in self._openings[:OPENINGS]]
-        chance = self._simulator.rise_probability
-        return np.array(
-            [np.mean([chance(state, SupporterReply(text)) for state in states]) for text in replies]
-        )
+        chances = self._simulator.rise_probabilities
+        said = [[SupporterReply(text)] * len(states) for text in replies]
+        return np.array([np.mean(chances(states, same)) for same in said])
 
     def heard(self, replies: Sequence[str]) -> list[bool]:
         """Whether each reply is heard as hurtful by the first user."""

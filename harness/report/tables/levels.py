@@ -46,6 +46,7 @@ def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
         f"Cohen's kappa without Others {validity.interval(heard['kappa'], SHARES)}",
         f"strategies heard an utterance {validity.interval(heard['heard_per_utterance'], SHARES)}",
         f"taken for not being language {validity.interval(heard['not_language'], SHARES + 1)}",
+        f"heard by {heard['reader']}",
     ):
         console.print(text(line), soft_wrap=True)
 
@@ -72,6 +73,9 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
             )
     for level, problem in calibration.get("invalid", ()):
         yield f"not valid: at {level} {problem}"
+    readers = sorted({card.get("reader", "lexical") for card in calibration["levels"].values()})
+    if readers not in ([], ["lexical"]):
+        yield f"the users hear with {', '.join(readers)}"
     agreements = [card["strategy_agreement"] for card in calibration["levels"].values()]
     if agreements and agreements[0]["value"] < 0.70:
         share = agreements[0]["value"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 from harness.simulator.scripted.sentence_features import wording_of
@@ -37,7 +36,6 @@ class Polarity:
         return math.log(odds)
 
 
-@lru_cache(maxsize=16384)
 def polarity_of(sentence: str) -> Polarity:
-    """Return how likely a sentence is caring, neutral and hurtful."""
+    """Return how likely a sentence is caring, neutral and hurtful, by its wording."""
     return Polarity(*regression(WEIGHTS, POLARITIES).probabilities(wording_of(sentence).features))

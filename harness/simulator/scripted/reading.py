@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import language_guard
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
-from harness.simulator.scripted.polarity import APOLOGY, SEVERE, polarity_of
-from harness.simulator.scripted.recognition import dismisses, flatters, strategy_of
+from harness.simulator.scripted.polarity import APOLOGY, SEVERE
+from harness.simulator.scripted.recognition import dismisses, flatters
 from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
+from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
 MIN_ECHO_WORDS = 3
@@ -218,11 +220,32 @@ class Reading:
         return any(sentence.apologises for sentence in self.sentences)
 
 
-@lru_cache(maxsize=16384)
-def read(text: str) -> Reading:
+def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
     """Return the reading of `text`; it never fails, whatever the text."""
-    text = text[: language_guard.MAX_CHARACTERS + 1]
-    parts = [_read_sentence(part) for part in sentences(text)]
+    return read_all((text,), reader)[0]
+
+
+def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Reading]:
+    """Return the reading of each text; the sentences of all new ones are heard at once."""
+    return _remembered(reader).of(texts, lambda new: _read(new, reader))
+
+
+@cache
+def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
+    return Remembered()
+
+
+def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
+    """Yield the reading of each text."""
+    whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
+    parts = [sentences(text) for text in whole]
+    heard = iter(reader.hear([sentence for some in parts for sentence in some]))
+    for text, some in zip(whole, parts, strict=True):
+        yield _joined(text, [_read_sentence(sentence, next(heard)) for sentence in some])
+
+
+def _joined(text: str, parts: Sequence[Reading]) -> Reading:
+    """Return the reading of a text from those of its sentences."""
     strategies = tuple([s for part in parts for s in part.strategies])
     return Reading(
         sentences=tuple([s for part in parts for s in part.sentences]),
@@ -238,15 +261,15 @@ def read(text: str) -> Reading:
 
 
 @lru_cache(maxsize=16384)
-def _read_sentence(sentence: str) -> Reading:
+def _read_sentence(sentence: str, heard: Heard) -> Reading:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = _stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
-    polarity, phrases = polarity_of(sentence), wording_of(sentence).phrase_kinds
+    polarity, phrases = heard.polarity, wording_of(sentence).phrase_kinds
     hurts = dismisses(sentence) and polarity.caring < KIND_FROM
-    strategy = None if hollow or hurts else strategy_of(sentence)
+    strategy = None if hollow or hurts else heard.strategy
     return Reading(
         sentences=(
             Sentence(

@@ -20,7 +20,7 @@ from harness.simulator.data_files import ANY, require, require_one_of, rows
 from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.weights import regression
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
-from harness.simulator.scripted.words import FUNCTION_WORDS, asks, sentences, words
+from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
 
 LEXICON = Path(__file__).with_name("lexicon.tsv")
 WEIGHTS = Path(__file__).with_name("strategy_weights.tsv")
@@ -123,15 +123,17 @@ _UNWELCOME = anywhere(
 )
 
 
-@lru_cache(maxsize=16384)
-def strategy_of(sentence: str) -> str | None:
+def strategy_of(sentence: str, judged: str | None = None) -> str | None:
     """Return the one strategy a sentence carries.
 
-    None for a fragment or where none is recognised.
+    None for a fragment, and where none is recognised. `judged`: one of KINDS
+    where another reader is sure, which goes before rules and words.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
         return None
+    if judged is not None:
+        return judged if judged != NONE else None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
@@ -139,11 +141,6 @@ def strategy_of(sentence: str) -> str | None:
     if by_rule or likely or asks(sentence):
         return by_rule or likely
     return next((name for _, _, name in _phrases(plain)), None)
-
-
-def recognise(text: str) -> tuple[str, ...]:
-    """Return the strategies of a reply, one for each sentence that carries one, in order."""
-    return tuple(s for s in map(strategy_of, sentences(text)) if s)
 
 
 def flatters(plain: str) -> bool:
@@ -186,7 +183,6 @@ def probabilities(sentence: str) -> Mapping[str, float]:
     return dict(zip(KINDS, chances, strict=True))
 
 
-@lru_cache(maxsize=16384)
 def likeliest(sentence: str) -> str | None:
     """Return the strategy a sentence most likely carries.
 

@@ -12,7 +12,8 @@ from harness.simulator.scripted import appraisal, dynamics, questions, reasons, 
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
-from harness.simulator.scripted.reading import Reading, read
+from harness.simulator.scripted.reading import Reading, read_all
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
     Disclosed,
     State,
@@ -62,9 +63,13 @@ class ScriptedSimulator:
     """Users of one difficulty, appraising the text of each reply."""
 
     def __init__(
-        self, difficulty: DifficultyConfig, typicality_cut: float | None = TYPICALITY_CUT
+        self,
+        difficulty: DifficultyConfig,
+        typicality_cut: float | None = TYPICALITY_CUT,
+        reader: SentenceReader = LEXICAL,
     ) -> None:
         self.difficulty, self._typicality_cut = difficulty, typicality_cut
+        self.reader = reader
         self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
         self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
@@ -76,11 +81,21 @@ class ScriptedSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        return [self._answer(t, r) for t, r in zip(turns, replies, strict=True)]
+        readings = read_all([reply.text for reply in replies], self.reader)
+        asked = zip(turns, replies, readings, strict=True)
+        return [self._answer(turn, reply, reading) for turn, reply, reading in asked]
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
         """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
-        return dynamics.rise_probability(self._appraise(state, reply).logit)
+        return self.rise_probabilities([state], [reply])[0]
+
+    def rise_probabilities(
+        self, states: Sequence[State], replies: Sequence[SupporterReply]
+    ) -> list[float]:
+        """Return `rise_probability` of each user and the reply they get."""
+        readings = read_all([reply.text for reply in replies], self.reader)
+        asked = zip(states, replies, readings, strict=True)
+        return [dynamics.rise_probability(self._appraise(*one).logit) for one in asked]
 
     def _open(self, key: ConversationKey) -> UserTurn:
         user, u = draw_user(key, self.difficulty)
@@ -89,12 +104,12 @@ class ScriptedSimulator:
         state = State(key, user, start, float(start), disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, state)
 
-    def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
+    def _answer(self, turn: UserTurn, reply: SupporterReply, reading: Reading) -> UserTurn:
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
         state: State = turn.state
         u = turn_draws(state.key, state.turn + 1)
-        appraised = self._appraise(state, reply)
+        appraised = self._appraise(state, reply, reading)
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
         change = self._change(rises, large, state.emotion)
@@ -106,8 +121,7 @@ class ScriptedSimulator:
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
-    def _appraise(self, state: State, reply: SupporterReply) -> _AppraisedReply:
-        reading = read(reply.text)
+    def _appraise(self, state: State, reply: SupporterReply, reading: Reading) -> _AppraisedReply:
         puzzle = appraisal.puzzle(reading, reply.start_z, self._typicality_cut)
         suspicion = dynamics.next_suspicion(
             state.suspicion, reading.hurt_evidence, reading.apologises

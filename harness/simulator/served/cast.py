@@ -14,6 +14,7 @@ from harness.config.simulator import SimulatorConfig
 from harness.errors import ConfigError
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.served import profiles
 from harness.simulator.served.profiles import Profile
@@ -68,9 +69,14 @@ class ProfiledSimulator:
     Story and words stay those of our own personas, the only ones that a scripted user has.
     """
 
-    def __init__(self, difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
+    def __init__(
+        self,
+        difficulty: DifficultyConfig,
+        simulator: SimulatorConfig,
+        reader: SentenceReader = LEXICAL,
+    ) -> None:
         self.difficulty, self._path = difficulty, simulator.profiles
-        self._typicality_cut = simulator.typicality_cut
+        self._typicality_cut, self._reader = simulator.typicality_cut, reader
         self._simulators: dict[tuple[str | None, str | None], ScriptedSimulator] = {}
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
@@ -81,13 +87,14 @@ class ProfiledSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        return ScriptedSimulator(self.difficulty, self._typicality_cut).answer(turns, replies)
+        level = ScriptedSimulator(self.difficulty, self._typicality_cut, self._reader)
+        return level.answer(turns, replies)
 
     def _of(self, profile: Profile) -> ScriptedSimulator:
         kind = (profile.intention, profile.temperament)
         if kind not in self._simulators:
             level = _narrowed(self.difficulty, profile)
-            self._simulators[kind] = ScriptedSimulator(level, self._typicality_cut)
+            self._simulators[kind] = ScriptedSimulator(level, self._typicality_cut, self._reader)
         return self._simulators[kind]
 
 

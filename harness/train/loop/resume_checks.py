@@ -12,10 +12,13 @@ from pathlib import Path
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError
 from harness.records import config_file, events, manifest, provenance
+from harness.records import validity as records
 from harness.records.checkpoints import Checkpoint
 from harness.records.metrics import MEASURED
 from harness.records.provenance import Identity, MadeBy
 from harness.records.run_folder import RunFolder, RunStatus
+from harness.simulator import factory
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import safe_text
 
 
@@ -57,6 +60,20 @@ def report(
             f"config.yaml is older than these keys, which have their defaults: "
             f"{', '.join(later_keys)}"
         )
+
+
+def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) -> None:
+    """Raise DataError if the users would hear with another model or head than was planned."""
+    if config.simulator.kind != "scripted" or config.simulator.reader == LEXICAL.name:
+        return
+    name = factory.reader_of(config.simulator).name
+    for level in (records.from_json(status.validity) or {}).values():
+        if level.reader != name:
+            raise DataError(
+                f"{run.status}: a run must go on with the reader that it was planned with, "
+                f"{level.reader}; got {name}; put the files of simulator.reader_model and "
+                "simulator.reader_head back, or make another run"
+            )
 
 
 def report_columns(note: Callable[..., None], columns: Sequence[str]) -> None:

@@ -43,7 +43,9 @@ class Session:
         self.run, self.config = run, config
         run_folder.refuse_links(run)
         cleared = checkpoints.clear(run.checkpoints)
-        self._provenance = resume_checks.provenance_of(run, config, run_folder.read_status(run))
+        status = run_folder.read_status(run)
+        resume_checks.refuse_another_reader(run, config, status)
+        self._provenance = resume_checks.provenance_of(run, config, status)
         self.checkpoint, problems = checkpoints.newest(run.checkpoints, self._provenance.own)
         self._emit, self._keeper = emit, keeper
         self._metrics = MetricsLog(run.metrics, needed=self.start)

@@ -1,0 +1,171 @@
+"""A linear head: polarity and strategy of a sentence from a language model's hidden states.
+
+Two multinomial regressions over standardised features, in an .npz file. `benchmarks/lm_reader.py`
+learns one; it holds for the model that it was learnt on, and no other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.errors import ConfigError
+from harness.records import plain_file
+from harness.simulator.scripted.polarity import POLARITIES
+from harness.simulator.scripted.recognition import KINDS
+
+SHIPPED = Path(__file__).with_name("smollm2_135m_instruct.npz")
+"""The head for SmolLM2-135M-Instruct."""
+WORD_FEATURES = len(POLARITIES) + len(KINDS)
+"""The lexical reader's log-probabilities, the last features."""
+FLOOR, DECIMALS = 2e-4, 4
+"""Least probability of a polarity, and the digits that count: a model's numbers differ in the sixth
+with what else is in a batch."""
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ModelIdentity:
+    """What a head knows its model by."""
+
+    architecture: str
+    hidden_size: int
+    layers: int
+    weights: str
+    """Digest of some weights."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.architecture} of {self.layers} layers, hidden size {self.hidden_size}, "
+            f"weights {self.weights}"
+        )
+
+
+@dataclass(frozen=True)
+class Extraction:
+    """How a sentence is put to a model, and which of its states are taken."""
+
+    before: str
+    """Said before the sentence."""
+    after: str
+    mean_layers: tuple[int, ...]
+    """Layers, from 1, of which the mean state over the sentence is taken."""
+    last_layers: tuple[int, ...]
+    """Layers of which the state after all is said is taken."""
+    most_tokens: int
+    """Tokens of a sentence that are read."""
+
+    @property
+    def last_layer(self) -> int:
+        """The last layer that is needed."""
+        return max((*self.mean_layers, *self.last_layers))
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """A learnt head."""
+
+    model: ModelIdentity
+    extraction: Extraction
+    centre: Floats
+    """Mean of each feature, shape (features,)."""
+    scale: Floats
+    """Standard deviation of each."""
+    polarity: Floats
+    """Weights, shape (features + 1, POLARITIES): the constant last."""
+    strategy: Floats
+    """Weights, shape (features + 1, KINDS): the constant last."""
+
+    def polarities(self, features: Floats) -> Floats:
+        """Return P(polarity) of each sentence, shape (sentences, POLARITIES)."""
+        chances = _softmax(self._standardised(features) @ self.polarity)
+        return np.round(FLOOR + (1 - len(POLARITIES) * FLOOR) * chances, DECIMALS)
+
+    def strategies(self, features: Floats) -> Floats:
+        """Return P(kind) of each sentence, shape (sentences, KINDS)."""
+        return _softmax(self._standardised(features) @ self.strategy)
+
+    def _standardised(self, features: Floats) -> Floats:
+        values = (features - self.centre) / self.scale
+        return np.concatenate([values, np.ones((len(values), 1))], axis=1)
+
+    def to_bytes(self) -> bytes:
+        """Return the file: weights in half precision."""
+        about = {"model": asdict(self.model), "extraction": asdict(self.extraction)}
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        half = {"polarity", "strategy"}
+        kept = {n: a.astype(np.float16 if n in half else np.float32) for n, a in arrays.items()}
+        content = io.BytesIO()
+        np.savez_compressed(content, about=np.array(json.dumps(about)), **kept)
+        return content.getvalue()
+
+    @property
+    def digest(self) -> str:
+        """12 hex digits of what it holds."""
+        held = hashlib.sha256(json.dumps([asdict(self.model), asdict(self.extraction)]).encode())
+        for name in _ARRAYS:
+            held.update(np.ascontiguousarray(getattr(self, name), np.float32).tobytes())
+        return held.hexdigest()[:12]
+
+
+_ARRAYS = tuple(field.name for field in fields(Head) if field.name not in ("model", "extraction"))
+
+
+def read(path: Path) -> Head:
+    """Return the head in a file. Raises ConfigError for one that cannot be used."""
+    try:
+        with (
+            open(path, "rb", opener=plain_file.opener) as file,
+            np.load(file, allow_pickle=False) as held,
+        ):
+            about = json.loads(str(held["about"]))
+            arrays = {name: np.asarray(held[name], np.float64) for name in _ARRAYS}
+        head = Head(ModelIdentity(**about["model"]), _extraction(about["extraction"]), **arrays)
+        _check(head)
+    except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile, EOFError) as error:
+        rule = "must be a file that benchmarks/lm_reader.py has written"
+        raise ConfigError(f"simulator.reader_head: {rule}, got {str(path)!r}: {error}") from error
+    return head
+
+
+def _extraction(values: Mapping[str, Any]) -> Extraction:
+    layers = {name: tuple(values[name]) for name in ("mean_layers", "last_layers")}
+    return Extraction(**{**values, **layers})
+
+
+def _check(head: Head) -> None:
+    """Raise ValueError for shapes that do not fit, or numbers that are none."""
+    taken = len(head.extraction.mean_layers) + len(head.extraction.last_layers)
+    features = taken * head.model.hidden_size + WORD_FEATURES
+    shapes = {"centre": (features,), "scale": (features,),
+              "polarity": (features + 1, len(POLARITIES)),
+              "strategy": (features + 1, len(KINDS))}  # fmt: skip
+    for name, shape in shapes.items():
+        values = getattr(head, name)
+        if values.shape != shape or not np.isfinite(values).all():
+            raise ValueError(f"{name} is of shape {values.shape} and should be of {shape}")
+
+
+def refuse_another(head: Head, path: Path, model: ModelIdentity, name: str) -> None:
+    """Raise ConfigError if a head was learnt on another model than `model`, given as `name`."""
+    if head.model != model:
+        raise ConfigError(
+            f"simulator.reader_model: must be the model that the head {path.name} was learnt on "
+            f"({head.model}), or simulator.reader_head must name a head for it, as "
+            f"benchmarks/lm_reader.py writes one; got {name!r} ({model})"
+        )
+
+
+def _softmax(scores: Floats) -> Floats:
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances: Floats = odds / odds.sum(axis=1, keepdims=True)
+    return chances

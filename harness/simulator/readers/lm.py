@@ -1,0 +1,110 @@
+"""The reader that hears with a language model: a linear head on its hidden states, and words."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness.errors import ConfigError
+from harness.simulator.readers import head as heads
+from harness.simulator.readers.head import Floats, Head
+from harness.simulator.scripted import polarity, recognition
+from harness.simulator.scripted.polarity import Polarity
+from harness.simulator.scripted.recognition import KINDS, SURE, strategy_of
+from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_reader import Heard
+from harness.simulator.scripted.weights import regression
+from harness.utils import installation
+from harness.utils.remembered import Remembered
+
+if TYPE_CHECKING:
+    from harness.simulator.readers.states import SentenceStates
+
+NEEDS = ("torch", "transformers")
+LEAST_CHANCE = 1e-6
+
+
+@cache
+def lm_reader(model: str, head: str = "") -> LmReader:
+    """Return the reader with a model and a head, the shipped one if none is named.
+
+    Raises ConfigError where a package is missing, the model does not load, or the head is no head
+    or one of another model.
+    """
+    absent = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if absent:
+        raise ConfigError(
+            f"simulator.reader: lm needs {', '.join(absent)}: "
+            f"{installation.install_command('train')}, or choose simulator.reader=lexical"
+        )
+    path = Path(head).expanduser() if head else heads.SHIPPED
+    learnt = heads.read(path)
+    from harness.simulator.readers.states import SentenceStates  # which takes seconds
+
+    states = SentenceStates(model)
+    heads.refuse_another(learnt, path, states.identity, model)
+    return LmReader(states, learnt, (model, head))
+
+
+class LmReader:
+    """Hears with a language model; what is new in a batch is read in few passes."""
+
+    def __init__(self, states: SentenceStates, head: Head, made_of: tuple[str, str]) -> None:
+        self._states, self._head, self._made_of = states, head, made_of
+        self._remembered = Remembered[str, Heard]()
+
+    def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
+        """Another process loads the model itself."""
+        return lm_reader, self._made_of
+
+    @property
+    def name(self) -> str:
+        """The reader as cards name it: by its model's weights and its head."""
+        model = self._states.identity
+        return f"lm ({model.architecture} {model.weights}, head {self._head.digest})"
+
+    @property
+    def misses(self) -> int:
+        """Sentences that had to be read."""
+        return self._remembered.made
+
+    def hear(self, sentences: Sequence[str]) -> list[Heard]:
+        """Return how each sentence is heard."""
+        return self._remembered.of(sentences, self._hear)
+
+    def _hear(self, sentences: Sequence[str]) -> Iterator[Heard]:
+        """Yield how each sentence is heard, read anew."""
+        states = self._states.of(sentences, self._head.extraction)
+        features = np.concatenate([states, word_features(sentences)], axis=1)
+        polarities = self._head.polarities(features).tolist()
+        strategies = self._head.strategies(features)
+        for sentence, (caring, _, hurtful), chances in zip(
+            sentences, polarities, strategies, strict=True
+        ):
+            heard = Polarity(caring, 1 - caring - hurtful, hurtful)
+            yield Heard(heard, strategy_of(sentence, _judged(chances)))
+
+
+def word_features(sentences: Sequence[str]) -> Floats:
+    """Return the lexical reader's log-probabilities, shape (sentences, WORD_FEATURES)."""
+    chances = [
+        (
+            *regression(polarity.WEIGHTS, polarity.POLARITIES).probabilities(some),
+            *regression(recognition.WEIGHTS, KINDS).probabilities(some),
+        )
+        for some in (wording_of(sentence).features for sentence in sentences)
+    ]
+    values = np.array(chances).reshape(len(sentences), heads.WORD_FEATURES)
+    logs: Floats = np.log(np.maximum(values, LEAST_CHANCE))
+    return logs
+
+
+def _judged(chances: Floats) -> str | None:
+    """Return the likeliest kind; None if it is not sure, and rules and words are to say."""
+    best = int(chances.argmax())
+    return KINDS[best] if chances[best] >= SURE else None

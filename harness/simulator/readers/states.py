@@ -1,0 +1,179 @@
+"""Hidden states of sentences in a causal language model, on the CPU, in single precision."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import numpy as np
+import torch
+from transformers import AutoModel, AutoTokenizer
+from transformers.utils import logging
+
+from harness.errors import ConfigError
+from harness.simulator.readers.head import Extraction, Floats, ModelIdentity
+from harness.utils.safe_text import shortened
+
+BATCH = 64
+DIGESTED_ROWS = 64
+"""Rows of the embeddings, and of each layer's first matrix, by which weights are known."""
+PROBE = "Tell me: what's 2 much 4 you, na\u00efve \U0001f49b?"
+"""A text by which a tokenizer is known."""
+
+
+class SentenceStates:
+    """A language model, of which hidden states are taken."""
+
+    def __init__(self, name: str, dtype: torch.dtype = torch.float32) -> None:
+        """Load the model in a folder, or of this name on the hub. Raises ConfigError.
+
+        `dtype`: of weights and states; a reader's is single precision, the same everywhere.
+        """
+        path = Path(name).expanduser()
+        folder = path if path.is_dir() else name
+        with _refused_in_one_line(name):
+            loading = {"trust_remote_code": False, "local_files_only": path.is_dir()}
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **loading)
+            with _without_progress():
+                model, report = AutoModel.from_pretrained(
+                    folder,
+                    dtype=dtype,
+                    use_safetensors=True,
+                    output_loading_info=True,
+                    **loading,
+                )
+            _refuse_made_up(report)
+            self._model: Any = model.eval().requires_grad_(False)
+            self._layers = _layers(self._model)
+        self.identity = _identity(self._model, self._layers, self._tokens(PROBE))
+        self._kept: dict[int, torch.Tensor] = {}
+        self._watched: Extraction | None = None
+
+    def of(self, sentences: Sequence[str], extraction: Extraction) -> Floats:
+        """Return the states of each sentence, one layer after the other, shape (sentences, ...)."""
+        self._watch(extraction)
+        tokens = [self._tokens(f" {sentence}")[: extraction.most_tokens] for sentence in sentences]
+        before, after = self._tokens(extraction.before), self._tokens(extraction.after)
+        order = sorted(range(len(sentences)), key=lambda n: len(tokens[n]))
+        taken = len(extraction.mean_layers) + len(extraction.last_layers)
+        states = np.zeros((len(sentences), taken * self.identity.hidden_size))
+        for start in range(0, len(order), BATCH):
+            places = order[start : start + BATCH]
+            states[places] = self._batch([tokens[n] for n in places], before, after, extraction)
+        return states
+
+    def _batch(
+        self,
+        sentences: Sequence[Sequence[int]],
+        before: Sequence[int],
+        after: Sequence[int],
+        extraction: Extraction,
+    ) -> Floats:
+        """Padding stands at the end, where no token before it sees it."""
+        rows = [[*before, *tokens, *after] for tokens in sentences]
+        ends = torch.tensor([len(row) for row in rows])
+        width = int(ends.max())
+        pad = self._tokenizer.pad_token_id or 0
+        ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
+        places = torch.arange(width)
+        first, beyond = len(before), ends - len(after)
+        within = (places >= first) & (places < beyond[:, None])
+        with torch.inference_mode():
+            self._model(
+                input_ids=ids,
+                attention_mask=(places < ends[:, None]).long(),
+                use_cache=False,
+            )
+            weights = (within / within.sum(1, keepdim=True).clamp(min=1))[..., None]
+            parts = [(self._kept[n] * weights).sum(1) for n in extraction.mean_layers]
+            parts += [
+                self._kept[n][torch.arange(len(rows)), ends - 1] for n in extraction.last_layers
+            ]
+            self._kept.clear()
+            return np.asarray(torch.cat(parts, 1).double().numpy())
+
+    def _watch(self, extraction: Extraction) -> None:
+        """Cut the model after the last layer needed, and keep the states of those that are."""
+        if self._watched is not None:
+            if self._watched != extraction:
+                raise ValueError("a model that is cut is read in one way")
+            return
+        del self._layers[extraction.last_layer :]
+        for number in {*extraction.mean_layers, *extraction.last_layers}:
+            self._layers[number - 1].register_forward_hook(self._keeper(number))
+        self._watched = extraction
+
+    def _keeper(self, number: int) -> Any:
+        def keep(_module: Any, _inputs: Any, output: Any) -> None:
+            states = output if isinstance(output, torch.Tensor) else output[0]
+            self._kept[number] = states.float()
+
+        return keep
+
+    def _tokens(self, text: str) -> list[int]:
+        if not text:
+            return []
+        whole = text.encode("utf-8", "replace").decode("utf-8")  # half a pair is no character
+        return list(self._tokenizer(whole, add_special_tokens=False)["input_ids"])
+
+
+def _layers(model: Any) -> Any:
+    """Return the list of the model's layers. Raises ValueError if it has none."""
+    count = model.config.num_hidden_layers
+    for module in model.modules():
+        if isinstance(module, torch.nn.ModuleList) and len(module) == count:
+            return module
+    raise ValueError(f"a model of {count} layers in one list is needed")
+
+
+def _refuse_made_up(report: Any) -> None:
+    """Raise ValueError if weights were missing, which would be random."""
+    lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
+    if lacking:
+        raise ValueError(f"no weights that fit for {len(lacking)} tensors, {lacking[0]} among them")
+
+
+def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ModelIdentity:
+    held = hashlib.sha256(str(list(tokens)).encode())
+    for part in (model.get_input_embeddings(), *layers):
+        matrix = next(p for p in part.parameters() if p.dim() == 2)
+        held.update(matrix[:DIGESTED_ROWS].float().contiguous().numpy().tobytes())
+    config = model.config
+    return ModelIdentity(
+        str(config.model_type), config.hidden_size, len(layers), held.hexdigest()[:12]
+    )
+
+
+@contextmanager
+def _without_progress() -> Iterator[None]:
+    """Keep transformers from drawing a bar for a model that loads in a second."""
+    drawn = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
+
+
+@contextmanager
+def _refused_in_one_line(name: str) -> Iterator[None]:
+    """Raise ConfigError, in one sentence, for what the libraries raise about a model's files."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except Exception as error:
+        why = " ".join(str(error).split()) or type(error).__name__
+        raise ConfigError(
+            "simulator.reader_model: must be a folder or a name on the hub of a causal language "
+            "model with safetensors that transformers loads without code of others, got "
+            f"{name!r}: {shortened(why.partition('. ')[0], 300)}"
+        ) from error

@@ -6,8 +6,8 @@ python -m benchmarks.lm_reader MODEL --report [--out FILE] [--esconv FILE]  # ju
 FILE is the shipped head unless it is named. Learns from the sentences that the lexical reader
 learns from, and is judged on those that it is judged on: benchmarks/polarity_reader.py and
 strategy_reader.py. The lexical reader's log-probabilities are features too; of the sentences that
-are learnt from they come from weights learnt without their batch. `--states` keeps hidden states,
-of which those that are learnt from are taken in bfloat16: a fifth of the time on a CPU with AMX.
+are learnt from they come from weights learnt without their batch. The hidden states that it learns
+from are taken in bfloat16, a quarter of the time on a CPU with AMX; `--states` keeps them.
 """
 
 from __future__ import annotations

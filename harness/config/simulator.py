@@ -113,7 +113,7 @@ class SimulatorConfig:
     once."""
     reader: Annotated[str, OneOf(READERS), SCRIPTED] = "lexical"
     """What the scripted user hears each sentence with: lexical (words and phrases, microseconds) or
-    lm (these and a language model's hidden states, some 50 milliseconds a new sentence)."""
+    lm (these and a language model's hidden states, some 60 milliseconds a new sentence)."""
     reader_model: Annotated[str, SCRIPTED, LM_READER] = ""
     """Language model of the reader: an id on the Hugging Face hub or a local folder."""
     reader_head: Annotated[str, SCRIPTED, LM_READER] = ""

@@ -41,7 +41,7 @@ class SentenceStates:
         with _refused_in_one_line(name):
             loading = {"trust_remote_code": False, "local_files_only": path.is_dir()}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **loading)
-            with _without_progress():
+            with _quietly():
                 model, report = AutoModel.from_pretrained(
                     folder,
                     dtype=dtype,
@@ -152,13 +152,15 @@ def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ModelIdentity:
 
 
 @contextmanager
-def _without_progress() -> Iterator[None]:
-    """Keep transformers from drawing a bar for a model that loads in a second."""
-    drawn = logging.is_progress_bar_enabled()
+def _quietly() -> Iterator[None]:
+    """Keep transformers from drawing a bar, and from listing the weights that are not needed."""
+    drawn, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
+    logging.set_verbosity_error()
     try:
         yield
     finally:
+        logging.set_verbosity(verbosity)
         if drawn:
             logging.enable_progress_bar()
 

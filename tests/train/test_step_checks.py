@@ -17,8 +17,8 @@ DEAF = replace(made.LEVELS.easy, name="deaf", threshold=5.0, stop_below=40)
 """Users who leave after the first reply, whatever it is."""
 
 
-def silent_run(stop_unheard: bool = True) -> RunConfig:
-    run = made.brief(steps=6, eval_every=0, stop_unheard=stop_unheard)
+def silent_run(stop_unheard: bool = True, conversations: int = 64) -> RunConfig:
+    run = made.brief(steps=6, eval_every=0, stop_unheard=stop_unheard, conversations=conversations)
     return replace(run, difficulty=DEAF)
 
 
@@ -42,6 +42,13 @@ def test_a_run_of_silent_groups_stops_after_three_steps_and_can_be_resumed(tmp_p
     assert code == 0
     assert "no advantage in 3 steps" in err
     assert whole.metrics.read_bytes() == run.metrics.read_bytes()
+
+
+def test_a_few_silent_groups_are_waited_for(tmp_path: Path) -> None:
+    run = made.make_run(tmp_path / "run", silent_run(conversations=40))
+    code, _, err = made.go_on(run)
+    assert code == StoppedError.exit_code
+    assert "step 5: no advantage in 5 steps" in err
 
 
 def test_a_run_that_learns_is_not_stopped(tmp_path: Path) -> None:

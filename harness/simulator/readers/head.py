@@ -133,7 +133,8 @@ def read(path: Path) -> Head:
         _check(head)
     except (OSError, ValueError, LookupError, TypeError, zipfile.BadZipFile, EOFError) as error:
         rule = "must be a file that benchmarks/lm_reader.py has written"
-        raise ConfigError(f"simulator.reader_head: {rule}, got {str(path)!r}: {error}") from error
+        why = str(error).partition(". ")[0].partition("\n")[0]  # numpy goes on to advise pickles
+        raise ConfigError(f"simulator.reader_head: {rule}, got {str(path)!r}: {why}") from error
     return head
 
 

@@ -34,8 +34,9 @@ GAP = "sampling/sampling_logp_difference/mean"
 
 MOST_FLAGGED = 0.5
 """Share of a step's replies that may be no language to the users."""
-SILENT_STEPS = 3
-"""Steps in a row without any advantage after which a run stops."""
+SILENT_STEPS, SILENT_GROUPS = 3, 24
+"""Steps in a row without any advantage after which a run stops, and groups that they must have: of
+a few groups with demanding users, all are silent now and then."""
 
 
 class SignalWatch:
@@ -47,9 +48,11 @@ class SignalWatch:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._silent_steps = _silent_steps(session)
+        groups = max(1, session.config.trainer.conversations // session.config.algorithm.group_size)
+        self._most_silent = max(SILENT_STEPS, math.ceil(SILENT_GROUPS / groups))
+        self._silent_steps = _silent_steps(session, self._most_silent)
         flagged = session.start > 0 and _share(session.row(session.start), None) > MOST_FLAGGED
-        self._told = flagged or self._silent_steps >= SILENT_STEPS
+        self._told = flagged or self._silent_steps >= self._most_silent
 
     def check(
         self, step: int, row: Mapping[str, float | None], advantages: FloatArray
@@ -63,10 +66,10 @@ class SignalWatch:
                 f"{share:.0%} of the replies are no language to the users, most by the rule {rule} "
                 "(text/flagged), so that hardly anything is learnt"
             )
-        elif self._silent_steps >= SILENT_STEPS:
+        elif self._silent_steps >= self._most_silent:
             why = (
-                f"no advantage in {SILENT_STEPS} steps: within each group all rewards are equal "
-                "(frac_reward_zero_std), so that nothing is learnt"
+                f"no advantage in {self._most_silent} steps: within each group all rewards are "
+                "equal (frac_reward_zero_std), so that nothing is learnt"
             )
         elif not self._silent_steps:
             self._told = False
@@ -85,9 +88,9 @@ class SignalWatch:
         )
 
 
-def _silent_steps(session: Session) -> int:
-    """Return how many rows in a row are silent up to the one that a run goes on from."""
-    last = range(session.start, max(0, session.start - SILENT_STEPS), -1)
+def _silent_steps(session: Session, most: int) -> int:
+    """Return how many rows in a row, of `most`, are silent up to that which a run goes on from."""
+    last = range(session.start, max(0, session.start - most), -1)
     silent = (session.row(step)["frac_reward_zero_std"] == 1 for step in last)
     return sum(1 for _ in itertools.takewhile(bool, silent))
 

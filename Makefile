@@ -15,12 +15,13 @@ help:  ## list the targets
 
 setup: $(VENV)/installed  ## make the venv and install everything (once; again when pyproject.toml changes)
 
-# torch first and alone: with a bound and nothing else to agree with, pip may take a CPU build
+# torch first and alone: with a bound and nothing else to agree with, pip may take a CPU build;
+# --no-compile, since most of what is installed is never imported
 $(VENV)/installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: make $(MAKECMDGOALS) PYTHON=/path/to/it" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch>=2.9,<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[train,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile "torch>=2.9,<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[train,dev]"
 	touch $@
 
 sweep: setup  ## the study in small: three difficulties, then the law and its picture

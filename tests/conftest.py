@@ -20,9 +20,19 @@ gc.disable()  # collecting imports torch and pandas, whose objects stay and woul
 LONGEST = ("tests/execution/test_sweep.py", "tests/train/test_language_run.py")
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The files that take longest come first: at the end one process would wait for them."""
+    """The files that take longest come first: at the end one process would wait for them.
+
+    Of the variants of an attack the first is a default test; `make attack` tries all.
+    """
     items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    met = set[str]()
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        if item.get_closest_marker("attack") and test in met:
+            item.add_marker(pytest.mark.slow)
+        met.add(test)
 
 
 def pytest_collection_finish() -> None:

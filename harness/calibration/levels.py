@@ -82,8 +82,7 @@ def _holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-ANCHORS = {
-    "easy": {"acceptance": 0.717, "need_expression": 0.936},
+PUBLISHED = {
     "medium": {"acceptance": 0.524, "need_expression": 0.786},
     "hard": {"acceptance": 0.331, "need_expression": 0.636},
 }
@@ -113,7 +112,7 @@ def published_matches(level: str, card: LevelCard) -> list[PublishedMatch]:
     """Return each figure with a published counterpart; only medium has published dynamics."""
     matches = [
         PublishedMatch(level, name, value.value, target, abs(value.value - target) <= WITHIN)
-        for name, target in ANCHORS.get(level, {}).items()
+        for name, target in PUBLISHED.get(level, {}).items()
         if (value := getattr(card, name)) is not None
     ]
     return matches + (_dynamics(level, card) if level == "medium" else [])

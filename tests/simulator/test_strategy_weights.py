@@ -1,4 +1,4 @@
-"""The word weights are what is learnt from the sentences beside them, and read unseen wordings."""
+"""Known words, pairs and weights are what is made of the sentences; unseen wordings are read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from harness.simulator.scripted import recognition
 
 
 @pytest.mark.slow
-def test_the_weights_are_those_that_are_learnt() -> None:
-    command = [sys.executable, "-m", "benchmarks.strategy_reader", "--check"]
+@pytest.mark.parametrize("script", ["known_words", "english_pairs", "strategy_reader"])
+def test_the_tables_of_words_are_those_that_are_made(script: str) -> None:
+    command = [sys.executable, "-m", f"benchmarks.{script}", "--check"]
     root = Path(__file__).parents[2]
     done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from harness.config.run import STRATEGIES
 from harness.policy.listening import FACT_SHAPE, TOPIC_SHAPE, Mentions, listen
-from harness.policy.phrases import PHRASES, POOR
+from harness.policy.phrases import PHRASES, POOR, TAKING_UP
 
 Draw = Callable[[], float]
 """A uniform number in [0, 1), a new one at every call."""
@@ -33,6 +33,18 @@ def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
 def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
     """A sentence of `strategy` for a user whose `mentions` are known."""
     return _fill(PHRASES[strategy], mentions, draw)
+
+
+def take_up(strategy: str, mentions: Mentions, said: Sequence[str], draw: Draw) -> str:
+    """A sentence of `strategy` about the user's newest fact, none of `said` while others are left.
+
+    Without a fact it is one of `say`. Takes one draw, or those of `say`.
+    """
+    if not mentions.facts:
+        return say(strategy, mentions, draw)
+    sentences = [phrase.format(clause=mentions.facts[-1]) for phrase in TAKING_UP[strategy]]
+    new = [sentence for sentence in sentences if sentence not in said] or sentences
+    return new[int(draw() * len(new))]
 
 
 def random_reply(heard: Sequence[str], draw: Draw) -> str:
@@ -121,7 +133,8 @@ def _values(slot: str, mentions: Mentions) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    phrases = [p for own in PHRASES.values() for p in own] + list(POOR)
+    phrases = [p for table in (PHRASES, TAKING_UP) for own in table.values() for p in own]
+    phrases += POOR
     return tuple(re.compile(_pattern(p)) for p in phrases)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.run import INTENTIONS
+from harness.policy.listening import listen
 
 MOODS = ("unspoken", "heavy", "plain", "lighter")
 CUES = ("none", *INTENTIONS, "heart", "head")
@@ -58,11 +59,12 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """Indices into MOODS, CUES and CHANGES."""
+    """Indices into MOODS, CUES and CHANGES, and whether something happened that can be said back."""
 
     mood: int
     cue: int
     change: int
+    tells_fact: bool
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +79,8 @@ def hear(text: str) -> Cues:
         mood, cue = read[0] or mood, read[1] or cue
         if number == 0:
             change = read[2] or change
-    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change))
+    tells_fact = bool(listen((text,)).facts)
+    return Cues(MOODS.index(mood), CUES.index(cue), CHANGES.index(change), tells_fact)
 
 
 @lru_cache(maxsize=4096)

@@ -1,34 +1,33 @@
-"""A softmax over the eight strategies, given the user's words: small enough to be understood.
+"""A softmax over the eight strategies, given what was heard: small enough to be understood.
 
-logits(o) = log prior + the sum, over the features of o, of a row of logits. Rows belong to one
-turn of the conversation: what a feature means in the first reply says nothing of the fourth.
+logits(o) = log prior + features(o) @ table. Two observations give the features: `conversation`, all
+that was heard and played so far, and `last_words`, one-hot rows of the last message alone.
 
-Why this has a deterministic optimum, so that H can go to 0 at the ceiling: with the exact turn in
-the observation the expected reward is linear in the policy of one turn, all others held; and a
-softmax is an argmax of logits plus Gumbel noise, one draw of which can be shared by all
-observations. The value of the softmax is thus a mean over deterministic policies of the same
-form (noise enters as a shift of the rows), of which one is at least as good.
+Why this has a deterministic optimum, so that H can go to 0 at the ceiling: a softmax is an argmax
+of logits plus Gumbel noise. A conversation passes each turn once, so one draw for each turn can be
+shared by all conversations, and it enters as a shift of that turn's own row of logits, which both
+observations have. The value of the softmax is thus a mean over deterministic policies of the same
+form, of which one is at least as good.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from harness.config.run import MAX_TURNS, STRATEGIES
-from harness.policy.observation import CHANGES, CUES, MOODS, hear
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-NOTHING_YET = len(STRATEGIES)
-"""Stands for the policy's own last strategy at its first reply."""
-FEATURES = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
-_OFFSETS = np.cumsum((0, *FEATURES[:-1]))
-ROWS = sum(FEATURES)
+from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
+from harness.policy.memory import (
+    NOTHING_YET,
+    FloatArray,
+    IntArray,
+    Memory,
+    having_heard,
+    having_played,
+    nothing_heard,
+)
+from harness.policy.observation import CHANGES, CUES, MOODS
 
 PRIOR = {
     "question": 0.12,
@@ -43,6 +42,58 @@ PRIOR = {
 """The start policy, eager to advise: 1.90 nats of entropy, where a uniform one has 2.08."""
 _LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
 
+LATE_REPLY = 3
+"""Number of the reply, from 0, from which what a user came for is remembered apart: what suits
+them changes once they trust."""
+
+
+def conversation_features(memory: Memory) -> FloatArray:
+    """All that was heard and played, shape (n, 81): the same weights at every turn but for a bias.
+
+    The turn, the belief about what the user came for (in later replies once more), the last
+    strategy and those before it, how each was taken, the last mood and change, and whether a fact
+    was told.
+    """
+    late = (memory.replies >= LATE_REPLY)[:, None]
+    parts = (
+        _one_hot(memory.replies, MAX_TURNS),
+        memory.belief,
+        memory.belief * late,
+        _one_hot(memory.own, len(STRATEGIES) + 1),
+        memory.played,
+        memory.taken,
+        _one_hot(memory.mood, len(MOODS)),
+        _one_hot(memory.change, len(CHANGES)),
+        memory.fact[:, None],
+    )
+    return np.concatenate(parts, axis=1)
+
+
+_LAST_WORDS = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
+
+
+def last_words_features(memory: Memory) -> FloatArray:
+    """The last message's mood, cue and change and the last strategy, one-hot in rows of each turn.
+
+    Shape (n, MAX_TURNS * 27): what a feature means at one turn says nothing of the next.
+    """
+    said = (memory.mood, memory.cue, memory.change, memory.own)
+    rows = np.concatenate([_one_hot(v, n) for v, n in zip(said, _LAST_WORDS, strict=True)], axis=1)
+    features = np.zeros((len(rows), MAX_TURNS, rows.shape[1]))
+    features[np.arange(len(rows)), memory.replies] = rows
+    return features.reshape(len(rows), -1)
+
+
+def _one_hot(values: IntArray, count: int) -> FloatArray:
+    return (values[:, None] == np.arange(count)).astype(np.float64)
+
+
+OBSERVATIONS: Mapping[str, Callable[[Memory], FloatArray]] = {
+    "conversation": conversation_features,
+    "last_words": last_words_features,
+}
+"""By policy.observation: the features of each conversation, shape (n, features)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observations:
@@ -50,39 +101,41 @@ class Observations:
 
     turn: IntArray
     """Number of the reply, from 0; shape (n,)."""
-    rows: IntArray
-    """Row of each feature; shape (n, features)."""
+    features: FloatArray
+    """Shape (n, features)."""
 
 
-def observe(turns: Sequence[int], last_words: Sequence[str], own: Sequence[int]) -> Observations:
-    """Observations from reply numbers (from 0), users' last words and the policy's last acts."""
-    heard = [hear(text) for text in last_words]
-    values = [(h.mood, h.cue, h.change, o) for h, o in zip(heard, own, strict=True)]
-    rows = np.array(values, dtype=np.int64).reshape(-1, len(FEATURES)) + _OFFSETS
-    return Observations(np.array(turns, dtype=np.int64), rows)
+def observe(observation: str, memory: Memory) -> Observations:
+    """What the policy goes by in each conversation of `memory`; a key of OBSERVATIONS."""
+    return Observations(memory.replies, OBSERVATIONS[observation](memory))
 
 
-def one_hot(seen: Observations) -> FloatArray:
-    """What each reply goes by: 1 at the features of its turn; shape (n, MAX_TURNS * ROWS)."""
-    marks = np.zeros((len(seen.turn), MAX_TURNS * ROWS))
-    np.put_along_axis(marks, seen.turn[:, None] * ROWS + seen.rows, 1.0, axis=1)
-    return marks
+def recall(heard: Sequence[str], played: Sequence[str]) -> Memory:
+    """The memory of one conversation: the user's turns, and the strategies of the replies."""
+    memory = having_heard(nothing_heard(1), heard[:1])
+    for strategy, words in zip(played, heard[1:], strict=True):
+        memory = having_heard(
+            having_played(memory, np.array([STRATEGIES.index(strategy)])), [words]
+        )
+    return memory
 
 
 @dataclass(frozen=True, slots=True)
 class TabularPolicy:
-    """The rows of logits, shape (MAX_TURNS, ROWS, strategies); zero at the start."""
+    """The table of logits, shape (features, strategies); zero at the start."""
 
     table: FloatArray
+    observation: str = "conversation"
+    """Key of OBSERVATIONS."""
 
     @classmethod
-    def start(cls) -> TabularPolicy:
-        return cls(np.zeros((MAX_TURNS, ROWS, len(STRATEGIES))))
+    def start(cls, observation: str = "conversation") -> TabularPolicy:
+        features = OBSERVATIONS[observation](nothing_heard(1)).shape[1]
+        return cls(np.zeros((features, len(STRATEGIES))), observation)
 
     def log_probabilities(self, seen: Observations, temperature: float) -> FloatArray:
         """Log-probabilities of every strategy, shape (n, strategies)."""
-        rows = self.table[seen.turn[:, None], seen.rows].sum(axis=1)
-        logits = (_LOG_PRIOR + rows) / temperature
+        logits = (_LOG_PRIOR + seen.features @ self.table) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_p: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         return log_p
@@ -100,7 +153,8 @@ class TabularPolicy:
         probabilities = np.exp(self.log_probabilities(seen, temperature))
         by_logit = -probabilities
         by_logit[np.arange(len(acts)), acts] += 1
-        return self._by_row(seen, by_logit * (weights[:, None] / temperature))
+        gradient: FloatArray = seen.features.T @ (by_logit * (weights[:, None] / temperature))
+        return gradient
 
     def entropy_gradient(
         self, seen: Observations, temperature: float, weights: FloatArray
@@ -112,10 +166,6 @@ class TabularPolicy:
         log_p = self.log_probabilities(seen, temperature)
         p = np.exp(log_p)
         entropy = -(p * log_p).sum(axis=1, keepdims=True)
-        return self._by_row(seen, -weights[:, None] * p * (log_p + entropy) / temperature)
-
-    def _by_row(self, seen: Observations, by_logit: FloatArray) -> FloatArray:
-        """The gradient by row of the table, from `by_logit` of shape (n, strategies)."""
-        gradient = np.zeros_like(self.table)
-        np.add.at(gradient, (seen.turn[:, None], seen.rows), by_logit[:, None, :])
+        by_logit = -weights[:, None] * p * (log_p + entropy) / temperature
+        gradient: FloatArray = seen.features.T @ by_logit
         return gradient

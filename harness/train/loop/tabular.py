@@ -67,7 +67,8 @@ def train(session: Session) -> None:
     """Run every step that is left."""
     config = session.config
     saved = session.checkpoint.path if session.checkpoint else None
-    policy = _load(saved) if saved else TabularPolicy.start()
+    observation = config.policy.observation
+    policy = _load(saved, observation) if saved else TabularPolicy.start(observation)
     stack = remedy_stack.begin(config, saved)
     state = TrainState(policy, curriculum.begin(config, saved), stack, stack.critic(saved))
     watch, signals = RemedyWatch(session), SignalWatch(session)
@@ -95,7 +96,7 @@ def _step(
     measured = evaluated(session, state.policy, step)
     session.judge_evaluation(step, measured)
     eval_end = time.monotonic()
-    start_logp = log_p_of_acts(TabularPolicy.start(), acts, temperature)
+    start_logp = log_p_of_acts(TabularPolicy.start(state.policy.observation), acts, temperature)
     touched = filled.redrawn[acts.conversation]
     lost = ~np.isfinite(rewards.total)[acts.conversation]
     batch = act_batch(stack, config, acts, trace, start_logp, step, touched, lost)
@@ -165,9 +166,9 @@ def _save(state: TrainState, folder: Path) -> None:
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)
 
 
-def _load(folder: Path) -> TabularPolicy:
+def _load(folder: Path, observation: str) -> TabularPolicy:
     """Raises DataError for what is no table of this policy, though its manifest says so."""
-    path, shape = folder / "table.npy", TabularPolicy.start().table.shape
+    path, shape = folder / "table.npy", TabularPolicy.start(observation).table.shape
     try:
         table = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -175,4 +176,4 @@ def _load(folder: Path) -> TabularPolicy:
     if table.shape != shape or table.dtype != np.float64:
         got = f"{table.dtype} of shape {table.shape}"
         raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")
-    return TabularPolicy(table)
+    return TabularPolicy(table, observation)

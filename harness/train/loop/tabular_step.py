@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
-from harness.config.run import STRATEGIES, RunConfig
-from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
+from harness.config.run import RunConfig
+from harness.policy.tabular import Observations, TabularPolicy, observe, recall
 from harness.train.loop.session import Session
 from harness.train.metrics import evaluate
 from harness.train.metrics.held_out import TableDraws
@@ -55,8 +56,8 @@ class UpdateResult:
 
 
 def replies_of(acts: Acts) -> Replies:
-    """The batch's acts as a critic sees them: by one-hot rows of its observations."""
-    return Replies(acts.conversation, acts.reply, one_hot(acts.seen))
+    """The batch's acts as a critic sees them: by the features of its observations."""
+    return Replies(acts.conversation, acts.reply, acts.seen.features)
 
 
 def trace_of(
@@ -97,10 +98,16 @@ def probe_entropy_nats(
     """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
     if not count:
         return None
-    prefixes = evaluate.prefixes(count)
-    own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
-    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
+    seen = probe(policy.observation, count)
     return float(policy.entropy_nats(seen, temperature).mean())
+
+
+@lru_cache(maxsize=4)
+def probe(observation: str, count: int = evaluate.PREFIXES) -> Observations:
+    """The observations at the first `count` frozen prefixes."""
+    seen = [observe(observation, recall(p.heard, p.strategies)) for p in evaluate.prefixes(count)]
+    turns, features = zip(*((s.turn, s.features) for s in seen), strict=True)
+    return Observations(np.concatenate(turns), np.concatenate(features))
 
 
 def act_batch(
@@ -149,7 +156,7 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
             by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
             gradient -= batch.selection.bonus / batch.denominator * by_entropy
         norm = float(np.sqrt((gradient**2).sum()))
-        policy = TabularPolicy(policy.table - stack.config.learning_rate * gradient)
+        policy = replace(policy, table=policy.table - stack.config.learning_rate * gradient)
         masks = (loss.loss.low, loss.loss.high, loss.acted)
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()

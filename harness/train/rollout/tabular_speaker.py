@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.config.run import MAX_TURNS, STRATEGIES
-from harness.policy.grammar import say
+from harness.policy.grammar import take_up
 from harness.policy.listening import NOTHING, listen, with_message
-from harness.policy.tabular import NOTHING_YET, Observations, TabularPolicy, observe
+from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
+from harness.policy.tabular import Observations, TabularPolicy, observe, recall
 from harness.simulator.protocol import SupporterReply
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.conversation import StartState
@@ -58,41 +60,44 @@ class TabularSpeaker:
         """Start `count` conversations, numbered from 0."""
         self._uniform = self._rng.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
         self._known = [NOTHING] * count
-        self._own = np.full(count, NOTHING_YET)
-        self._before = np.zeros(count, dtype=np.int64)
+        self._said: list[tuple[str, ...]] = [()] * count
+        self._memory = nothing_heard(count)
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
     def take_over(self, starts: Sequence[StartState]) -> None:
         """Continue conversations of another, as if the policy had held them."""
-        self._before = np.array([len(start.exchanges) for start in starts])
         self._known = [listen(start.heard) for start in starts]
-        self._own = np.array([_last_strategy(start) for start in starts])
+        for number, start in enumerate(starts):
+            self._memory = put(self._memory, np.array([number]), _remembered(start))
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Choose a strategy for each conversation in `live` and put it into words."""
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
-        seen = observe((self._before[mine] + turn).tolist(), heard, self._own[mine].tolist())
+        memory = having_heard(part(self._memory, mine), heard)
+        seen = observe(self._policy.observation, memory)
         cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
         drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
         act = (cumulative <= drawn[:, None]).sum(axis=1)
-        self._own[mine] = act
+        self._memory = put(self._memory, mine, having_played(memory, act))
         self._log.append((seen, act, mine))
         replies = []
         rng = self._uniform[mine, turn, 1:].tolist()
         for i, words, a, own in zip(live, heard, act.tolist(), rng, strict=True):
             self._known[i] = with_message(self._known[i], words)
-            replies.append(SupporterReply(say(STRATEGIES[a], self._known[i], iter(own).__next__)))
+            text = take_up(STRATEGIES[a], self._known[i], self._said[i], iter(own).__next__)
+            self._said[i] += (text,)
+            replies.append(SupporterReply(text))
         return replies
 
     def acts(self) -> Acts:
         """All acts since `begin`."""
         seen, act, conversation = zip(*self._log, strict=True)
         turns = np.concatenate([s.turn for s in seen])
-        rows = np.concatenate([s.rows for s in seen])
+        features = np.concatenate([s.features for s in seen])
         reply = np.repeat(np.arange(len(act)), [len(a) for a in act])
         return Acts(
-            Observations(turns, rows), np.concatenate(act), np.concatenate(conversation), reply
+            Observations(turns, features), np.concatenate(act), np.concatenate(conversation), reply
         )
 
 
@@ -105,22 +110,23 @@ def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
     for time, acts in enumerate(by_try):
         new = np.array([place.get((time, old), -1) for old in acts.conversation.tolist()])
         kept = new >= 0
-        seen = Observations(acts.seen.turn[kept], acts.seen.rows[kept])
+        seen = Observations(acts.seen.turn[kept], acts.seen.features[kept])
         parts.append(Acts(seen, acts.act[kept], new[kept], acts.reply[kept]))
     return Acts(
-        Observations(*(_joined([p.seen for p in parts], k) for k in ("turn", "rows"))),
+        Observations(*(_joined([p.seen for p in parts], k) for k in ("turn", "features"))),
         *(_joined(parts, k) for k in ("act", "conversation", "reply")),
     )
 
 
-def _joined(parts: Sequence[Any], name: str) -> IntArray:
-    joined: IntArray = np.concatenate([getattr(part, name) for part in parts])
+def _joined(parts: Sequence[Any], name: str) -> NDArray[Any]:
+    joined: NDArray[Any] = np.concatenate([getattr(part, name) for part in parts])
     return joined
 
 
-def _last_strategy(start: StartState) -> int:
-    """The strategy recognised in the last reply before; `other` if none was."""
-    if not start.exchanges:
-        return NOTHING_YET
-    recognised = start.exchanges[-1].answer.strategies
-    return STRATEGIES.index(recognised[-1] if recognised else "other")
+def _remembered(start: StartState) -> Memory:
+    """What the policy would remember before the user's last turn; `other` for no strategy."""
+    played = [(e.answer.strategies or ("other",))[-1] for e in start.exchanges]
+    if not played:
+        return nothing_heard(1)
+    before = recall(start.heard, played[:-1])
+    return having_played(before, np.array([STRATEGIES.index(played[-1])]))

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, MAX_TURNS, STRATEGIES
-from harness.policy.observation import CHANGES, CUES, MOODS, hear
+from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
+from harness.policy.observation import CHANGES, CUES, hear
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

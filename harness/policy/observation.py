@@ -59,7 +59,7 @@ _PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """Indices into MOODS, CUES and CHANGES, and whether something happened that can be said back."""
+    """Indices into MOODS, CUES and CHANGES, and whether a fact is told."""
 
     mood: int
     cue: int

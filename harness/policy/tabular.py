@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
+from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.memory import (
-    NOTHING_YET,
     FloatArray,
     IntArray,
     Memory,
@@ -81,11 +80,13 @@ def last_words_features(memory: Memory) -> FloatArray:
     rows = np.concatenate([_one_hot(v, n) for v, n in zip(said, _LAST_WORDS, strict=True)], axis=1)
     features = np.zeros((len(rows), MAX_TURNS, rows.shape[1]))
     features[np.arange(len(rows)), memory.replies] = rows
-    return features.reshape(len(rows), -1)
+    flat: FloatArray = features.reshape(len(rows), -1)
+    return flat
 
 
 def _one_hot(values: IntArray, count: int) -> FloatArray:
-    return (values[:, None] == np.arange(count)).astype(np.float64)
+    marks: FloatArray = (values[:, None] == np.arange(count)).astype(np.float64)
+    return marks
 
 
 OBSERVATIONS: Mapping[str, Callable[[Memory], FloatArray]] = {

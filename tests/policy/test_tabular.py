@@ -6,30 +6,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import MAX_TURNS, STRATEGIES
+from harness.policy.memory import having_heard, having_played, nothing_heard
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.policy.tabular import (
-    FEATURES,
-    NOTHING_YET,
+    OBSERVATIONS,
     PRIOR,
-    ROWS,
     Observations,
     TabularPolicy,
     observe,
+    recall,
 )
 
 TEMPERATURES = st.sampled_from([0.5, 1.0, 1.7])
+EITHER = st.sampled_from(sorted(OBSERVATIONS))
+SAID = (
+    "It is about my exam. I feel so ashamed.",
+    "Thank you, that helps. I failed the exam twice. Please just listen to me.",
+    "That does not help me. I feel how it is.",
+    "I think about it all day.",
+)
 
 
-def random_policy(seed: int) -> TabularPolicy:
-    shape = TabularPolicy.start().table.shape
-    return TabularPolicy(np.random.default_rng(seed).normal(size=shape))
+def random_policy(seed: int, observation: str = "conversation") -> TabularPolicy:
+    shape = TabularPolicy.start(observation).table.shape
+    return TabularPolicy(np.random.default_rng(seed).normal(size=shape), observation)
 
 
-def random_seen(seed: int, count: int = 12) -> Observations:
+def random_seen(seed: int, observation: str = "conversation") -> Observations:
+    """Of 12 conversations after two replies."""
     draws = np.random.default_rng(seed)
-    offsets = np.cumsum((0, *FEATURES[:-1]))
-    rows = np.stack([draws.integers(0, n, count) for n in FEATURES], axis=1) + offsets
-    return Observations(draws.integers(0, 4, count), rows)
+    memory = nothing_heard(12)
+    for _ in range(2):
+        memory = having_heard(memory, draws.choice(SAID, 12).tolist())
+        memory = having_played(memory, draws.integers(0, len(STRATEGIES), 12))
+    return observe(observation, having_heard(memory, draws.choice(SAID, 12).tolist()))
 
 
 def test_the_start_is_its_prior_whatever_it_hears() -> None:
@@ -40,23 +50,25 @@ def test_the_start_is_its_prior_whatever_it_hears() -> None:
     np.testing.assert_allclose(start.entropy_nats(seen, 1.0), 1.903, atol=5e-4)
 
 
-@given(st.integers(0, 100), TEMPERATURES)
-def test_entropy_is_the_mean_surprise(seed: int, temperature: float) -> None:
-    policy, seen = random_policy(seed), random_seen(seed)
+@given(st.integers(0, 100), TEMPERATURES, EITHER)
+def test_entropy_is_the_mean_surprise(seed: int, temperature: float, observation: str) -> None:
+    policy, seen = random_policy(seed, observation), random_seen(seed, observation)
     log_p = policy.log_probabilities(seen, temperature)
     np.testing.assert_allclose(np.exp(log_p).sum(axis=1), 1)
     surprise = [-sum(np.exp(x) * x for x in row) for row in log_p]
     np.testing.assert_allclose(policy.entropy_nats(seen, temperature), surprise)
 
 
-@given(st.integers(0, 50), TEMPERATURES)
-def test_the_gradient_equals_finite_differences(seed: int, temperature: float) -> None:
-    policy, seen = random_policy(seed), random_seen(seed)
+@given(st.integers(0, 50), TEMPERATURES, EITHER)
+def test_the_gradient_equals_finite_differences(
+    seed: int, temperature: float, observation: str
+) -> None:
+    policy, seen = random_policy(seed, observation), random_seen(seed, observation)
     draws = np.random.default_rng(seed)
     acts, weights = draws.integers(0, len(STRATEGIES), 12), draws.normal(size=12)
 
     def value(table: np.ndarray) -> float:
-        log_p = TabularPolicy(table).log_probabilities(seen, temperature)
+        log_p = TabularPolicy(table, observation).log_probabilities(seen, temperature)
         return float((weights * log_p[np.arange(12), acts]).sum())
 
     gradient = policy.gradient(seen, acts, weights, temperature)
@@ -69,12 +81,33 @@ def test_the_gradient_equals_finite_differences(seed: int, temperature: float) -
         assert gradient[place] == pytest.approx(slope, abs=1e-7)
 
 
-def test_rows_that_were_not_heard_are_not_moved() -> None:
-    seen = observe([2], ["I feel so sad. Please just listen to me."], [NOTHING_YET])
-    gradient = TabularPolicy.start().gradient(seen, np.array([0]), np.ones(1), 1.0)
-    assert gradient.shape == (MAX_TURNS, ROWS, len(STRATEGIES))
-    assert set(np.argwhere(gradient)[:, 0]) == {2}
-    assert len(set(np.argwhere(gradient)[:, 1])) == len(FEATURES)
+def test_the_last_words_move_the_rows_of_their_turn_alone() -> None:
+    memory = recall(["It is about my exam.", "I see.", "Please just listen."], ["other", "inform"])
+    seen = observe("last_words", memory)
+    gradient = TabularPolicy.start("last_words").gradient(seen, np.array([0]), np.ones(1), 1.0)
+    by_turn = gradient.reshape(MAX_TURNS, -1, len(STRATEGIES))
+    assert set(np.argwhere(by_turn)[:, 0]) == {2}
+    assert len(set(np.argwhere(by_turn)[:, 1])) == 4  # mood, cue, change, own
+
+
+def test_a_need_named_early_counts_in_the_whole_conversation_and_not_in_the_last_words() -> None:
+    """Two users who named unlike needs and then say the same."""
+    heard = [[need, "I see."] for need in ("Please just listen to me.", "I need advice.")]
+    for observation, differ in (("conversation", True), ("last_words", False)):
+        one, other = (observe(observation, recall(h, ["other"])).features for h in heard)
+        assert (not np.array_equal(one, other)) == differ
+
+
+def test_each_turn_has_a_bias_of_its_own_so_that_the_optimum_is_deterministic() -> None:
+    """The argument of the module's docstring: one draw of noise shifts one turn's logits."""
+    for observation in OBSERVATIONS:
+        table = np.random.default_rng(0).normal(size=TabularPolicy.start(observation).table.shape)
+        policy, heard = TabularPolicy(table, observation), nothing_heard(1)
+        seen = [observe(observation, having_played(heard, np.array([n]))) for n in range(8)]
+        rows = np.concatenate([s.features for s in seen])
+        shift = np.linalg.lstsq(rows, np.ones(8), rcond=None)[0]
+        np.testing.assert_allclose(rows @ shift, 1)
+        assert policy.table.shape == (rows.shape[1], len(STRATEGIES))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from harness.config.run import AlgorithmConfig
-from harness.policy.tabular import FEATURES, TabularPolicy
+from harness.policy.tabular import TabularPolicy
 from harness.train.loop.tabular_step import ActBatch, update
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.remedies.entropy_bonus import EntropyBonus
@@ -108,14 +108,12 @@ def covariance(p: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -> None:
     """Lemma 1 of arXiv 2505.22617: step by step, summed over the states a batch visits."""
     policy, changes, predicted = TabularPolicy.start(), [], []
-    stack = stack_of(AlgorithmConfig(learning_rate=4.0))
+    stack = stack_of(AlgorithmConfig(learning_rate=0.3))
     for step in range(20):
         _, acts = rolled_out(32, seed=step, policy=policy)
         advantage = np.where(acts.act == 5, 1.0, -0.4)  # ever more of what it does most: suggest
         after = update(policy, plain_batch(acts, advantage), stack, 1).policy
-        logits = [
-            t.table[acts.seen.turn[:, None], acts.seen.rows].sum(axis=1) for t in (policy, after)
-        ]
+        logits = [acts.seen.features @ t.table for t in (policy, after)]
         log_p = policy.log_probabilities(acts.seen, 1.0)
         moved = -covariance(np.exp(log_p), log_p, logits[1] - logits[0])
         before, now = (t.entropy_nats(acts.seen, 1.0) for t in (policy, after))
@@ -131,22 +129,23 @@ def test_entropy_falls_by_the_covariance_of_log_probability_and_logit_change() -
 def test_under_the_policy_gradient_entropy_falls_by_the_covariance_with_p_times_a() -> None:
     """Theorem 1 of arXiv 2505.22617: H changes by -eta Cov(log p, p A), A of mean 0 under p.
 
-    The exact gradient of one state at a time. A logit is a sum of one entry a feature, so it moves
-    by that many times the rate.
+    The exact gradient of one state at a time. A step in the table moves the state's logits by the
+    rate times the squared norm of its features.
     """
     _, acts = rolled_out(64)
     policy, rate, changes, predicted = some_policy(), 0.01, [], []
     rng = np.random.default_rng(5)
     for n in range(len(acts.act)):
-        seen = replace(acts.seen, turn=acts.seen.turn[[n]], rows=acts.seen.rows[[n]])
-        every = replace(seen, turn=np.repeat(seen.turn, 8), rows=np.repeat(seen.rows, 8, axis=0))
+        turn, features = acts.seen.turn[[n]], acts.seen.features[[n]]
+        seen = replace(acts.seen, turn=turn, features=features)
+        every = replace(seen, turn=np.repeat(turn, 8), features=np.repeat(features, 8, axis=0))
         log_p = policy.log_probabilities(seen, 1.0)
         p, advantage = np.exp(log_p), rng.normal(0, 1, (1, 8)) + log_p  # more for the likely
         advantage -= (p * advantage).sum()
         gradient = policy.gradient(every, np.arange(8), (p * advantage)[0], 1.0)
         after = TabularPolicy(policy.table + rate * gradient)
         changes.append(float((after.entropy_nats(seen, 1.0) - policy.entropy_nats(seen, 1.0))[0]))
-        eta = rate * len(FEATURES)
+        eta = rate * float((features**2).sum())
         predicted.append(float(-eta * covariance(p, log_p, p * advantage)[0]))
     correlation, ratio = scored(np.array(changes), np.array(predicted))
     assert correlation >= 0.98

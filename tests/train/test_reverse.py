@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.config.curriculum import CurriculumConfig
-from harness.config.run import PolicyConfig, RunConfig, SimulatorConfig
+from harness.config.run import INTENTIONS, MAX_TURNS, PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError
+from harness.policy.memory import NOTHING_YET
 from harness.policy.tabular import TabularPolicy
 from harness.simulator.factory import make
 from harness.train.rollout import curriculum
@@ -102,11 +103,13 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
         count = len(conversation.exchanges)
         assert acts.reply[mine].tolist() == list(range(count))
         assert acts.seen.turn[mine].tolist() == [len(conversation.before) + n for n in range(count)]
-    first_seen = acts.seen.rows[acts.reply == 0][:, -1]
+    first_seen = acts.seen.features[acts.reply == 0]
     fresh = TabularSpeaker(TabularPolicy.start(), 1.0, rng_of(course.config, 9, 1))
     rollout_groups(course, fresh, 9)
-    (nothing_yet,) = set(fresh.acts().seen.rows[fresh.acts().reply == 0][:, -1])
-    assert nothing_yet not in first_seen
+    opening = fresh.acts().seen.features[fresh.acts().reply == 0]
+    nothing_yet = MAX_TURNS + 2 * len(INTENTIONS) + NOTHING_YET
+    assert opening[:, nothing_yet].all()
+    assert not first_seen[:, nothing_yet].any()
 
 
 @pytest.mark.slow

@@ -179,7 +179,7 @@ def test_acts_without_a_reward_are_left_out_whatever_is_added_to_the_loss() -> N
     treated = stack_of(tabular(algorithm={"learning_rate": 2.0}).algorithm, ReferenceKl(0.5))
 
     def after(kept: np.ndarray, without_reward: np.ndarray | None) -> np.ndarray:
-        seen = replace(acts.seen, turn=acts.seen.turn[kept], rows=acts.seen.rows[kept])
+        seen = replace(acts.seen, turn=acts.seen.turn[kept], features=acts.seen.features[kept])
         some = replace(acts, seen=seen, act=acts.act[kept], conversation=acts.conversation[kept],
                        reply=acts.reply[kept])  # fmt: skip
         selection = unselective(len(some.act), (start[kept],), 0.3, without_reward)

@@ -1,0 +1,77 @@
+"""What the tabular policy remembers of a conversation."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
+from harness.policy import memory
+from harness.policy.memory import NOTHING_YET, Memory, having_heard, having_played, nothing_heard
+
+SAID = (
+    "It is about my exam. I feel so ashamed.",
+    "Thank you, that helps. I failed the exam twice. Please just listen to me.",
+    "That does not help me. I feel how it is.",
+    "I think about it all day. I failed the exam twice.",
+    "",
+)
+
+
+def act(name: str) -> np.ndarray:
+    return np.array([STRATEGIES.index(name)])
+
+
+def conversation(words: list[str], acts: list[int]) -> Memory:
+    now = nothing_heard(1)
+    for text, played in zip(words, acts, strict=True):
+        now = having_played(having_heard(now, [text]), np.array([played]))
+    return now
+
+
+def test_before_the_opening_everything_is_equally_likely_and_nothing_was_played() -> None:
+    before = nothing_heard(2)
+    np.testing.assert_allclose(before.belief, 1 / len(INTENTIONS))
+    assert before.own.tolist() == [NOTHING_YET] * 2
+    assert before.replies.tolist() == [0, 0]
+
+
+def test_a_need_that_was_named_is_remembered_once_others_speak() -> None:
+    named = having_heard(nothing_heard(1), ["Please just listen to me."])
+    later = having_heard(having_played(named, act("question")), ["I failed the exam twice."])
+    for heard in (named, later):
+        assert INTENTIONS[heard.belief[0].argmax()] == "venting"
+        assert heard.belief[0].max() > 0.98
+    assert named.fact.tolist() == [0]
+    assert later.fact.tolist() == [1]
+
+
+def test_a_kind_that_shows_leaves_four_intentions() -> None:
+    heard = having_heard(nothing_heard(1), ["Yes. I feel how it is."])
+    belief = dict(zip(INTENTIONS, heard.belief[0], strict=True))
+    assert sum(belief[i] for i in EMOTIONAL_INTENTIONS) > 0.97
+    assert len({round(belief[i], 9) for i in EMOTIONAL_INTENTIONS}) == 1
+
+
+def test_how_each_strategy_was_taken_is_kept_until_it_is_played_again() -> None:
+    now = having_heard(nothing_heard(1), ["It is about my exam."])
+    assert not now.taken.any()
+    now = having_heard(having_played(now, act("restate")), ["Thank you, that helps."])
+    now = having_heard(having_played(now, act("suggest")), ["That does not help me."])
+    taken = dict(zip(STRATEGIES, now.taken[0], strict=True))
+    assert (taken["restate"], taken["suggest"]) == (1, -1)
+    assert now.played[0].sum() == 1  # the last strategy is `own`
+    now = having_heard(having_played(now, act("restate")), ["That does not help me."])
+    assert now.taken[0, STRATEGIES.index("restate")] == -1
+
+
+@given(st.lists(st.tuples(st.sampled_from(SAID), st.integers(0, 7)), min_size=1, max_size=6))
+def test_conversations_side_by_side_are_those_held_alone(exchanges: list[tuple[str, int]]) -> None:
+    words, acts = [e[0] for e in exchanges], [e[1] for e in exchanges]
+    alone = conversation(words, acts)
+    both, here = nothing_heard(3), np.array([2])
+    for text, played in exchanges:
+        heard = having_heard(memory.part(both, here), [text])
+        both = memory.put(both, here, having_played(heard, np.array([played])))
+    for name in Memory.__slots__:
+        np.testing.assert_array_equal(getattr(both, name)[2], getattr(alone, name)[0])
+        np.testing.assert_array_equal(getattr(both, name)[0], getattr(nothing_heard(1), name)[0])

@@ -26,10 +26,11 @@ class PolicyConfig:
     pretrained here) or hf (a causal model from the Hugging Face hub or a local folder)."""
     temperature: Annotated[float, Between(0.05, 10)] = 1.0
     """Sampling temperature."""
-    observation: Annotated[str, OneOf(("conversation", "last_words")), TABULAR] = "conversation"
+    observation: Annotated[str, OneOf(("conversation", "last_words")), TABULAR] = "last_words"
     """Features by which a tabular policy chooses. conversation: all that was heard and played so
-    far, with weights shared over the turns; last_words: the user's last message alone, with weights
-    of their own at each turn, which hardly learn to listen."""
+    far, with weights shared over the turns, and replies that take up the newest fact; last_words:
+    the user's last message alone, with weights of their own at each turn, which hardly learns to
+    listen."""
     max_turn_tokens: Annotated[int, Between(4, 32_768), Unit("tokens"), ANY_LANGUAGE_MODEL] = 32
     """Maximum length of one reply, thinking included."""
 

@@ -47,7 +47,7 @@ them changes once they trust."""
 
 
 def conversation_features(memory: Memory) -> FloatArray:
-    """All that was heard and played, shape (n, 81): the same weights at every turn but for a bias.
+    """All that was heard and played, shape (n, 70): the same weights at every turn but for a bias.
 
     The turn, the belief about what the user came for (in later replies once more), the last
     strategy and those before it, how each was taken, the last mood and change, and whether a fact
@@ -74,7 +74,7 @@ _LAST_WORDS = (len(MOODS), len(CUES), len(CHANGES), len(STRATEGIES) + 1)
 def last_words_features(memory: Memory) -> FloatArray:
     """The last message's mood, cue and change and the last strategy, one-hot in rows of each turn.
 
-    Shape (n, MAX_TURNS * 27): what a feature means at one turn says nothing of the next.
+    Shape (n, MAX_TURNS * 28): what a feature means at one turn says nothing of the next.
     """
     said = (memory.mood, memory.cue, memory.change, memory.own)
     rows = np.concatenate([_one_hot(v, n) for v, n in zip(said, _LAST_WORDS, strict=True)], axis=1)

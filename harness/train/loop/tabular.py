@@ -173,6 +173,8 @@ def _load(folder: Path, observation: str) -> TabularPolicy:
         table = np.load(path, allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
+    if table.ndim == 3 and table.size:  # by turn and row, as in checkpoints of older versions
+        table = table.reshape(-1, table.shape[-1])
     if table.shape != shape or table.dtype != np.float64:
         got = f"{table.dtype} of shape {table.shape}"
         raise DataError(f"{path}: must hold float64 logits of shape {shape}, got {got}")

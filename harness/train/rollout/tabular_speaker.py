@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.config.run import MAX_TURNS, STRATEGIES
-from harness.policy.grammar import take_up
+from harness.policy.grammar import Draw, say, take_up
 from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
 from harness.policy.tabular import Observations, TabularPolicy, observe, recall
@@ -85,10 +85,16 @@ class TabularSpeaker:
         rng = self._uniform[mine, turn, 1:].tolist()
         for i, words, a, own in zip(live, heard, act.tolist(), rng, strict=True):
             self._known[i] = with_message(self._known[i], words)
-            text = take_up(STRATEGIES[a], self._known[i], self._said[i], iter(own).__next__)
-            self._said[i] += (text,)
-            replies.append(SupporterReply(text))
+            replies.append(SupporterReply(self._sentence(i, STRATEGIES[a], iter(own).__next__)))
         return replies
+
+    def _sentence(self, number: int, strategy: str, draw: Draw) -> str:
+        """A reply in conversation `number`; with the last words alone it takes up what it may."""
+        if self._policy.observation == "last_words":
+            return say(strategy, self._known[number], draw)
+        text = take_up(strategy, self._known[number], self._said[number], draw)
+        self._said[number] += (text,)
+        return text
 
     def acts(self) -> Acts:
         """All acts since `begin`."""

@@ -28,6 +28,10 @@ KIND_NATS = 4.0
 """Evidence for each intention of the kind (emotional or rational) that a cue shows, likewise."""
 
 
+LATE_REPLY = 3
+"""Number of the reply, from 0, from which there may be trust: what suits a user changes then."""
+
+
 def _evidence() -> FloatArray:
     """Log-likelihood of each cue given each intention, up to a constant: (cues, intentions)."""
     evidence = np.zeros((len(CUES), len(INTENTIONS)))
@@ -57,7 +61,8 @@ class Memory:
     fact: FloatArray
     """1 where the last words told a fact; shape (n,)."""
     evidence: FloatArray
-    """Nats for each intention, from all cues heard; shape (n, intentions)."""
+    """Nats for each intention, from the cues heard and from how each reply was taken; shape (n,
+    intentions)."""
     played: FloatArray
     """1 for each strategy played before the last reply; shape (n, strategies)."""
     taken: FloatArray
@@ -66,7 +71,7 @@ class Memory:
 
     @property
     def belief(self) -> FloatArray:
-        """P(intention | cues heard), all equally likely before; shape (n, intentions)."""
+        """P(intention | what was heard), all equally likely before; shape (n, intentions)."""
         weights = np.exp(self.evidence - self.evidence.max(axis=1, keepdims=True))
         belief: FloatArray = weights / weights.sum(axis=1, keepdims=True)
         return belief
@@ -88,20 +93,29 @@ def nothing_heard(count: int) -> Memory:
     )
 
 
-def having_heard(memory: Memory, words: Sequence[str]) -> Memory:
-    """The memory once each of the users has said `words`."""
+def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) -> Memory:
+    """The memory once each of the users has said `words`.
+
+    `reception`: log-odds that a strategy is taken well by who came for each intention, before
+    LATE_REPLY and from it on; shape (2, intentions, strategies).
+    """
     heard = [hear(text) for text in words]
     mood, cue, change = np.array([(h.mood, h.cue, h.change) for h in heard]).reshape(-1, 3).T
+    sign = (change == _BETTER) * 1.0 - (change == _WORSE)
     taken, answered = memory.taken.copy(), np.flatnonzero(memory.own != NOTHING_YET)
-    taken[answered, memory.own[answered]] = (change == _BETTER)[answered] * 1.0
-    taken[answered, memory.own[answered]] -= (change == _WORSE)[answered]
+    own, sign = memory.own[answered], sign[answered]
+    taken[answered, own] = sign
+    evidence = memory.evidence + _EVIDENCE[cue]
+    late = (memory.replies[answered] > LATE_REPLY) * 1
+    odds = reception[late, :, own]
+    evidence[answered] -= np.abs(sign)[:, None] * np.logaddexp(0, -sign[:, None] * odds)
     return replace(
         memory,
         mood=mood,
         cue=cue,
         change=change,
         fact=np.array([float(h.tells_fact) for h in heard]),
-        evidence=memory.evidence + _EVIDENCE[cue],
+        evidence=evidence,
         taken=taken,
     )
 

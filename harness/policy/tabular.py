@@ -19,6 +19,7 @@ import numpy as np
 
 from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.memory import (
+    LATE_REPLY,
     FloatArray,
     IntArray,
     Memory,
@@ -40,10 +41,6 @@ PRIOR = {
 }
 """The start policy, eager to advise: 1.90 nats of entropy, where a uniform one has 2.08."""
 _LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
-
-LATE_REPLY = 3
-"""Number of the reply, from 0, from which what a user came for is remembered apart: what suits
-them changes once they trust."""
 
 
 def conversation_features(memory: Memory) -> FloatArray:
@@ -111,13 +108,15 @@ def observe(observation: str, memory: Memory) -> Observations:
     return Observations(memory.replies, OBSERVATIONS[observation](memory))
 
 
-def recall(heard: Sequence[str], played: Sequence[str]) -> Memory:
-    """The memory of one conversation: the user's turns, and the strategies of the replies."""
-    memory = having_heard(nothing_heard(1), heard[:1])
+def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
+    """The memory of one conversation: the user's turns, and the strategies of the replies.
+
+    `reception`: of `having_heard`.
+    """
+    memory = having_heard(nothing_heard(1), heard[:1], reception)
     for strategy, words in zip(played, heard[1:], strict=True):
-        memory = having_heard(
-            having_played(memory, np.array([STRATEGIES.index(strategy)])), [words]
-        )
+        memory = having_played(memory, np.array([STRATEGIES.index(strategy)]))
+        memory = having_heard(memory, [words], reception)
     return memory
 
 

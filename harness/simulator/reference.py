@@ -166,6 +166,20 @@ def _feeling_evidence(intention: str, spoke: bool) -> float:
     return math.log(chance if spoke else 1 - chance)
 
 
+def reception() -> tuple[tuple[tuple[float, ...], ...], ...]:
+    """Return the log-odds by which a demanding user takes a strategy well that suits them or not.
+
+    Shape (2, intentions, strategies): before there is trust, and once there is.
+    """
+    return tuple(
+        tuple(
+            tuple(dynamics.FIT_WEIGHT * _promise(s, {intention: 1.0}, turn) for s in STRATEGIES)
+            for intention in INTENTIONS
+        )
+        for turn in (0, EARLY_TURNS)
+    )
+
+
 def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
     """Return the worth of a strategy to a demanding user who wants what is believed."""
     trust = LATE_TRUST if turn >= EARLY_TURNS else 0

@@ -24,7 +24,7 @@ def act(name: str) -> np.ndarray:
 def conversation(words: list[str], acts: list[int]) -> Memory:
     now = nothing_heard(1)
     for text, played in zip(words, acts, strict=True):
-        now = having_played(having_heard(now, [text]), np.array([played]))
+        now = having_played(having_heard(now, [text], RECEPTION), np.array([played]))
     return now
 
 
@@ -36,8 +36,8 @@ def test_before_the_opening_everything_is_equally_likely_and_nothing_was_played(
 
 
 def test_a_need_that_was_named_is_remembered_once_others_speak() -> None:
-    named = having_heard(nothing_heard(1), ["Please just listen to me."])
-    later = having_heard(having_played(named, act("question")), ["I failed the exam twice."])
+    named = having_heard(nothing_heard(1), ["Please just listen to me."], RECEPTION)
+    later = having_heard(having_played(named, act("question")), ["I failed the exam twice."], RECEPTION)
     for heard in (named, later):
         assert INTENTIONS[heard.belief[0].argmax()] == "venting"
         assert heard.belief[0].max() > 0.98
@@ -46,21 +46,21 @@ def test_a_need_that_was_named_is_remembered_once_others_speak() -> None:
 
 
 def test_a_kind_that_shows_leaves_four_intentions() -> None:
-    heard = having_heard(nothing_heard(1), ["Yes. I feel how it is."])
+    heard = having_heard(nothing_heard(1), ["Yes. I feel how it is."], RECEPTION)
     belief = dict(zip(INTENTIONS, heard.belief[0], strict=True))
     assert sum(belief[i] for i in EMOTIONAL_INTENTIONS) > 0.97
     assert len({round(belief[i], 9) for i in EMOTIONAL_INTENTIONS}) == 1
 
 
 def test_how_each_strategy_was_taken_is_kept_until_it_is_played_again() -> None:
-    now = having_heard(nothing_heard(1), ["It is about my exam."])
+    now = having_heard(nothing_heard(1), ["It is about my exam."], RECEPTION)
     assert not now.taken.any()
-    now = having_heard(having_played(now, act("restate")), ["Thank you, that helps."])
-    now = having_heard(having_played(now, act("suggest")), ["That does not help me."])
+    now = having_heard(having_played(now, act("restate")), ["Thank you, that helps."], RECEPTION)
+    now = having_heard(having_played(now, act("suggest")), ["That does not help me."], RECEPTION)
     taken = dict(zip(STRATEGIES, now.taken[0], strict=True))
     assert (taken["restate"], taken["suggest"]) == (1, -1)
     assert now.played[0].sum() == 1  # the last strategy is `own`
-    now = having_heard(having_played(now, act("restate")), ["That does not help me."])
+    now = having_heard(having_played(now, act("restate")), ["That does not help me."], RECEPTION)
     assert now.taken[0, STRATEGIES.index("restate")] == -1
 
 
@@ -70,7 +70,7 @@ def test_conversations_side_by_side_are_those_held_alone(exchanges: list[tuple[s
     alone = conversation(words, acts)
     both, here = nothing_heard(3), np.array([2])
     for text, played in exchanges:
-        heard = having_heard(memory.part(both, here), [text])
+        heard = having_heard(memory.part(both, here), [text], RECEPTION)
         both = memory.put(both, here, having_played(heard, np.array([played])))
     for name in Memory.__slots__:
         np.testing.assert_array_equal(getattr(both, name)[2], getattr(alone, name)[0])

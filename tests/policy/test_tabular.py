@@ -37,9 +37,9 @@ def random_seen(seed: int, observation: str = "conversation") -> Observations:
     draws = np.random.default_rng(seed)
     memory = nothing_heard(12)
     for _ in range(2):
-        memory = having_heard(memory, draws.choice(SAID, 12).tolist())
+        memory = having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION)
         memory = having_played(memory, draws.integers(0, len(STRATEGIES), 12))
-    return observe(observation, having_heard(memory, draws.choice(SAID, 12).tolist()))
+    return observe(observation, having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION))
 
 
 def test_the_start_is_its_prior_whatever_it_hears() -> None:
@@ -82,7 +82,7 @@ def test_the_gradient_equals_finite_differences(
 
 
 def test_the_last_words_move_the_rows_of_their_turn_alone() -> None:
-    memory = recall(["It is about my exam.", "I see.", "Please just listen."], ["other", "inform"])
+    memory = recall(["It is about my exam.", "I see.", "Please just listen."], ["other", "inform"], RECEPTION)
     seen = observe("last_words", memory)
     gradient = TabularPolicy.start("last_words").gradient(seen, np.array([0]), np.ones(1), 1.0)
     by_turn = gradient.reshape(MAX_TURNS, -1, len(STRATEGIES))
@@ -94,7 +94,7 @@ def test_a_need_named_early_counts_in_the_whole_conversation_and_not_in_the_last
     """Two users who named unlike needs and then say the same."""
     heard = [[need, "I see."] for need in ("Please just listen to me.", "I need advice.")]
     for observation, differ in (("conversation", True), ("last_words", False)):
-        one, other = (observe(observation, recall(h, ["other"])).features for h in heard)
+        one, other = (observe(observation, recall(h, ["other"], RECEPTION)).features for h in heard)
         assert (not np.array_equal(one, other)) == differ
 
 

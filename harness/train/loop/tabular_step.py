@@ -20,7 +20,7 @@ from harness.train.policy_gradient.losses import BoolArray, LossTokens
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.rollout.batch import REMEDY_STREAM, rng_of
 from harness.train.rollout.learning_signal import Replies, denominator
-from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
+from harness.train.rollout.tabular_speaker import RECEPTION, Acts, TabularSpeaker
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,10 @@ def probe_entropy_nats(
 @lru_cache(maxsize=4)
 def probe(observation: str, count: int = evaluate.PREFIXES) -> Observations:
     """The observations at the first `count` frozen prefixes."""
-    seen = [observe(observation, recall(p.heard, p.strategies)) for p in evaluate.prefixes(count)]
+    seen = [
+        observe(observation, recall(p.heard, p.strategies, RECEPTION))
+        for p in evaluate.prefixes(count)
+    ]
     turns, features = zip(*((s.turn, s.features) for s in seen), strict=True)
     return Observations(np.concatenate(turns), np.concatenate(features))
 

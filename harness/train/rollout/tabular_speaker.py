@@ -15,11 +15,15 @@ from harness.policy.listening import NOTHING, listen, with_message
 from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
 from harness.policy.tabular import Observations, TabularPolicy, observe, recall
 from harness.simulator.protocol import SupporterReply
+from harness.simulator.reference import reception
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.conversation import StartState
 
 WORDING_DRAWS = 8
 """Uniform draws that one reply may use for its wording, beside one for its strategy."""
+
+RECEPTION: FloatArray = np.array(reception())
+"""By which the policy's belief learns from how its replies are taken: the attentive reference's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,7 @@ class TabularSpeaker:
         """Choose a strategy for each conversation in `live` and put it into words."""
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
-        memory = having_heard(part(self._memory, mine), heard)
+        memory = having_heard(part(self._memory, mine), heard, RECEPTION)
         seen = observe(self._policy.observation, memory)
         cumulative = np.exp(self._policy.log_probabilities(seen, self._temperature)).cumsum(axis=1)
         drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
@@ -134,5 +138,5 @@ def _remembered(start: StartState) -> Memory:
     played = [(e.answer.strategies or ("other",))[-1] for e in start.exchanges]
     if not played:
         return nothing_heard(1)
-    before = recall(start.heard, played[:-1])
+    before = recall(start.heard, played[:-1], RECEPTION)
     return having_played(before, np.array([STRATEGIES.index(played[-1])]))

@@ -16,6 +16,10 @@ SAID = (
     "",
 )
 
+RECEPTION = np.zeros((2, len(INTENTIONS), len(STRATEGIES)))
+RECEPTION[0, INTENTIONS.index("venting"), STRATEGIES.index("question")] = 3.0
+RECEPTION[1, INTENTIONS.index("advice"), STRATEGIES.index("question")] = 3.0
+
 
 def act(name: str) -> np.ndarray:
     return np.array([STRATEGIES.index(name)])
@@ -37,7 +41,9 @@ def test_before_the_opening_everything_is_equally_likely_and_nothing_was_played(
 
 def test_a_need_that_was_named_is_remembered_once_others_speak() -> None:
     named = having_heard(nothing_heard(1), ["Please just listen to me."], RECEPTION)
-    later = having_heard(having_played(named, act("question")), ["I failed the exam twice."], RECEPTION)
+    later = having_heard(
+        having_played(named, act("question")), ["I failed the exam twice."], RECEPTION
+    )
     for heard in (named, later):
         assert INTENTIONS[heard.belief[0].argmax()] == "venting"
         assert heard.belief[0].max() > 0.98
@@ -75,3 +81,23 @@ def test_conversations_side_by_side_are_those_held_alone(exchanges: list[tuple[s
     for name in Memory.__slots__:
         np.testing.assert_array_equal(getattr(both, name)[2], getattr(alone, name)[0])
         np.testing.assert_array_equal(getattr(both, name)[0], getattr(nothing_heard(1), name)[0])
+
+
+def test_a_reply_taken_well_speaks_for_those_whom_it_suits() -> None:
+    """By Bayes' rule: P(well | suits) = 1 / (1 + exp(-3)), for the others a half."""
+    asked = having_played(having_heard(nothing_heard(1), ["Hm."], RECEPTION), act("question"))
+    suits = 1 / (1 + np.exp(-3))
+    for words, chance in (("Thank you, that helps.", suits), ("That does not help.", 1 - suits)):
+        belief = having_heard(asked, [words], RECEPTION).belief[0]
+        wanted = chance / (chance + 7 / 2)
+        np.testing.assert_allclose(belief[INTENTIONS.index("venting")], wanted)
+    unmoved = having_heard(asked, ["Hm."], RECEPTION).belief[0]
+    np.testing.assert_allclose(unmoved, 1 / len(INTENTIONS))
+
+
+def test_what_suits_is_another_table_from_the_fourth_reply_on() -> None:
+    now = having_heard(nothing_heard(1), ["Hm."], RECEPTION)
+    for _ in range(3):
+        now = having_heard(having_played(now, act("other")), ["Hm."], RECEPTION)
+    now = having_heard(having_played(now, act("question")), ["Thank you, that helps."], RECEPTION)
+    assert INTENTIONS[now.belief[0].argmax()] == "advice"

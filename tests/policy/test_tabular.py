@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.config.run import MAX_TURNS, STRATEGIES
+from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.policy.memory import having_heard, having_played, nothing_heard
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
 from harness.policy.tabular import (
@@ -25,6 +25,8 @@ SAID = (
     "That does not help me. I feel how it is.",
     "I think about it all day.",
 )
+
+RECEPTION = np.random.default_rng(9).normal(size=(2, len(INTENTIONS), len(STRATEGIES)))
 
 
 def random_policy(seed: int, observation: str = "conversation") -> TabularPolicy:
@@ -82,7 +84,8 @@ def test_the_gradient_equals_finite_differences(
 
 
 def test_the_last_words_move_the_rows_of_their_turn_alone() -> None:
-    memory = recall(["It is about my exam.", "I see.", "Please just listen."], ["other", "inform"], RECEPTION)
+    words = ["It is about my exam.", "I see.", "Please just listen."]
+    memory = recall(words, ["other", "inform"], RECEPTION)
     seen = observe("last_words", memory)
     gradient = TabularPolicy.start("last_words").gradient(seen, np.array([0]), np.ones(1), 1.0)
     by_turn = gradient.reshape(MAX_TURNS, -1, len(STRATEGIES))

@@ -1,12 +1,14 @@
-"""Which learning rate the rule of docs/decisions/2026-11-21-learning-rate.md chooses.
+"""Which learning rate the rules of docs/decisions choose: 2026-11-21-learning-rate.md for tiny,
+2026-11-23-listening-policy.md for policy=tabular.
 
     harness sweep policy=tabular difficulty=easy,medium,hard seed=101,102 \\
-        algorithm.learning_rate=2,4,8,16,32 algorithm.null_control=false,true
+        algorithm.learning_rate=3,6,12,24,48 algorithm.null_control=false,true
     python -m benchmarks.learning_rate runs/SWEEP...
 
 Prints one Markdown row a rate over all the sweeps: exit codes, the entropy that real runs and null
-controls lost, and the largest share of flagged replies of a real run. A rate passes, fails, or is
-open where runs that the rule asks for are missing.
+controls lost, the largest share of flagged replies of a real run, and the gain of the real runs on
+held-out users of their own level. By the rule of tiny a rate passes, fails, or is open where runs
+that the rule asks for are missing.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.config.run import LEVELS
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 
@@ -31,6 +34,8 @@ class Loss:
     start_nats: float
     end_nats: float
     flagged: float
+    gain: float
+    """Of mean final emotion / 100 of held-out users, from the first evaluation to the last."""
 
     @property
     def nats(self) -> float:
@@ -44,7 +49,8 @@ def main() -> None:
         config = run_folder.read_config(run)
         by_rate[config.algorithm.learning_rate].append(_loss(run))
     print("| rate | exits 70 | H lost: easy, real | easy, null | null / real |", end="")
-    print(" flagged | medium real, null | hard real, null | passes |\n|" + "---|" * 9)
+    print(" flagged | medium real, null | hard real, null | gain: easy, medium, hard | passes |")
+    print("|" + "---|" * 10)
     for rate, losses in sorted(by_rate.items()):
         print(_row(rate, losses))
 
@@ -53,6 +59,7 @@ def _loss(run: RunFolder) -> Loss:
     config, status = run_folder.read_config(run), run_folder.read_status(run)
     rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
     last = rows[-max(1, len(rows) // 10) :]
+    rewards = [r["eval/reward"] for r in rows if r["eval/reward"] is not None]
     return Loss(
         status.exit_code,
         config.difficulty.name,
@@ -60,6 +67,7 @@ def _loss(run: RunFolder) -> Loss:
         rows[0]["entropy"],
         sum(r["entropy"] for r in last) / len(last),
         sum(r["text/flagged"] for r in last) / len(last),
+        rewards[-1] - rewards[0],
     )
 
 
@@ -70,6 +78,7 @@ def _row(rate: float, losses: list[Loss]) -> str:
 
     real, null = mean("easy", False), mean("easy", True)
     share = None if real is None or null is None else null / real
+    gains = [mean_gain(losses, level) for level in LEVELS]
     others = [(mean(level, False), mean(level, True)) for level in ("medium", "hard")]
     diverged = sum(r.exit_code == 70 for r in losses)
     flagged = max((r.flagged for r in losses if not r.null_control), default=None)
@@ -78,7 +87,14 @@ def _row(rate: float, losses: list[Loss]) -> str:
     cells = [f"{rate:g}", f"{diverged} of {len(losses)}", _shown(real), _shown(null), _shown(share)]
     cells += ["-" if flagged is None else f"{flagged:.3f}"]
     cells += [", ".join(map(_shown, pair)) for pair in others]
+    cells.append(", ".join(map(_shown, gains)))
     return f"| {' | '.join(cells)} | {'no' if fails else 'open' if missing else 'yes'} |"
+
+
+def mean_gain(losses: list[Loss], level: str) -> float | None:
+    """Of the real runs at a level; None without any."""
+    gains = [r.gain for r in losses if r.level == level and not r.null_control]
+    return sum(gains) / len(gains) if gains else None
 
 
 def _shown(value: float | None) -> str:

@@ -43,6 +43,12 @@ PRIOR = {
 _LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
 
 
+BELIEF, PLAYED = 3.0, 2.0
+"""Sizes of the features of what was heard and of what was played; the others have size 1. A step of
+plain gradient ascent moves a logit by the rate times the square of the size: without it the biases
+of the turns, which hear nothing, are learnt first, and entropy is spent before listening pays."""
+
+
 def conversation_features(memory: Memory) -> FloatArray:
     """All that was heard and played, shape (n, 70): the same weights at every turn but for a bias.
 
@@ -53,11 +59,11 @@ def conversation_features(memory: Memory) -> FloatArray:
     late = (memory.replies >= LATE_REPLY)[:, None]
     parts = (
         _one_hot(memory.replies, MAX_TURNS),
-        memory.belief,
-        memory.belief * late,
-        _one_hot(memory.own, len(STRATEGIES) + 1),
-        memory.played,
-        memory.taken,
+        BELIEF * memory.belief,
+        BELIEF * memory.belief * late,
+        PLAYED * _one_hot(memory.own, len(STRATEGIES) + 1),
+        PLAYED * memory.played,
+        PLAYED * memory.taken,
         _one_hot(memory.mood, len(MOODS)),
         _one_hot(memory.change, len(CHANGES)),
         memory.fact[:, None],

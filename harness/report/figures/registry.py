@@ -37,7 +37,7 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
     onset_by_difficulty.FIGURE,
 )
 """In the order in which they are drawn."""
-TABLES = ("law", "contrasts", "transfer")
+TABLES = ("law", "contrasts", "transfer", "listening")
 """Names of our CSV files that belong to no figure."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
 """No `_2` at the end, as a page of another figure has."""

@@ -126,7 +126,6 @@ def _result(
     judged = verdict.judge(fitted, run_onset, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
     won, ends = regime.gain(points), _ends(log, who)
-    plateau = regime.reward_plateau(points, shape)
     silent = signals.silent_share(log.table, cleaned)
     numbers, compared, share = _numbers(fitted), rivals.compare(points), choice.forecast_from
     signs = signals.read(log.table, cleaned, run_onset, before or fitted)
@@ -152,7 +151,7 @@ def _result(
         intervened=who.intervened,
         ols=numbers.ols,
         onset=run_onset,
-        landmarks=regime.landmarks(course, judged.law_break, plateau),
+        landmarks=regime.landmarks(course, judged.law_break, regime.reward_plateau(points, shape)),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,

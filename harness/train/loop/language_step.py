@@ -180,16 +180,17 @@ def evaluate_model(
     start: Any,
     watch: evaluate.Watch | None = None,
     size: int | None = None,
+    keep: evaluate.Keep | None = None,
 ) -> Metrics:
     """eval/* and entropy/probe of `model` with its current weights, for which `engine` speaks.
 
     `start`: the frozen start model that judges replies; None to leave that out; `size`: the
-    conversations at a time, as many as a batch has if None.
+    conversations at a time, as many as a batch has if None; `keep`: as in `evaluate.evaluate`.
     """
     size = at_once(config) if size is None else size
     speakers = held_out_speakers(engine, chat, config, start)
     return {
-        **evaluate.evaluate(config, speakers, watch, size),
+        **evaluate.evaluate(config, speakers, watch, size, keep),
         "entropy/probe": probe_entropy_nats(engine, model, chat, config, size),
     }
 

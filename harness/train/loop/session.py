@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
-from harness.records import checkpoints, compatibility, conversations, holder, run_folder
+from harness.records import (
+    checkpoints,
+    compatibility,
+    conversations,
+    holder,
+    outcomes,
+    run_folder,
+)
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.holder import Keeper
@@ -27,6 +34,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
+from harness.train.policy_gradient.advantages import FloatArray
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
@@ -162,6 +170,12 @@ class Session:
         finally:
             self._evaluated = None
 
+    def keep_outcomes(self, step: int) -> Callable[[Mapping[str, FloatArray]], None]:
+        """What keeps the outcomes of the evaluation of `step` in the place of the one before."""
+        return lambda by_level: outcomes.write(
+            self.run.outcomes, step, {name: final.tolist() for name, final in by_level.items()}
+        )
+
     def record(
         self,
         step: int,
@@ -184,7 +198,8 @@ class Session:
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
-        self.note("step", step=step, replayed=not new, seconds=seconds)
+        cpu_s = round(time.process_time(), 3)
+        self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
             self._served.count(new * (values["sim/failed"] or 0))

@@ -79,7 +79,12 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
         return {}
     with session.evaluation(step) as watch:
         return {
-            **evaluate.evaluate(config, speakers(policy, temperature, session.poll), watch),
+            **evaluate.evaluate(
+                config,
+                speakers(policy, temperature, session.poll),
+                watch,
+                keep=session.keep_outcomes(step),
+            ),
             "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
         }
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
+from harness.records.outcomes import OWN
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.metrics.held_out import Meeting, at_once, by_level, levels_of, meetings
@@ -48,8 +49,16 @@ def due(step: int, config: RunConfig) -> bool:
     return (step - 1) % trainer.eval_every == 0 or step == trainer.steps
 
 
+Keep = Callable[[Mapping[str, FloatArray]], None]
+"""Keeps the outcomes by `own` and named level, shape (users, repeats), nan where one was lost."""
+
+
 def evaluate(
-    config: RunConfig, speakers: Speakers, watch: Watch | None = None, size: int | None = None
+    config: RunConfig,
+    speakers: Speakers,
+    watch: Watch | None = None,
+    size: int | None = None,
+    keep: Keep | None = None,
 ) -> dict[str, float]:
     """eval/*: rewards with the standard error of the run's own level, and lost users, by level.
 
@@ -58,6 +67,8 @@ def evaluate(
     outcomes = finals(config, speakers, watch, size)
     own = outcomes[levels_of(config).own]
     named = {name: outcomes[n] for n, name in enumerate(LEVELS) if n in outcomes}
+    if keep is not None:
+        keep({OWN: own, **named})
     return {
         "eval/reward": _known_mean(own),
         "eval/reward_se": standard_error(own),

@@ -263,7 +263,7 @@ def of_an_older_version(folder: Path, *keys: str) -> None:
 
 
 def evaluated(
-    lines: Sequence[Mapping[str, Any]], level: str = "", every: int = 10, **columns: float
+    lines: Sequence[Mapping[str, Any]], level: str = "", every: int = 10, **columns: Any
 ) -> list[dict[str, Any]]:
     """The rows with `eval/LEVEL/X` for each X of `columns`, or `eval/X` without a level: the value
     where a step is evaluated, which is every `every`-th from the first on, else None.

@@ -20,6 +20,8 @@ from harness.law.results import Floats, Interval
 
 SEED, USER, REPEAT, SEED_USER, REST = "seed", "user", "repeat", "seed_user", "rest"
 DRAWS = 10_000
+GRID = 400
+"""Quantiles of a noncentral F that are computed: each takes .2 ms."""
 STREAM = 20_260_103
 """Seed of the draws: the same data give the same interval."""
 
@@ -77,7 +79,17 @@ def crossed(outcomes: Floats, stream: int = 0) -> dict[str, Component]:
     seeds, users, repeats = outcomes.shape
     if seeds < 2 or users < 2 or not repeats or not np.isfinite(outcomes).all():
         raise ValueError(f"two seeds and users at least, all finite, got {outcomes.shape}")
-    squares = _squares(outcomes)
+    return of_squares(mean_squares(outcomes), weights_of(seeds, users, repeats), stream)
+
+
+def weights_of(seeds: int, users: int, repeats: int) -> dict[str, dict[str, float]]:
+    """Component -> mean square -> its factor, from the expected mean squares:
+
+    seed          rest + repeats seed_user + users repeats seed
+    user          rest + repeats seed_user + seeds repeat + seeds repeats user
+    seed x user   rest + repeats seed_user
+    repeat        rest + seeds repeat
+    """
     weights: dict[str, dict[str, float]] = {
         SEED: {SEED: 1 / (users * repeats), SEED_USER: -1 / (users * repeats)},
         USER: {USER: 1 / (seeds * repeats), SEED_USER: -1 / (seeds * repeats)},
@@ -88,32 +100,47 @@ def crossed(outcomes: Floats, stream: int = 0) -> dict[str, Component]:
         weights[SEED_USER] |= {REST: -1 / repeats}
         weights[REPEAT] = {REPEAT: 1 / seeds, REST: -1 / seeds}
         weights[REST] = {REST: 1.0}
-    return of_squares(squares, weights, stream)
+    return weights
 
 
-def _squares(outcomes: Floats) -> dict[str, MeanSquare]:
+def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
+    """Of outcomes of shape (seeds, users, repeats), by what they are of.
+
+    All but that of the seeds are means over users, of which those near a bound of the reward spread
+    less: no such mean square counts for more degrees of freedom than its own spread over the users
+    shows.
+    """
     seeds, users, repeats = outcomes.shape
     mean = outcomes.mean()
     by_seed, by_user = outcomes.mean(axis=(1, 2)), outcomes.mean(axis=(0, 2))
     cells = outcomes.mean(axis=2)
     crossing = cells - by_seed[:, None] - by_user[None, :] + mean
+    bessel = users / (users - 1)
+    of_seeds = users * repeats * float(((by_seed - mean) ** 2).sum()) / (seeds - 1)
     squares = {
-        SEED: _square(users * repeats * ((by_seed - mean) ** 2).sum(), seeds - 1),
-        USER: _square(seeds * repeats * ((by_user - mean) ** 2).sum(), users - 1),
-        SEED_USER: _square(repeats * (crossing**2).sum(), (seeds - 1) * (users - 1)),
+        SEED: MeanSquare(of_seeds, seeds - 1),
+        USER: _over_users(seeds * repeats * (by_user - mean) ** 2 * bessel, users - 1),
+        SEED_USER: _over_users(
+            repeats * (crossing**2).sum(axis=0) / (seeds - 1) * bessel, (seeds - 1) * (users - 1)
+        ),
     }
     if repeats > 1:
-        of_repeat = outcomes.mean(axis=0)
+        of_repeat, free = outcomes.mean(axis=0), repeats - 1
         within = of_repeat - by_user[:, None]
         rest = outcomes - of_repeat[None] - cells[:, :, None] + by_user[None, :, None]
-        free = users * (repeats - 1)
-        squares[REPEAT] = _square(seeds * (within**2).sum(), free)
-        squares[REST] = _square((rest**2).sum(), (seeds - 1) * free)
+        squares[REPEAT] = _over_users(seeds * (within**2).sum(axis=1) / free, users * free)
+        squares[REST] = _over_users(
+            (rest**2).sum(axis=(0, 2)) / (free * (seeds - 1)), users * free * (seeds - 1)
+        )
     return squares
 
 
-def _square(total: float, df: int) -> MeanSquare:
-    return MeanSquare(float(total) / df, df)
+def _over_users(of_each: Floats, df: int) -> MeanSquare:
+    """A mean square as the mean of what each user has of it; `df`: its degrees of freedom if all
+    spread alike. Matches the mean's variance over users, as Satterthwaite 1946 does.
+    """
+    value, error = float(of_each.mean()), float(of_each.var(ddof=1)) / len(of_each)
+    return MeanSquare(value, min(df, 2 * value**2 / error) if error > 0 else df)
 
 
 def among_means(
@@ -137,8 +164,8 @@ def among_means(
     value = max(0.0, total / free - noise)
     if noise == 0:
         return Component(value, np.full(DRAWS, value))
+    grid = (np.arange(GRID) + 0.5) / GRID
+    noncentrality = special.ncfdtrinc(free, freedom, grid, total / free / noise)
+    beyond = np.maximum(0.0, np.nan_to_num(noncentrality, nan=0.0, posinf=0.0)) * noise / free
     levels = np.random.default_rng([STREAM, stream, 1]).uniform(size=DRAWS)
-    f = total / free / noise
-    drawn = special.ncfdtrinc(free, freedom, levels, f)
-    beyond: Floats = np.nan_to_num(drawn, nan=0.0, posinf=0.0) * noise / free
-    return Component(value, np.maximum(0.0, beyond))
+    return Component(value, np.interp(levels, grid, beyond))

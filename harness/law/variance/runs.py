@@ -158,8 +158,10 @@ def spent(events: Path, evaluated: Set[int]) -> Spent | None:
     clock, is_cpu = 0.0, True
     for event in _steps(events):
         seconds = event["seconds"]
-        phases = {at: sum(v for k, v in seconds.items() if (k in EVALUATING) is at) for at in wall}
-        evaluations += bool(phases[True] > 1e-3)
+        met = event.get("step") in evaluated
+        phases = {
+            at: sum(v for k, v in seconds.items() if (met and k in EVALUATING) is at) for at in wall
+        }
         is_cpu = is_cpu and isinstance(event.get("cpu_s"), int | float)
         now = float(event["cpu_s"]) if is_cpu else 0.0
         moved = now - clock if now >= clock else now  # a new process counts from 0

@@ -22,6 +22,8 @@ MEASURES = ("reward", "listening", "deaf_reward", "listening_share", "between_sd
 PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
 COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
 NOT_MEASURED = Anchors()
+LEAST_WORTH = 0.05
+"""Where listening is worth less than this, its share is noise: none is told, as none is logged."""
 
 
 def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
@@ -73,7 +75,7 @@ def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
     if ends["listening_share"] is not None or reward is None or deaf is None or optimum is None:
         return ends["listening_share"]
     worth = optimum.value - deaf.value
-    return (reward - deaf.value) / worth if worth > 0 else None
+    return (reward - deaf.value) / worth if worth >= LEAST_WORTH else None
 
 
 def _recovered(reward: Floats, share: Floats, known: Anchors) -> Anchors:

@@ -107,8 +107,9 @@ class LanguageRun:
         if evaluate.due(step, config):
             with self._session.evaluation(step) as watch:
                 metrics = evaluate_model(
-                    self.engine, self._model, self._chat, config, self._start, watch
-                )
+                    self.engine, self._model, self._chat, config, self._start, watch,
+                    timed=self._session.timed,
+                )  # fmt: skip
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)

@@ -6,14 +6,14 @@ Keys are those of harness.records.metrics.EVALUATED; nan is what could not be me
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from harness.calibration.listening import Strategies, listening_nats
 from harness.records.metrics import REPEATED
 from harness.train.metrics import repeats
-from harness.train.metrics.listening import Strategies, listening_nats
 from harness.train.policy_gradient.advantages import FloatArray
 
 
@@ -29,17 +29,21 @@ class LevelResults:
     intentions: Sequence[str | None]
     """What each user came for; None where nobody knows."""
     users: Sequence[int]
+    share: Callable[[float], float]
+    """Share of what listening is worth at the level that a reward has."""
 
 
 def columns(results: LevelResults) -> dict[str, float]:
     """The level's values by column."""
     outcomes, parts = results.outcomes, repeats.spread(results.outcomes)
+    reward = _known_mean(outcomes)
     return {
-        "reward": _known_mean(outcomes),
+        "reward": reward,
         "reward_se": parts.se,
         "failed": float(np.isnan(outcomes).sum()),
         "listening": _listening(results),
         "deaf_reward": _known_mean(results.deaf),
+        "listening_share": results.share(reward),
         "within_sd": parts.within_sd,
         "between_sd": parts.between_sd,
         **{f"best_at_{k}": repeats.best_of(outcomes, k) for k in REPEATED},

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from harness.calibration.interval import Floats
 from harness.config.run import INTENTIONS, STRATEGIES
-from harness.train.policy_gradient.advantages import FloatArray, IntArray
+
+Integers = NDArray[np.int64]
 
 Strategies = Sequence[tuple[str, ...]]
 """The strategies that the user recognised in each reply of a conversation."""
@@ -51,7 +54,7 @@ def listening_nats(
     return (float(information[0]) - chance) * scale
 
 
-def information_nats(counts: FloatArray, labels: IntArray) -> tuple[FloatArray, float]:
+def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
     """I(outcome; label | reply number) in nats, jackknifed over users, by labelling.
 
     `counts`: the users' outcomes, shape (reply numbers, users, outcomes); `labels`: of the users,
@@ -81,20 +84,20 @@ def information_nats(counts: FloatArray, labels: IntArray) -> tuple[FloatArray, 
         without += cells.sum(axis=1)[:, None] - cells[which, labels] + _log_sum(rest)
     size = counts.sum(axis=(0, 2))
     plain, left_out = whole / size.sum(), without / (size.sum() - size)
-    jackknifed: FloatArray = users * plain - (users - 1) * left_out.mean(axis=1)
+    jackknifed: Floats = users * plain - (users - 1) * left_out.mean(axis=1)
     return jackknifed, most / float(size.sum())
 
 
-def _log_sum(counts: FloatArray) -> FloatArray:
+def _log_sum(counts: Floats) -> Floats:
     """Sum of n log n over the last axis; what rounding leaves below 0 is 0."""
     kept = np.maximum(counts, 0.0)
-    summed: FloatArray = xlogy(kept, kept).sum(axis=-1)
+    summed: Floats = xlogy(kept, kept).sum(axis=-1)
     return summed
 
 
 def _counts(
     conversations: Sequence[Strategies], users: Sequence[int], everyone: Sequence[int]
-) -> FloatArray:
+) -> Floats:
     """How often each user met each outcome, shape (reply numbers, users, 9)."""
     place = {user: n for n, user in enumerate(everyone)}
     counts = np.zeros((max(map(len, conversations)), len(everyone), len(STRATEGIES) + 1))
@@ -105,7 +108,7 @@ def _counts(
 
 
 @lru_cache(maxsize=1024)
-def _parts(recognised: tuple[str, ...]) -> FloatArray:
+def _parts(recognised: tuple[str, ...]) -> Floats:
     """Shares of the strategies, and of none, shape (9,)."""
     count = max(1, len(recognised))
     shares = [recognised.count(s) / count for s in STRATEGIES]

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from harness.calibration.interval import Floats
+from harness.calibration.listening import LEAST_USERS, Integers, information_nats, listening_nats
 from harness.config.run import INTENTIONS, STRATEGIES
-from harness.train.metrics.listening import LEAST_USERS, information_nats, listening_nats
-from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
 Replies = list[tuple[str, ...]]
 
@@ -114,7 +114,7 @@ def test_the_estimate_is_the_plug_in_jackknifed_over_users() -> None:
     counts = rng.integers(3, size=(4, 12, 5)) * rng.random((4, 12, 1)).round()
     labels = np.stack([rng.permutation(12) % 3 for _ in range(2)])
 
-    def plug_in(counts: FloatArray, label: IntArray) -> float:
+    def plug_in(counts: Floats, label: Integers) -> float:
         sums = 0.0
         for own in counts:
             joint = np.array([own[label == n].sum(axis=0) for n in range(3)])

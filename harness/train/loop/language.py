@@ -109,6 +109,7 @@ class LanguageRun:
                 metrics = evaluate_model(
                     self.engine, self._model, self._chat, config, self._start, watch,
                     keep=self._session.keep_outcomes(step),
+                    timed=self._session.timed,
                 )  # fmt: skip
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()

@@ -7,6 +7,7 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
 from harness.train.engines.sampler import SampledTurn
 from harness.train.metrics import evaluate
+from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting, TurnDraws, at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
@@ -181,23 +183,23 @@ def evaluate_model(
     watch: evaluate.Watch | None = None,
     size: int | None = None,
     keep: evaluate.Keep | None = None,
+    timed: evaluate.Timed = nullcontext,
 ) -> Metrics:
     """eval/* and entropy/probe of `model` with its current weights, for which `engine` speaks.
 
     `start`: the frozen start model that judges replies; None to leave that out; `size`: the
-    conversations at a time, as many as a batch has if None; `keep`: as in `evaluate.evaluate`.
+    conversations at a time, as many as a batch has if None; `keep` and `timed`: see
+    `evaluate.evaluate`.
     """
     size = at_once(config) if size is None else size
     speakers = held_out_speakers(engine, chat, config, start)
     return {
-        **evaluate.evaluate(config, speakers, watch, size, keep),
+        **evaluate.evaluate(config, speakers, watch, size, keep, timed),
         "entropy/probe": probe_entropy_nats(engine, model, chat, config, size),
     }
 
 
-def held_out_speakers(
-    engine: Engine, chat: Chat, config: RunConfig, start: Any
-) -> evaluate.Speakers:
+def held_out_speakers(engine: Engine, chat: Chat, config: RunConfig, start: Any) -> Speakers:
     """Makes the speakers of some held-out conversations, one for each wave."""
 
     def speakers(held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:

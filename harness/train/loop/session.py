@@ -65,6 +65,7 @@ class Session:
         self._in_step = False
         self._unsaved: tuple[int, Callable[[Path], None]] | None = None
         self._evaluated: int | None = None
+        self._timed_apart: dict[str, float] = {}
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -176,6 +177,16 @@ class Session:
             self.run.outcomes, step, {name: final.tolist() for name, final in by_level.items()}
         )
 
+    @contextlib.contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """A context for a part of an evaluation that the step's event times apart from the rest."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = self._timed_apart.get(part, 0.0) + time.monotonic() - began
+            self._timed_apart[part] = spent
+
     def record(
         self,
         step: int,
@@ -185,7 +196,8 @@ class Session:
     ) -> None:
         """Make row `step` durable and report it; write its conversations where they are due.
 
-        `phases_s`: wall clock of the step's rollout, eval and update. Raises DivergedError if the
+        `phases_s`: wall clock of the step's rollout, eval and update; what was timed apart is taken
+        from eval. Raises DivergedError if the
         row was on disk already and differs, on a CPU, StoppedError if another process has taken
         the folder.
         """
@@ -197,6 +209,10 @@ class Session:
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
+        apart, self._timed_apart = self._timed_apart, {}
+        if apart:
+            rest = phases_s.get("eval", 0.0) - sum(apart.values())
+            phases_s = {**phases_s, "eval": rest, **apart}
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
         cpu_s = round(time.process_time(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import functools
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis
 from harness.report.figures import reward_by_listening
-from harness.report.figures.figure_specs import FigureSpec
 from harness.testing import synthetic
-from harness.testing.figure_contract import FigureContract, drawn
+from harness.testing.figure_contract import drawn
 
 
 @functools.cache
@@ -30,24 +28,16 @@ def heard() -> Analysis:
         return analyse([Path(root)])
 
 
-class TestFigure(FigureContract):
-    @pytest.fixture
-    def figure(self) -> FigureSpec[Any]:
-        return reward_by_listening.FIGURE
+def test_each_run_stands_beside_the_references_of_its_level() -> None:
+    ((_, drawing),) = drawn(reward_by_listening.FIGURE, heard())
+    easy, deaf, listens = drawing.rows
+    assert [row["policy_verdict"] for row in drawing.rows] == [None, "template", "listens"]
+    assert (easy["deaf_schedule"], deaf["deaf_schedule"]) == (None, 0.6)
+    assert listens["listening"] == pytest.approx(0.9)
+    lines = {line.get_linestyle() for line in drawing.figure.axes[1].lines}
+    assert {"--", ":"} <= lines
 
-    @pytest.fixture
-    def analysis(self) -> Analysis:
-        return heard()
 
-    def test_each_run_stands_beside_the_references_of_its_level(self) -> None:
-        ((_, drawing),) = drawn(reward_by_listening.FIGURE, heard())
-        easy, deaf, listens = drawing.rows
-        assert [row["policy_verdict"] for row in drawing.rows] == [None, "template", "listens"]
-        assert (easy["deaf_schedule"], deaf["deaf_schedule"]) == (None, 0.6)
-        assert listens["listening"] == pytest.approx(0.9)
-        lines = {line.get_linestyle() for line in drawing.figure.axes[1].lines}
-        assert {"--", ":"} <= lines
-
-    def test_runs_whose_listening_was_not_measured_have_no_figure(self, tmp_path: Path) -> None:
-        synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
-        assert list(drawn(reward_by_listening.FIGURE, analyse([tmp_path]))) == []
+def test_runs_whose_listening_was_not_measured_have_no_figure(tmp_path: Path) -> None:
+    synthetic.write_run(tmp_path / "run", synthetic.lawful_rows(n=40))
+    assert list(drawn(reward_by_listening.FIGURE, analyse([tmp_path]))) == []

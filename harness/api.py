@@ -195,7 +195,8 @@ class Law:
         return law_json.from_analysis(self.analysis)
 
     def plot(self, name: str = "entropy_law") -> Figure:
-        """Draw a figure: entropy_law, entropy_curves, residuals, forest or onset_by_difficulty.
+        """Draw a figure: entropy_law, entropy_curves, residuals, forest, onset_by_difficulty or
+        reward_by_listening.
 
         Those of more than 24 runs come as medians over groups first, then as pages:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such

@@ -23,6 +23,7 @@ from harness.report.figures import (
     law,
     onset_by_difficulty,
     residuals,
+    reward_by_listening,
     series_pages,
 )
 from harness.report.figures.canvas import Drawing
@@ -35,6 +36,7 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
     residuals.FIGURE,
     forest.FIGURE,
     onset_by_difficulty.FIGURE,
+    reward_by_listening.FIGURE,
 )
 """In the order in which they are drawn."""
 TABLES = ("law", "contrasts", "transfer", "listening")

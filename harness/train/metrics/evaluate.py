@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from harness.calibration import anchors
+from harness.calibration import shipped_anchors
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
 from harness.simulator.factory import intention_of, make
@@ -108,7 +108,7 @@ def _columns(
             strategies=[result.strategies for result in here.values()],
             intentions=[intention_of(m.key, level, config.simulator) for m in here],
             users=[meeting.user for meeting in here],
-            share=partial(anchors.share, level=level, users=config.simulator),
+            share=partial(shipped_anchors.share, level=level, users=config.simulator),
         )
     )
 

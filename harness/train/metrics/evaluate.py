@@ -113,6 +113,14 @@ def _columns(
     )
 
 
+def without_anchors(config: RunConfig) -> list[str]:
+    """Names of the levels that are evaluated and whose listening_share nobody knows."""
+    levels = [levels_of(config).every[number] for number in levels_of(config).met]
+    return [
+        level.name for level in levels if shipped_anchors.shipped(level, config.simulator) is None
+    ]
+
+
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:
     """Share of an evaluation's conversations that were lost, by level, the run's own first."""
     names = {"its own": "eval/failed", **{name: f"eval/{name}/failed" for name in LEVELS}}

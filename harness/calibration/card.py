@@ -7,7 +7,14 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from harness.calibration import anchors, optimum, population, reply_measures, schedules
+from harness.calibration import (
+    anchors,
+    optimum,
+    population,
+    reply_measures,
+    schedules,
+    shipped_anchors,
+)
 from harness.calibration.anchors import Anchors
 from harness.calibration.contexts import Contexts
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
@@ -94,7 +101,7 @@ class LevelCard:
     anchors: Anchors
     """Marked policies, by which any other is measured; rewards 0-1."""
     users: str
-    """anchors.users_key: what the level's users follow from."""
+    """shipped_anchors.users_key: what the level's users follow from."""
     reader: str
     """What the users hear with."""
     validity: Validity
@@ -167,7 +174,7 @@ def _card(
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
         anchors=anchors.measure(level, blind.strategies, best.optimum / 100, references, reader),
-        users=anchors.users_key(level, reader.name),
+        users=shipped_anchors.users_key(level, reader.name),
         reader=reader.name,
         validity=validity.measure(level, reader=reader),
         validity_held_out=validity.measure(level, "held_out", reader),

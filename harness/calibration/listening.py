@@ -8,11 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
-from harness.calibration.interval import Floats
 from harness.config.run import INTENTIONS, STRATEGIES
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 Strategies = Sequence[tuple[str, ...]]
@@ -23,6 +22,8 @@ PERMUTATIONS = 8
 SEED = 20_260_103
 """Seed of the permutations, which are the same at every evaluation."""
 MOST_SCALE = 2.0
+LEAST_COUNT = 1e-9
+"""Counts are whole, or parts of as many as a reply has strategies; less is rounding."""
 
 
 def listening_nats(
@@ -74,14 +75,13 @@ def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
         both = np.swapaxes(own.T @ members, 1, 2)  # (labellings, labels, outcomes)
         of_outcomes, of_labels = _log_sum(by_outcome), _log_sum(by_label)
         cells = _log_sum(both)
-        whole += xlogy(total, total) + cells.sum(axis=1) - of_outcomes - of_labels
-        most += float(xlogy(total, total) - max(of_outcomes, of_labels[0]))
+        whole += _n_log_n(total) + cells.sum(axis=1) - of_outcomes - of_labels
+        most += float(_n_log_n(total) - max(of_outcomes, of_labels[0]))
         left = total - size
         here, mine = both[which, labels], by_label[which, labels]
-        without += xlogy(left, left) - _log_sum(by_outcome - own)
-        without -= of_labels[:, None] - xlogy(mine, mine) + xlogy(mine - size, mine - size)
-        rest = np.maximum(here - own, 0.0)
-        without += cells.sum(axis=1)[:, None] - cells[which, labels] + _log_sum(rest)
+        without += _n_log_n(left) - _log_sum(by_outcome - own)
+        without -= of_labels[:, None] - _n_log_n(mine) + _n_log_n(mine - size)
+        without += cells.sum(axis=1)[:, None] - cells[which, labels] + _log_sum(here - own)
     size = counts.sum(axis=(0, 2))
     plain, left_out = whole / size.sum(), without / (size.sum() - size)
     jackknifed: Floats = users * plain - (users - 1) * left_out.mean(axis=1)
@@ -89,10 +89,14 @@ def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
 
 
 def _log_sum(counts: Floats) -> Floats:
-    """Sum of n log n over the last axis; what rounding leaves below 0 is 0."""
-    kept = np.maximum(counts, 0.0)
-    summed: Floats = xlogy(kept, kept).sum(axis=-1)
+    """Sum of n log n over the last axis."""
+    summed: Floats = _n_log_n(counts).sum(axis=-1)
     return summed
+
+
+def _n_log_n(counts: Floats) -> Floats:
+    """n log n, 0 at 0, and where rounding leaves a number below."""
+    return counts * np.log(np.where(counts > LEAST_COUNT, counts, 1.0))
 
 
 def _counts(

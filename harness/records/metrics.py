@@ -82,6 +82,8 @@ MEASURED = {
         )
         for key, meaning in EVALUATED.items()
     },
+    "eval/words_listening": "I(words; conversation) of replies to frozen prefixes, nats",
+    "eval/words_retrieval": "share of these replies that fit their own prefix best",
     "turns/mean": "replies by the policy a conversation",
     **{f"strategy/{s}": f"share of recognised strategies that are {s}" for s in STRATEGIES},
     "strategy/entropy": "entropy of those shares, nats",

@@ -34,6 +34,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
+from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
@@ -123,7 +124,8 @@ class Session:
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
-        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **code)
+        where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
+        self.note(event, **where, without_anchors=evaluate.without_anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from harness.calibration import anchors
+from harness.calibration import shipped_anchors
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
 from harness.records.outcomes import OWN
@@ -118,9 +118,17 @@ def _columns(
             strategies=[result.strategies for result in here.values()],
             intentions=[intention_of(m.key, level, config.simulator) for m in here],
             users=[meeting.user for meeting in here],
-            share=partial(anchors.share, level=level, users=config.simulator),
+            share=partial(shipped_anchors.share, level=level, users=config.simulator),
         )
     )
+
+
+def without_anchors(config: RunConfig) -> list[str]:
+    """Names of the levels that are evaluated and whose listening_share nobody knows."""
+    levels = [levels_of(config).every[number] for number in levels_of(config).met]
+    return [
+        level.name for level in levels if shipped_anchors.shipped(level, config.simulator) is None
+    ]
 
 
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:

@@ -83,7 +83,7 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
                 config,
                 speakers(policy, temperature, session.poll),
                 watch,
-                keep=session.keep_outcomes(step),
+                keep=evaluate.keep_in(session.run.outcomes, step),
             ),
             "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
         }

@@ -11,11 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
+from harness.records import outcomes as outcomes_file
 from harness.records.outcomes import OWN
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
@@ -51,6 +53,13 @@ def due(step: int, config: RunConfig) -> bool:
 
 Keep = Callable[[Mapping[str, FloatArray]], None]
 """Keeps the outcomes by `own` and named level, shape (users, repeats), nan where one was lost."""
+
+
+def keep_in(path: Path, step: int) -> Keep:
+    """Keeps the outcomes of the evaluation of `step` in the place of the one before."""
+    return lambda by_level: outcomes_file.write(
+        path, step, {name: final.tolist() for name, final in by_level.items()}
+    )
 
 
 def evaluate(

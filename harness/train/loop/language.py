@@ -108,7 +108,7 @@ class LanguageRun:
             with self._session.evaluation(step) as watch:
                 metrics = evaluate_model(
                     self.engine, self._model, self._chat, config, self._start, watch,
-                    keep=self._session.keep_outcomes(step),
+                    keep=evaluate.keep_in(self._session.run.outcomes, step),
                     timed=self._session.timed,
                 )  # fmt: skip
             self._session.judge_evaluation(step, metrics)

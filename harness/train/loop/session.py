@@ -18,14 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.config.run import RunConfig
 from harness.errors import DataError, DivergedError, HarnessError, StoppedError, StorageError
-from harness.records import (
-    checkpoints,
-    compatibility,
-    conversations,
-    holder,
-    outcomes,
-    run_folder,
-)
+from harness.records import checkpoints, compatibility, conversations, holder, run_folder
 from harness.records.conversations import TurnRecord
 from harness.records.events import EventLog
 from harness.records.holder import Keeper
@@ -35,7 +28,6 @@ from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
 from harness.train.metrics import evaluate
-from harness.train.policy_gradient.advantages import FloatArray
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
@@ -172,12 +164,6 @@ class Session:
             yield at
         finally:
             self._evaluated = None
-
-    def keep_outcomes(self, step: int) -> Callable[[Mapping[str, FloatArray]], None]:
-        """What keeps the outcomes of the evaluation of `step` in the place of the one before."""
-        return lambda by_level: outcomes.write(
-            self.run.outcomes, step, {name: final.tolist() for name, final in by_level.items()}
-        )
 
     @contextlib.contextmanager
     def timed(self, part: str) -> Iterator[None]:

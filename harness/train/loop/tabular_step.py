@@ -82,7 +82,11 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
     with session.evaluation(step) as watch:
         return {
             **evaluate.evaluate(
-                config, hearing, watch, keep=session.keep_outcomes(step), timed=session.timed
+                config,
+                hearing,
+                watch,
+                keep=evaluate.keep_in(session.run.outcomes, step),
+                timed=session.timed,
             ),
             "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
         }

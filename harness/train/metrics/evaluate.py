@@ -12,12 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 
 from harness.calibration import shipped_anchors
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
+from harness.records import outcomes as outcomes_file
 from harness.records.outcomes import OWN
 from harness.simulator.factory import intention_of, make
 from harness.simulator.protocol import ConversationKey, SupporterReply
@@ -53,6 +55,13 @@ def due(step: int, config: RunConfig) -> bool:
 
 Keep = Callable[[Mapping[str, FloatArray]], None]
 """Keeps the outcomes by `own` and named level, shape (users, repeats), nan where one was lost."""
+
+
+def keep_in(path: Path, step: int) -> Keep:
+    """Keeps the outcomes of the evaluation of `step` in the place of the one before."""
+    return lambda by_level: outcomes_file.write(
+        path, step, {name: final.tolist() for name, final in by_level.items()}
+    )
 
 
 def evaluate(

@@ -195,7 +195,7 @@ class Law:
         return law_json.from_analysis(self.analysis)
 
     def plot(self, name: str = "entropy_law") -> Figure:
-        """Draw a figure: entropy_law, entropy_curves, residuals, forest or onset_by_difficulty.
+        """Draw a figure of docs/figures.md by its name, such as residuals or forest.
 
         Those of more than 24 runs come as medians over groups first, then as pages:
         `entropy_law`, `entropy_law_1`, ... Raises ConfigError where the analysis has no such

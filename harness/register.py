@@ -30,7 +30,7 @@ IMPORTERS = ("csv", "trainer_state", "metric_maps", "verl_console", "json_lines"
 """Keys of OURS of harness.law.io.reading, whose import takes numpy."""
 FIGURES = (
     "entropy_law", "entropy_curves", "residuals", "forest", "onset_by_difficulty",
-    "law", "contrasts", "transfer",
+    "reward_by_listening", "law", "contrasts", "transfer", "listening",
 )  # fmt: skip
 """Names of files that harness.report writes, whose import takes numpy likewise."""
 

@@ -7,11 +7,20 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from harness.calibration import optimum, population, reply_measures, schedules
+from harness.calibration import (
+    anchors,
+    optimum,
+    population,
+    reply_measures,
+    schedules,
+    shipped_anchors,
+)
+from harness.calibration.anchors import Anchors
 from harness.calibration.contexts import Contexts
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.population import Conversations, Decade
 from harness.calibration.reply_measures import AcceptanceResult
+from harness.calibration.schedules import Schedule
 from harness.calibration.strategy_game import Game
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
@@ -43,12 +52,11 @@ class BestPolicies:
         return (value - self.start) / (self.optimum - self.start)
 
 
-def best_policies(level: DifficultyConfig) -> BestPolicies:
-    """Solve the strategy game of `level`."""
-    game = Game(level)
+def best_policies(game: Game, blind: Schedule) -> BestPolicies:
+    """Solve the strategy game, whose best schedule is `blind`."""
     values = (
         optimum.knowing_user(game),
-        schedules.best_schedule(game).value,
+        blind.value,
         *(schedules.best_cycle(game, length).value for length in (3, 2, 1)),
         optimum.uniform(game),
     )
@@ -90,6 +98,10 @@ class LevelCard:
     by_decade_of_policy: dict[str, list[Decade]]
     """By member of the population, its mean final emotion in its name."""
     population_final_emotion: Interval | None
+    anchors: Anchors
+    """Marked policies, by which any other is measured; rewards 0-1."""
+    users: str
+    """shipped_anchors.users_key: what the level's users follow from."""
     reader: str
     """What the users hear with."""
     validity: Validity
@@ -138,11 +150,17 @@ def _card(
     std: Floats,
     reader: SentenceReader,
 ) -> LevelCard:
-    pooled = list(members.values())
+    pooled, game = list(members.values()), Game(level)
+    blind = schedules.best_schedule(game)
+    best = best_policies(game, blind)
+    references = {
+        n: population.named(level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader)
+        for n in population.NAMED
+    }
     return LevelCard(
         acceptance=accepted.all(),
         need_expression=clustered(shown, accepted.contexts.conversations),
-        policies={n: _score(population.named(level, n, USERS, reader)) for n in population.NAMED},
+        policies={name: _score(held.first(USERS)) for name, held in references.items()},
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),
         lag1=population.lag1(pooled),
@@ -151,10 +169,12 @@ def _card(
         acceptance_free_wording_held_out=accepted.free_wording_held_out(),
         strategy_agreement=reply_measures.strategy_agreement(held_out=True, reader=reader),
         acceptance_by_intention=accepted.by_intention(),
-        best=best_policies(level),
+        best=best,
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
+        anchors=anchors.measure(level, blind.strategies, best.optimum / 100, references, reader),
+        users=shipped_anchors.users_key(level, reader.name),
         reader=reader.name,
         validity=validity.measure(level, reader=reader),
         validity_held_out=validity.measure(level, "held_out", reader),

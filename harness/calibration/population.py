@@ -38,6 +38,10 @@ class Conversations:
 
     turns: tuple[tuple[UserTurn, ...], ...]
 
+    def first(self, count: int) -> Conversations:
+        """The first `count` of them."""
+        return Conversations(self.turns[:count])
+
     @property
     def finals(self) -> Floats:
         """Final emotion, 0-100."""

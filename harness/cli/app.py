@@ -139,6 +139,23 @@ def fit_entropy_law(
 
 
 @app.command()
+def variance(
+    paths: options.Logs,
+    as_json: options.AsJson = False,
+    on: options.On = "own",
+    half_width: options.HalfWidth = 0.05,
+) -> None:
+    """Show how much of the spread of reward is seed, user, repeat, level and simulator.
+
+    Also says how many seeds, users and repeats give a stated half-width at the least cost.
+    Example: harness variance runs/ --half-width 0.03
+    """
+    from harness.cli import variance as command
+
+    command.variance(tuple(paths), on, half_width, as_json=as_json)
+
+
+@app.command()
 def study(
     name: options.StudyName = "",
     overrides: options.Overrides = None,

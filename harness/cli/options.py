@@ -139,6 +139,21 @@ WithUnfinished = Annotated[
     bool, typer.Option("--with-unfinished", help="Include unfinished runs in averages.")
 ]
 
+# variance
+
+On = Annotated[
+    str,
+    typer.Option(
+        "--on", metavar="LEVEL", help="Level of the evaluations: own, easy, medium or hard."
+    ),
+]
+HalfWidth = Annotated[
+    float,
+    typer.Option(
+        "--half-width", metavar="X", help="Half-width of the 95% interval to plan sizes for."
+    ),
+]
+
 # calibrate, chat, study, trust
 
 Cards = Annotated[

@@ -25,6 +25,8 @@ class EvalConfig:
     the others are null."""
     repeats: Annotated[int, Between(1, 1000), Unit("conversations")] = 1
     """Conversations with each user, each with draws of its own."""
+    deaf: bool = True
+    """Hold every conversation again with a policy that hears another user's words (deaf_reward)."""
     at_start: bool = True
     """Evaluate at step 1, before anything is learnt."""
     prefixes: Annotated[int, Between(0, 64), Unit("prefixes")] = 64

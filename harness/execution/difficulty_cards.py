@@ -30,7 +30,7 @@ from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.utils import process, safe_text
 
 FILE = "cards.json"
-SHIPPED = Path(calibration.__file__).with_name("cards")
+SHIPPED = calibration.SHIPPED
 NICENESS = 10
 """The runs come first."""
 

@@ -11,13 +11,23 @@ from typing import Any
 from harness.law import verdict
 from harness.law.compare import replicates
 from harness.law.compare.replicates import Replicate
-from harness.law.estimate import breaks, forecast, identifiability, onset, regime, rivals, signals
+from harness.law.estimate import (
+    breaks,
+    forecast,
+    identifiability,
+    onset,
+    regime,
+    rivals,
+    signals,
+    yardsticks,
+)
 from harness.law.estimate.estimate import Line
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean, columns, integrity, reading
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
 from harness.law.io.columns import EVALUATION, Choice
+from harness.law.io.difficulty_card import OWN
 from harness.law.io.discover import Found
 from harness.law.io.identity import Identity
 from harness.law.io.integrity import Integrity
@@ -30,6 +40,8 @@ from harness.law.results import (
     ReadProblem,
     RunResult,
     RunSeries,
+    Yardsticks,
+    setting,
 )
 from harness.law.verdict import Verdict
 
@@ -59,7 +71,8 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {}, integrity.without_log(who))
     try:
-        wanted = columns.to_read(choice, (*columns.AUXILIARY, *replicates.COLUMNS))
+        beside = (*columns.AUXILIARY, *replicates.COLUMNS, *yardsticks.COLUMNS)
+        wanted = columns.to_read(choice, beside)
         table = reading.read(run.metrics, wanted, who.status == "running")
     except ReadError as error:
         return _failed(run, error.problem, {}, integrity.without_log(who))
@@ -112,11 +125,9 @@ def _result(
     shape = breaks.binned(fitted.calm) if len(points) >= FEWEST_POINTS else None
     judged = verdict.judge(fitted, run_onset, course, who.intervened, shape)
     before = judged.before if judged.word == "holds_until_onset" else None
-    won = regime.gain(points)
-    plateau = regime.reward_plateau(points, shape)
+    won, ends = regime.gain(points), _ends(log, who)
     silent = signals.silent_share(log.table, cleaned)
-    numbers, compared = _numbers(fitted), rivals.compare(points)
-    share = choice.forecast_from
+    numbers, compared, share = _numbers(fitted), rivals.compare(points), choice.forecast_from
     signs = signals.read(log.table, cleaned, run_onset, before or fitted)
     return RunResult(
         run=run.run,
@@ -140,7 +151,7 @@ def _result(
         intervened=who.intervened,
         ols=numbers.ols,
         onset=run_onset,
-        landmarks=regime.landmarks(course, judged.law_break, plateau),
+        landmarks=regime.landmarks(course, judged.law_break, regime.reward_plateau(points, shape)),
         rivals=compared,
         against_linear=rivals.against_linear(compared),
         forecast=forecast.forecast(cleaned, share) if share is not None else None,
@@ -148,7 +159,7 @@ def _result(
         config=who.config,
         level=who.level,
         seed=who.seed,
-        difficulty=who.card,
+        difficulty=who.cards.measures,
         gain=won,
         until_onset=_numbers(before) if before else None,
         dropped_at=_dropped_at(run, cleaned, standing),
@@ -158,11 +169,17 @@ def _result(
         unfinished=standing.unfinished,
         checksums=standing.checksums,
         validity=who.validity,
+        policy_verdict=verdict.of_policy(cleaned.entropy, ends.get(OWN)),
+        yardsticks=ends or None,
         at_onset=signs.at_onset,
         onset_probe=signs.onset_probe,
         reliability_from_se=signs.reliability_from_se,
         remedy_acted=signs.remedy_acted,
     )
+
+
+def _ends(log: _Log, who: Identity) -> dict[str, Yardsticks]:
+    return yardsticks.read(log.table, who.cards.anchors, setting(who.config, "eval", "users"))
 
 
 def _reasons(judged: Verdict, who: Identity) -> list[str]:

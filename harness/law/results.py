@@ -17,6 +17,7 @@ from harness.records.validity import Validity
 
 VERDICTS = ("holds", "holds_until_onset", "fails", "undetermined")
 REGIMES = ("exploded", "starved", "collapsed", "spent", "learning", "drifting")
+POLICY_VERDICTS = ("listens", "template", "deaf")
 ERROR_KINDS = ("empty_input", "missing_file", "missing_column", "no_valid_rows", "unreadable")
 
 Floats = NDArray[np.float64]
@@ -171,6 +172,38 @@ class LevelEnds:
 
 
 @dataclass(frozen=True, slots=True)
+class Anchors:
+    """What reference policies reach at a level, from its difficulty card; None where the card
+    does not say. Rewards 0-1, listening in nats.
+    """
+
+    deaf: Bounded | None = None
+    """The best fixed schedule of strategies, which hears nothing."""
+    attentive: Bounded | None = None
+    attentive_listening: float | None = None
+    optimum: Bounded | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Yardsticks:
+    """The end of a run at one level, mean of the last tenth of its evaluations, beside what
+    reference policies reach there. None where it was not measured.
+    """
+
+    reward: float | None
+    listening: float | None
+    """Mutual information of strategy and hidden intention given the reply number, nats."""
+    deaf_reward: float | None
+    """Reward where the policy hears the words of another user."""
+    share: float | None
+    """(reward - best deaf schedule) / (optimum - best deaf schedule)"""
+    user_se: float | None
+    """Standard error of the reward that the choice of held-out users causes: the same in all runs
+    that meet them."""
+    anchors: Anchors
+
+
+@dataclass(frozen=True, slots=True)
 class Unfinished:
     """State of a run that is not done, or is done and has lost rows."""
 
@@ -260,6 +293,10 @@ class RunResult:
     """all, some or none of its rows have one; None of other programs' logs."""
     validity: Validity | None = None
     """How valid the users are that it trains on, by level; None where run.json does not say."""
+    policy_verdict: str | None = None
+    """One of POLICY_VERDICTS; None where listening or its anchor was not measured."""
+    yardsticks: Mapping[str, Yardsticks] | None = None
+    """`own` and each named level -> the end of the run there; None where none was evaluated."""
 
     def setting(self, group: str, key: str) -> Any:
         """The value of GROUP.KEY in its config; None where that is not known."""

@@ -7,11 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
-from harness.law.estimate import breaks, forecast, identifiability, interval
+from harness.law.estimate import breaks, forecast, identifiability, interval, numbers
 from harness.law.estimate.identifiability import Fitted
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.results import Onset
+from harness.law.results import Floats, Onset, Yardsticks
 
 NO_MOVE = 0.08
 """Reward that exp(H) could have moved, at most, for its absence to say: no relation."""
@@ -31,6 +31,11 @@ by the law of the whole run."""
 VALIDATED_FROM_STEPS = 1000
 """From a run this long on, `holds` asks for skill out of time; in shorter ones too many true laws
 would fail it."""
+
+DIVERSE = 0.5
+"""Share of the H of its start above which a policy counts as diverse."""
+LISTENS = 0.1
+"""Share of what the attentive reference hears, in nats, from which on a policy listens."""
 
 REASONS = {
     "too_few_steps": "fewer than 16 points, or worth fewer than 7 independent ones",
@@ -121,6 +126,21 @@ def judge(
     if intervened:
         verdict = replace(verdict, reasons=(*verdict.reasons, "intervened"))
     return verdict
+
+
+def of_policy(entropy: Floats, end: Yardsticks | None) -> str | None:
+    """The verdict on the policy at the end of its run, which says nothing of the law.
+
+    `listens`; `template`, diverse and deaf (arXiv 2604.06268); or `deaf`, its H below half of the
+    start's. `entropy`: H at every step, shape (n,), n at least 1. None where listening, or what
+    the attentive reference hears at this level, was not measured, or the latter is 0.
+    """
+    if end is None or end.listening is None or not (end.anchors.attentive_listening or 0) > 0:
+        return None
+    if end.listening >= LISTENS * (end.anchors.attentive_listening or 0):
+        return "listens"
+    start, last = entropy[: max(1, len(entropy) // 50)], numbers.last_tenth(entropy)
+    return "template" if numbers.mean(last) > DIVERSE * numbers.mean(start) else "deaf"
 
 
 def _by_interval(fitted: Fitted) -> Verdict:

@@ -23,6 +23,22 @@ from harness.errors import DataError, DivergedError
 from harness.records import atomic, metric_rows
 from harness.records.metric_rows import RowSums
 
+REPEATED = (4, 16)
+"""Numbers of conversations with one user that the columns best_at_k and success_*_k are for."""
+EVALUATED = {
+    "reward": "final emotion / 100 on held-out users",
+    "reward_se": "its standard error, users being the replicates",
+    "failed": "held-out conversations without a final emotion",
+    "listening": "I(strategy; hidden intention | reply number), nats,",
+    "deaf_reward": "the reward of the policy that hears another user's words",
+    "listening_share": "share of what listening is worth, (R - deaf) / (optimum - deaf),",
+    "within_sd": "standard deviation of conversations with one user",
+    "between_sd": "standard deviation of the users' expected outcomes",
+    **{f"best_at_{k}": f"expected best of {k} conversations with one user" for k in REPEATED},
+    **{f"success_any_{k}": f"chance that one of {k} with one user succeeds" for k in REPEATED},
+    **{f"success_all_{k}": f"chance that all {k} with one user succeed" for k in REPEATED},
+}
+"""Columns of an evaluation, at each level: `eval/COLUMN` and `eval/LEVEL/COLUMN`."""
 MEASURED = {
     "entropy": "policy entropy H of batch N, nats per token (per act for tabular)",
     "entropy_se": "its standard error, clustered by conversation",
@@ -58,13 +74,16 @@ MEASURED = {
     "emotion/delta": "mean final minus start",
     "emotion/success_rate": "share of conversations that reach emotion 100",
     "emotion/failure_rate": "share of conversations that the user left",
-    "eval/reward": "final emotion / 100 on held-out users at the run's own difficulty",
-    "eval/reward_se": "its standard error over conversations",
-    "eval/easy/reward": "the same at the level easy",
-    "eval/medium/reward": "the same at the level medium",
-    "eval/hard/reward": "the same at the level hard",
-    "eval/failed": "held-out conversations without a final emotion at the run's own difficulty",
-    **{f"eval/{level}/failed": f"the same at the level {level}" for level in LEVELS},
+    **{
+        f"eval/{place}{key}": f"{meaning} {where}"
+        for place, where in (
+            ("", "at the run's own difficulty"),
+            *((f"{level}/", f"at the level {level}") for level in LEVELS),
+        )
+        for key, meaning in EVALUATED.items()
+    },
+    "eval/words_listening": "I(words; conversation) of replies to frozen prefixes, nats",
+    "eval/words_retrieval": "share of these replies that fit their own prefix best",
     "turns/mean": "replies by the policy a conversation",
     **{f"strategy/{s}": f"share of recognised strategies that are {s}" for s in STRATEGIES},
     "strategy/entropy": "entropy of those shares, nats",

@@ -3,6 +3,7 @@
     config.yaml      the resolved RunConfig          run.json         status, measurement card
     metrics.jsonl    one row a step, deterministic   events.jsonl     wall clock, phases, resumes
     conversations/   every turn, parquet             checkpoints/     whole or absent, with manifest
+    outcomes.json    each conversation of the last evaluation
     train.log        the child's output, in a sweep
     debug.log        tracebacks of what failed unexpectedly
     simulator/       what a served user answered, by step
@@ -93,6 +94,10 @@ class RunFolder:
     @property
     def events(self) -> Path:
         return self.path / "events.jsonl"
+
+    @property
+    def outcomes(self) -> Path:
+        return self.path / "outcomes.json"
 
     @property
     def conversations(self) -> Path:
@@ -268,7 +273,7 @@ def hold(folder: RunFolder, taken: int | None = None) -> Iterator[None]:
 def refuse_links(folder: RunFolder) -> None:
     """Raise DataError for a link among what a run writes: others' files may be behind it."""
     written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
-    for path in (*written, folder.simulator, folder.trackers, folder.log):
+    for path in (*written, folder.simulator, folder.trackers, folder.log, folder.outcomes):
         plain_file.refuse_link(path)
 
 

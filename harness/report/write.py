@@ -20,7 +20,7 @@ from harness.utils import process_pool
 from harness.utils.process_pool import Begun
 
 FIGURES = ("auto", "all", "none")
-OUR_TABLES = ("contrasts.csv", "transfer.csv")
+OUR_TABLES = ("contrasts.csv", "transfer.csv", "listening.csv")
 """Removed with our figures where an earlier analysis wrote them: none contradicts law.json."""
 LEFT_TO_OTHERS = 4
 """Figures that this process never takes: importing matplotlib takes longer than one of them."""
@@ -63,10 +63,12 @@ def write_analysis(analysis: Analysis, out: Path, drawn: Drawn) -> list[Path]:
     if any(group.contrasts for group in analysis.groups):
         written.append(out / "contrasts.csv")
         atomic.write_text(written[-1], csv_files.contrasts_csv(analysis))
-    matrix = csv_files.transfer_csv(analysis)
-    if matrix is not None:
-        written.append(out / "transfer.csv")
-        atomic.write_text(written[-1], matrix)
+    tables = {"transfer.csv": csv_files.transfer_csv, "listening.csv": csv_files.listening_csv}
+    for name, made in tables.items():
+        table = made(analysis)
+        if table is not None:
+            written.append(out / name)
+            atomic.write_text(written[-1], table)
     failed = []
     for figure in drawn.results(LEFT_TO_OTHERS):
         if isinstance(figure, PlugInError):

@@ -14,6 +14,8 @@ from harness.simulator.protocol import ConversationKey, UserSimulator
 
 if TYPE_CHECKING:
     from harness.simulator.scripted.sentence_reader import SentenceReader
+    from harness.simulator.served.cast import ProfiledUser
+    from harness.simulator.state import User
 
 
 @dataclass(frozen=True)
@@ -56,11 +58,26 @@ def temperament_of(
     key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
     """Temperament of a conversation's user, for the record; None for users of a plug-in."""
+    user = _user(key, difficulty, simulator)
+    return None if user is None else user.temperament
+
+
+def intention_of(
+    key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
+) -> str | None:
+    """What a conversation's user came for, for the record; None for users of a plug-in."""
+    user = _user(key, difficulty, simulator)
+    return None if user is None else user.intention
+
+
+def _user(
+    key: ConversationKey, difficulty: DifficultyConfig, simulator: SimulatorConfig
+) -> User | ProfiledUser | None:
     if simulator.kind not in OURS:
         return None
     from harness.simulator.served.cast import user_of
 
-    return user_of(key, difficulty, simulator).temperament
+    return user_of(key, difficulty, simulator)
 
 
 def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:

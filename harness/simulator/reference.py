@@ -65,10 +65,15 @@ def _converse(
 def attentive(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
     """Listen: take up the newest fact, and choose by what the user seems to want."""
     notes = listen(turns)
+    return phrase(attentive_choice(notes, replies), notes, replies, u, newest=True)
+
+
+def attentive_choice(notes: ListenerNotes, replies: Sequence[str]) -> str:
+    """Return the strategy of `attentive` for a user who was understood so, after its `replies`."""
     past = [_strategy(reply) for reply in replies]
     belief = _belief(notes, past)
     scores = {s: _promise(s, belief, len(replies)) - _fatigue(s, past) for s in STRATEGIES}
-    return phrase(max(scores, key=lambda s: scores[s]), notes, replies, u, newest=True)
+    return max(scores, key=lambda s: scores[s])
 
 
 def random_supporter(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:

@@ -86,10 +86,12 @@ def evaluations(config: RunConfig) -> int:
 
 
 def _share_of_an_evaluation(config: RunConfig) -> float:
-    """Conversations of an evaluation over those of the one that was measured."""
+    """Conversations of an evaluation over those of the one that was measured, which was not held
+    again deaf.
+    """
     size, measured = config.eval, EvalConfig()
     levels = max(1, len(set(size.levels))) / len(measured.levels)
-    return size.users * size.repeats * levels / measured.users
+    return (1 + size.deaf) * size.users * size.repeats * levels / measured.users
 
 
 def _shown(hours: float) -> str:

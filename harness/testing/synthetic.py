@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -260,3 +260,56 @@ def of_an_older_version(folder: Path, *keys: str) -> None:
     path.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     planned = replace(run_folder.read_status(run), config_hash=config_file.hash_of(config))
     run_folder.write_status(run, planned)
+
+
+def evaluated(
+    lines: Sequence[Mapping[str, Any]], level: str = "", every: int = 10, **columns: Any
+) -> list[dict[str, Any]]:
+    """The rows with `eval/LEVEL/X` for each X of `columns`, or `eval/X` without a level: the value
+    where a step is evaluated, which is every `every`-th from the first on, else None.
+    """
+    prefix = f"eval/{level}" if level else "eval"
+    return [
+        {**line, **{f"{prefix}/{x}": v if n % every == 0 else None for x, v in columns.items()}}
+        for n, line in enumerate(lines)
+    ]
+
+
+def anchors(
+    deaf: float, attentive: float, listening: float, optimum: float, half: float = 0.01
+) -> dict[str, Any]:
+    """The anchors of a difficulty card; rewards but the optimum's have an interval."""
+    ends = {"deaf": deaf, "attentive": attentive}
+    rewards = {
+        name: {"value": value, "low": value - half, "high": value + half}
+        for name, value in ends.items()
+    }
+    return {
+        "random": {"reward": {"value": 0.3, "low": 0.29, "high": 0.31}, "listening": 0.0},
+        "deaf": {"reward": rewards["deaf"], "listening": 0.001, "strategies": ["question"]},
+        "attentive": {"reward": rewards["attentive"], "listening": listening},
+        "optimum": {"reward": optimum},
+    }
+
+
+def write_cards(root: Path, by_level: Mapping[str, Mapping[str, Any] | None]) -> None:
+    """cards.json of the sweep in `root`, a card for each level of its runs.
+
+    `by_level`: level -> its anchors; None for a card of before there were any.
+    """
+    levels: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for path in sorted(root.glob("*/config.yaml")):
+        difficulty = yaml.safe_load(path.read_text(encoding="utf-8"))["difficulty"]
+        levels.setdefault(difficulty["name"], (difficulty, []))[1].append(path.parent.name)
+    measured = {"value": 0.5, "low": 0.4, "high": 0.6}
+    measures = ("acceptance", "need_expression", "population_final_emotion")
+    cards = [
+        {
+            "level": name,
+            "runs": runs,
+            "difficulty": difficulty,
+            "card": {**dict.fromkeys(measures, measured), "anchors": by_level.get(name)},
+        }
+        for name, (difficulty, runs) in levels.items()
+    ]
+    (root / "cards.json").write_text(json.dumps({"schema": 1, "cards": cards}), encoding="utf-8")

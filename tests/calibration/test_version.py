@@ -11,7 +11,7 @@ from harness.calibration.contexts import collect_contexts
 from harness.calibration.validity import measure as validity
 from tests.calibration.levels import LEVELS
 
-MEASURED = {(3, 3): "fd4271d485091cde"}
+MEASURED = {(4, 3): "fd4271d485091cde"}
 """Digest of what a second can measure of a card, by version of calibration and simulator."""
 
 

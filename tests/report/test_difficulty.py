@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.law import analysis
-from harness.law.io import identity
+from harness.law.io import difficulty_card
 from harness.law.results import Interval
 from harness.report.figures import onset_by_difficulty, registry
 from harness.report.figures.canvas import styled
@@ -56,7 +56,7 @@ def test_each_run_has_the_card_of_its_level(sweep: Path) -> None:
     found = {run.level: run.difficulty or {} for run in analysis.analyse([sweep]).runs}
     assert found["easy"]["population_final_emotion"].value == 80
     assert found["hard"]["population_final_emotion"] == Interval(12, 10, 14)
-    assert set(found["hard"]) == set(identity.DIFFICULTY)
+    assert set(found["hard"]) == set(difficulty_card.MEASURES)
 
 
 def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from harness.errors import PlugInError
 from harness.law.group_results import Analysis, GroupNumbers, GroupResult, Pooled, SeedNumbers
-from harness.law.results import Interval, Onset
+from harness.law.results import Anchors, Bounded, Interval, Onset, Yardsticks
 from harness.report.figures import canvas, registry
 from harness.report.figures.figure_specs import FigureSpec
 from harness.report.write import write_results
@@ -30,6 +30,14 @@ from tests.report.test_figures import texts
 
 KINDS = ("csv", "png")
 COLLAPSE = Onset("terminal_fall", 40, 35, 45)
+HEARD = Yardsticks(
+    0.7,
+    0.1,
+    0.6,
+    -0.2,
+    None,
+    Anchors(Bounded(0.72, 0.7, 0.74), None, 1.4, Bounded(0.8, None, None)),
+)
 HOSTILE = "".join(PAYLOADS[9:18])
 
 
@@ -53,10 +61,13 @@ def compared(runs: list[str]) -> GroupNumbers:
 def everything(level: str = "easy") -> Analysis:
     """An analysis that every figure has something to draw of."""
     runs = [
-        made.fitted(f"{name}/{seed}", name, seed, onset=COLLAPSE, difficulty=card(at))
+        made.fitted(
+            f"{name}/{seed}", name, seed,
+            onset=COLLAPSE, difficulty=card(at), yardsticks={"own": HEARD}, policy_verdict="deaf",
+        )
         for name, at in ((level, 0.2), ("hard", 0.8))
         for seed in (1, 2)
-    ]
+    ]  # fmt: skip
     groups: list[GroupResult] = []
     for name in (level, "hard"):
         paths = [result.run for result, _ in runs if result.level == name]

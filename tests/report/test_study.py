@@ -10,6 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from harness.law.compare.deaf_schedule import AboveDeaf
+from harness.law.compare.study_outcome import Outcome
+from harness.law.results import Bounded
 from harness.records.validity import LevelValidity
 from harness.report import write
 from harness.report.tables import study
@@ -83,3 +86,31 @@ def test_the_figure_holds_every_pair_and_the_same_bytes_twice(tmp_path: Path) ->
     assert [line["kind"] for line in lines if line["verdict"]] == ["link", "beside"]
     by_seed = found.links[0].by_seed
     assert {int(s["seed"]): float(s["value"]) for s in seeds[:5]} == by_seed
+
+
+def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path: Path) -> None:
+    arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
+    found = study_of(tmp_path, arms, [GAIN])
+    assert study.headline(found) == "Is it so?"
+    assert any("not known beside the best deaf schedule: hard on medium" in n for n in notes(found))
+    below = [
+        AboveDeaf(arm, "medium", Bounded(gap, gap - 0.02, gap + 0.02), 5, None)
+        for arm, gap in (("hard", -0.3), ("medium", 0.01))
+    ]
+    deaf = dataclasses.replace(found, above_deaf=tuple(below))
+    stream = io.StringIO()
+    study.show(deaf, Console(file=stream, width=150, force_terminal=False))
+    said = stream.getvalue()
+    assert said.startswith("about a deaf policy: Is it so?")
+    assert "hard, its end minus the best deaf schedule of medium: -0.30 [-0.32, -0.28]" in said
+    assert "made: supported, about a deaf policy: no arm is shown to end above" in said
+    assert deaf.to_json()["about_deaf_policies"] is True
+    assert deaf.to_json()["above_deaf_schedule"][1]["above"] is False
+    heard = dataclasses.replace(below[1], difference=Bounded(0.1, 0.08, 0.12))
+    listens = dataclasses.replace(found, above_deaf=(below[0], heard))
+    assert study.headline(listens) == "Is it so?"
+    assert study.closing(listens) == "made: supported, medium ends above the best deaf schedule"
+
+
+def notes(found: Outcome) -> list[str]:
+    return list(study.notes(found))

@@ -225,10 +225,11 @@ def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("trainer", "size", "count", "share"),
     [
-        ({"steps": 21, "eval_every": 10}, {}, 3, 1),
+        ({"steps": 21, "eval_every": 10}, {}, 3, 2),
+        ({"steps": 21, "eval_every": 10}, {"deaf": False}, 3, 1),
         ({"steps": 21, "eval_every": 0}, {}, 0, 1),
-        ({"steps": 25, "eval_every": 10}, {"at_start": False, "users": 16}, 3, 1 / 4),
-        ({"steps": 25, "eval_every": 10}, {"levels": ["hard"], "repeats": 2}, 4, 2 / 3),
+        ({"steps": 25, "eval_every": 10}, {"at_start": False, "users": 16}, 3, 1 / 2),
+        ({"steps": 25, "eval_every": 10}, {"levels": ["hard"], "repeats": 2}, 4, 4 / 3),
     ],
 )
 def test_an_evaluation_costs_what_its_size_says(

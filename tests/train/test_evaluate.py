@@ -197,7 +197,7 @@ def test_a_run_is_evaluated_in_slices_of_its_batch_and_says_how_far_it_is() -> N
     config = replace(tabular(conversations=16), policy=PolicyConfig())
     watched: list[tuple[int, int]] = []
     evaluate.evaluate(config, one_line, lambda held, of: watched.append((held, of)))
-    assert watched == [(held, 192) for held in range(0, 192, 16)]
+    assert watched == [(held, 384) for held in range(0, 384, 16)]
 
 
 def test_what_is_met_does_not_depend_on_slices_or_on_the_size_of_the_evaluation() -> None:
@@ -234,17 +234,6 @@ def test_a_turn_cap_ends_the_conversations_of_evaluations_alone() -> None:
     expected = np.mean([c.last.emotion / 100 for c in conversations])
     assert evaluate.evaluate(capped, one_line)["eval/easy/reward"] == pytest.approx(expected)
     assert capped.difficulty.turn_cap == 8
-
-
-def test_meetings_with_one_user_are_a_cluster() -> None:
-    """Users differ by 1, meetings with one of them not at all: ten tell no more than one."""
-    users = np.repeat(np.array([[0.0], [1.0], [2.0], [3.0]]), 10, axis=1)
-    once = evaluate.standard_error(users[:, :1])
-    assert evaluate.standard_error(users) == pytest.approx(once) == np.std([0, 1, 2, 3], ddof=1) / 2
-    users[0, 3:] = users[1] = np.nan
-    three = np.std([0, 2, 3], ddof=1) / np.sqrt(3)
-    assert evaluate.standard_error(users) == pytest.approx(three)
-    assert np.isnan(evaluate.standard_error(users[:2]))
 
 
 def test_the_card_says_how_large_the_evaluation_is() -> None:

@@ -113,7 +113,7 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     configs = [flat(m.identity.full_config or {}) for m in configured]
     cards = [{} if pool_unlike else card for card in _cards(configured, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
-    names = _telling(axes)
+    names = telling(axes)
     by_config: dict[str, list[int]] = {}
     for index, values in enumerate(axes):
         by_config.setdefault(_text(values), []).append(index)
@@ -160,7 +160,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _telling(axes: Sequence[Axes]) -> list[str]:
+def telling(axes: Sequence[Axes]) -> list[str]:
     """The axes that differ, without those that follow from the ones before (names come first)."""
     every = dict.fromkeys(key for values in axes for key in values)
     chosen: list[str] = []

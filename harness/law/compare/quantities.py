@@ -16,7 +16,7 @@ from harness.law.compare.footing import Footing
 from harness.law.compare.groups import Member
 from harness.law.compare.pairs import Side
 from harness.law.compare.random_effects import Sample, sample, unweighted
-from harness.law.compare.replicates import ENDS, last_tenth, mean_of_measured
+from harness.law.compare.replicates import ENDS, mean_of_measured
 from harness.law.estimate import null_control, numbers, onset, regime
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import NO_SERIES
@@ -152,7 +152,7 @@ def _silent_share(member: Member, footing: Footing) -> Interval | None:
 
 def _solving(member: Member, footing: Footing) -> Interval | None:
     columns = [footing.cut(member.replicate.ends.get(name, NO_SERIES)) for name in ENDS]
-    shares = [mean_of_measured(last_tenth(column.values)) for column in columns]
+    shares = [mean_of_measured(numbers.last_tenth(column.values)) for column in columns]
     measured = [share for share in shares if share is not None]
     return _without_error(sum(measured)) if len(measured) == len(shares) else None
 

@@ -103,11 +103,6 @@ def mean_of_measured(values: Floats) -> float | None:
     return float(measured.mean()) if len(measured) else None
 
 
-def last_tenth(values: Floats) -> Floats:
-    """Of one value at least."""
-    return values[-max(1, len(values) // 10) :]
-
-
 def level_ends(table: Table) -> dict[str, LevelEnds] | None:
     """Level -> eval/LEVEL/reward at its first evaluation (start) and at its last (end).
 

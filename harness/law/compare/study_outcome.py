@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import SCHEMA
-from harness.law.compare import links, study_arms
+from harness.law.compare import deaf_schedule, links, study_arms
+from harness.law.compare.deaf_schedule import AboveDeaf
 from harness.law.compare.links import Judged
 from harness.law.compare.study_arms import Arms, Counts
 from harness.law.results import Interval
@@ -32,6 +33,8 @@ class Outcome:
     """How valid the users are that the runs which count train on, by level."""
     unknown_validity: int
     """Runs that count and do not say."""
+    above_deaf: tuple[AboveDeaf, ...] = ()
+    """Of each arm of the deciding links."""
 
     @property
     def verdict(self) -> str:
@@ -40,6 +43,11 @@ class Outcome:
     @property
     def seeds_needed(self) -> int | None:
         return links.seeds_needed(self.links, self.stated.deciding)
+
+    @property
+    def about_deaf_policies(self) -> bool | None:
+        """Whether no arm is shown to end above the best deaf schedule; None if not known."""
+        return deaf_schedule.about_deaf_policies(self.above_deaf)
 
     @property
     def starved(self) -> tuple[int, int]:
@@ -77,6 +85,8 @@ class Outcome:
             else None,
             "changed": list(self.changed),
             "validity": to_json(self.validity),
+            "about_deaf_policies": self.about_deaf_policies,
+            "above_deaf_schedule": [_above(one) for one in self.above_deaf],
         }
 
 
@@ -93,7 +103,24 @@ def judge(study: str, stated: Stated, where: str, runs: Arms, changed: Sequence[
         *(study, stated, where, judged, held, runs.counts, runs.chosen, changed),
         validity=merged(one for one in trained.values() if one is not None),
         unknown_validity=sum(one is None for one in trained.values()),
+        above_deaf=deaf_schedule.of_arms(
+            [link for link in stated.links if link.name in stated.deciding], runs.runs
+        ),
     )
+
+
+def _above(one: AboveDeaf) -> dict[str, Any]:
+    gap = one.difference
+    return {
+        "arm": one.arm,
+        "level": one.level,
+        "difference": gap.value if gap else None,
+        "low": gap.low if gap else None,
+        "high": gap.high if gap else None,
+        "seeds": one.seeds,
+        "above": one.above,
+        "why": one.why,
+    }
 
 
 def _link(judged: Judged) -> dict[str, Any]:

@@ -28,6 +28,11 @@ def mean(values: Floats) -> float:
     return float(np.add.reduce(values) / len(values))
 
 
+def last_tenth(values: Floats) -> Floats:
+    """Of one value at least."""
+    return values[-max(1, len(values) // 10) :]
+
+
 def row_means(rows: Floats) -> Floats:
     """Shape (rows, 1)."""
     result: Floats = np.add.reduce(rows, axis=1, keepdims=True) / rows.shape[1]

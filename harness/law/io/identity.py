@@ -16,18 +16,15 @@ from typing import Any
 
 from harness.config.run import EvalConfig
 from harness.errors import DataError
-from harness.law.results import Interval, setting
+from harness.law.io import difficulty_card
+from harness.law.io.difficulty_card import Cards
+from harness.law.results import setting
 from harness.records import compatibility as planned
 from harness.records import config_file, plain_file, run_folder
 from harness.records import validity as user_validity
 from harness.records.metric_rows import RowSums
 from harness.records.run_folder import RunFolder, RunStatus
 from harness.records.validity import Validity
-
-CARDS = "cards.json"
-DIFFICULTY = ("acceptance", "need_expression", "population_final_emotion")
-"""The measures of a difficulty card that a run's onset is set against."""
-ENDS = ("value", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ class Identity:
     """When run.json was last written, Unix seconds."""
     ours: bool = False
     """Whether run.json or config.yaml is there: a log of another program has neither."""
-    card: Mapping[str, Interval] | None = None
-    """From the difficulty card of its level: each measure of DIFFICULTY."""
+    cards: Cards = field(default_factory=Cards)
+    """What the difficulty cards of its sweep say."""
     reason: str | None = None
     """The reason in run.json; the next two are from there too."""
     exit_code: int | None = None
@@ -107,13 +104,14 @@ def read(folder: Path | None) -> Identity:
     values = _values(run)
     config: Mapping[str, Any] | None = None if values is None else _json(values)
     ours = run.status.exists() or run.config.exists()
+    cards = difficulty_card.read(folder, _levels(config))
     try:
         status = run_folder.read_status(run)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()
         why = str(error) if there and not _says_done(run) else None
-        return Identity(config, ours=ours, card=_card(folder), unreadable=why)
+        return Identity(config, ours=ours, cards=cards, unreadable=why)
     measured = status.measurement if isinstance(status.measurement, dict) else {}
     return Identity(
         config,
@@ -122,7 +120,7 @@ def read(folder: Path | None) -> Identity:
         _with_size(_json(measured)),
         changed_at,
         ours,
-        _card(folder),
+        cards,
         status.reason,
         status.exit_code,
         status.last_step,
@@ -164,19 +162,9 @@ def _says_done(run: RunFolder) -> bool:
     return False
 
 
-def _card(folder: Path) -> Mapping[str, Interval] | None:
-    """Reads the card of the run's level from cards.json of its sweep; a link may lead anywhere."""
-    if (folder.parent / CARDS).is_symlink():
-        return None
-    with contextlib.suppress(
-        DataError, OSError, ValueError, LookupError, TypeError, RecursionError
-    ):
-        cards = json.loads(plain_file.text(folder.parent / CARDS))["cards"]
-        (card,) = (c["card"] for c in cards if folder.name in c["runs"])
-        measures = {name: [float(card[name][end]) for end in ENDS] for name in DIFFICULTY}
-        if all(math.isfinite(number) for ends in measures.values() for number in ends):
-            return {name: Interval(*ends) for name, ends in measures.items()}
-    return None
+def _levels(config: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    levels = (config or {}).get("levels")
+    return levels if isinstance(levels, dict) else {}
 
 
 def _values(run: RunFolder) -> Mapping[str, Any] | None:

@@ -23,6 +23,7 @@ from harness.report.figures import (
     law,
     onset_by_difficulty,
     residuals,
+    reward_by_listening,
     series_pages,
 )
 from harness.report.figures.canvas import Drawing
@@ -35,9 +36,10 @@ FIGURES: tuple[FigureSpec[Any], ...] = (
     residuals.FIGURE,
     forest.FIGURE,
     onset_by_difficulty.FIGURE,
+    reward_by_listening.FIGURE,
 )
 """In the order in which they are drawn."""
-TABLES = ("law", "contrasts", "transfer")
+TABLES = ("law", "contrasts", "transfer", "listening")
 """Names of our CSV files that belong to no figure."""
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]*[a-z][a-z0-9]*)*")
 """No `_2` at the end, as a page of another figure has."""

@@ -1,4 +1,4 @@
-"""CSV files: law.csv, contrasts.csv and transfer.csv, and how any table becomes cells.
+"""The CSV files of an analysis, and how any table becomes cells.
 
 A text cell never starts a formula in a spreadsheet; a number stays a number.
 """
@@ -13,7 +13,9 @@ from typing import Any
 from harness.config.run import LEVELS
 from harness.law.compare.groups import over_seeds, pooled
 from harness.law.group_results import Analysis, Gap, GroupResult, Pooled
-from harness.law.results import Bounded, Interval, Onset, RunResult
+from harness.law.io.difficulty_card import OWN
+from harness.law.results import Bounded, Interval, Onset, RunResult, Yardsticks
+from harness.report.tables import listening
 from harness.report.text import dropped_rows, naming, wording
 from harness.utils.safe_text import visible
 
@@ -57,12 +59,13 @@ LAW_COLUMNS = (
     "onset_probe_kind", "onset_probe", "onset_probe_low", "onset_probe_high",
     "reliability_from_se", "same_batch", "against_linear", "forecast", "forecast_low",
     "forecast_high", "forecast_identified", "forecast_truth", "forecast_last_value",
-    "unfinished", "checksums",
+    "unfinished", "checksums", "policy_verdict", "listening", "deaf_reward", "listening_share",
+    "deaf_schedule", "attentive_listening",
 )  # fmt: skip
 LAW_PLAIN = (
     "run", "seed", "status", "n_valid", "reward", "entropy", "n_eff", "verdict", "regime",
     "cov_ab", "reliability", "out_of_time_skill", "intervened", "noise_driven",
-    "reliability_from_se", "same_batch", "against_linear", "checksums",
+    "reliability_from_se", "same_batch", "against_linear", "checksums", "policy_verdict",
 )  # fmt: skip
 FORECAST = {
     "value": "forecast", "low": "forecast_low", "high": "forecast_high",
@@ -102,7 +105,27 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("net_gain", net.gain if net else None),
         **_interval("silent_share", run.silent_share),
         **_interval("reward_left", run.at_onset.reward_left if run.at_onset else None),
+        **_yardsticks((run.yardsticks or {}).get(OWN)),
     }
+
+
+def _yardsticks(end: Yardsticks | None) -> dict[str, float | None]:
+    if end is None:
+        return {}
+    deaf = end.anchors.deaf
+    return {
+        "listening": end.listening,
+        "deaf_reward": end.deaf_reward,
+        "listening_share": end.share,
+        "deaf_schedule": deaf.value if deaf else None,
+        "attentive_listening": end.anchors.attentive_listening,
+    }
+
+
+def listening_csv(analysis: Analysis) -> str | None:
+    """Groups beside reference policies, a row a level; None where no run has a yardstick."""
+    rows = list(listening.csv_rows(analysis))
+    return table(listening.COLUMNS, rows) if rows else None
 
 
 def _onset(name: str, onset: Onset | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from harness.law.compare import claims, quantities
 from harness.law.compare.links import NO_ONSET, UNDECIDED, Judged
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
+from harness.law.io.difficulty_card import OWN
 from harness.records.study_file import Link
 from harness.report.tables import validity
 from harness.report.text import wording
@@ -20,6 +21,7 @@ from harness.report.text.wording import plural
 from harness.utils.safe_text import text
 
 COLUMNS = ("link", "difference [95%]", "pairs", "p", "verdict")
+ABOUT_DEAF = "about a deaf policy"
 METHOD = (
     "differences are paired by seed, mean and 95% t interval; p, of the statement and 1 where the "
     "difference points away from it, by Holm over the links that decide, those beside, the checks"
@@ -28,12 +30,18 @@ METHOD = (
 
 def show(outcome: Outcome, console: Console) -> None:
     """The question, the links, and the verdict with what speaks against it."""
-    console.print(text(outcome.stated.question, "bold"), soft_wrap=True)
+    console.print(text(headline(outcome), "bold"), soft_wrap=True)
     validity.print_validity(outcome.validity, outcome.unknown_validity, console)
     console.print(_table(outcome))
     for line in notes(outcome):
         console.print(text(line, "dim"), soft_wrap=True)
     console.print(text(closing(outcome), "bold"), soft_wrap=True)
+
+
+def headline(outcome: Outcome) -> str:
+    """The question; of a study none of whose arms listens it says so first."""
+    about = f"{ABOUT_DEAF}: " if outcome.about_deaf_policies else ""
+    return f"{about}{outcome.stated.question}"
 
 
 def statement(link: Link) -> str:
@@ -91,9 +99,29 @@ def notes(outcome: Outcome) -> Iterator[str]:
     starved, of = outcome.starved
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} taught too little"
+    yield from _beside_deaf_schedule(outcome)
     for sentence in outcome.changed:
         yield f"changed at some time since the first runs were planned: {sentence}"
     yield f"judged on {seeds(outcome.stated.seeds)}"
+
+
+def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
+    """Yield where each arm ends beside the best fixed schedule, which hears nothing."""
+    unknown: dict[str, list[str]] = {}
+    for one in outcome.above_deaf:
+        level = "its own level" if one.level == OWN else one.level
+        gap = one.difference
+        if gap is None:
+            unknown.setdefault(one.why or "", []).append(f"{one.arm} on {level}")
+            continue
+        ends = wording.number(gap.value)
+        if gap.low is not None and gap.high is not None:
+            ends = wording.estimate(gap.value, gap.low, gap.high)
+        above = "" if one.above is None else ", above it" if one.above else ", not shown above it"
+        doubt = f"; {one.why}" if one.why else ""
+        yield f"{one.arm}, its end minus the best deaf schedule of {level}: {ends}{above}{doubt}"
+    for why, arms in unknown.items():
+        yield f"not known beside the best deaf schedule: {', '.join(arms)}; {why}"
 
 
 def _diverged(counts: Counts) -> str:
@@ -102,7 +130,7 @@ def _diverged(counts: Counts) -> str:
 
 def closing(outcome: Outcome) -> str:
     """The verdict, and what would decide an open one."""
-    sentence = f"{outcome.study}: {outcome.verdict}{_invalid(outcome)}"
+    sentence = f"{outcome.study}: {outcome.verdict}{_invalid(outcome)}{_deaf(outcome)}"
     if outcome.verdict != UNDECIDED:
         return sentence
     needed = outcome.seeds_needed
@@ -115,6 +143,17 @@ def _invalid(outcome: Outcome) -> str:
     runs = [counts.planned - counts.failed - counts.inactive for counts in outcome.counts.values()]
     invalid = sum(counts.invalid_users for counts in outcome.counts.values())
     return f", with users not valid in {invalid} of {plural(sum(runs), 'run')}" if invalid else ""
+
+
+def _deaf(outcome: Outcome) -> str:
+    """Whether any arm ends above the best deaf schedule; empty where that is not known."""
+    if outcome.about_deaf_policies is None:
+        return ""
+    if outcome.about_deaf_policies:
+        return f", {ABOUT_DEAF}: no arm is shown to end above the best deaf schedule"
+    above = list(dict.fromkeys(one.arm for one in outcome.above_deaf if one.above))
+    verb = "ends" if len(above) == 1 else "end"
+    return f", {' and '.join(above)} {verb} above the best deaf schedule"
 
 
 def _table(outcome: Outcome) -> Table:

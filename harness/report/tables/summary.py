@@ -11,8 +11,9 @@ from rich.text import Text
 
 from harness.law import advice
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io.difficulty_card import OWN
 from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
-from harness.report.tables import contrasts, validity
+from harness.report.tables import contrasts, listening, validity
 from harness.report.text import alternatives, dropped_rows, explain, findings, naming, wording
 from harness.utils.safe_text import text
 
@@ -42,6 +43,10 @@ def print_analysis(analysis: Analysis, console: Console, explained: bool) -> Non
         console.print(_table(analysis, fitted, called, console.width))
         _lines(console, FOOTNOTES, "dim")
     validity.print_validity(*validity.of_runs(fitted), console)
+    heard = listening.rows(analysis, (OWN,))
+    if heard:
+        console.print(listening.table(heard))
+        _lines(console, listening.notes(heard), "dim")
     _lines(console, dropped_rows.unknown_seeds(analysis))
     _lines(console, dropped_rows.unfinished(analysis, called))
     for pair, table in contrasts.blocks(analysis, console.width):

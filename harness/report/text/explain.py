@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.law import verdict as verdict
 from harness.law.estimate import identifiability
+from harness.law.io.difficulty_card import OWN
 from harness.law.results import Bounded, Interval, RunResult
 from harness.report.text import alternatives, dropped_rows, wording
 from harness.report.text.wording import number, plural
@@ -22,13 +23,20 @@ REGIMES = {
     "drifting": "none of the other regimes fits",
 }
 
+POLICIES = {
+    "listens": "it listens",
+    "template": "template, diverse and deaf: H ends above half of its start, and it hears less "
+    "than a tenth of what the attentive reference hears",
+    "deaf": "deaf: it hears less than a tenth of what the attentive reference hears",
+}
+
 
 def of_run(run: RunResult) -> list[str]:
     """A few sentences on one run with status ok."""
     sentences = [_rows(run), _law(run), _ceiling(run), _least_squares(run)]
     sentences += [_onset(run), _regime(run)]
     sentences += [alternatives.rivals(run), alternatives.forecast(run), other_laws(run)]
-    sentences += [at_onset(run), null_control(run)]
+    sentences += [at_onset(run), null_control(run), _policy(run)]
     return [sentence for sentence in [*sentences, *_verdict(run)] if sentence]
 
 
@@ -89,6 +97,24 @@ def _regime(run: RunResult) -> str:
         return ""
     gained = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
     return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{silent(run)}."
+
+
+def _policy(run: RunResult) -> str:
+    """What the policy hears at the end, and its verdict; empty where that was not measured."""
+    end = (run.yardsticks or {}).get(OWN)
+    if end is None or end.listening is None:
+        return ""
+    heard = end.anchors.attentive_listening
+    beside = f", of the attentive reference {number(heard)}" if heard is not None else ""
+    word = POLICIES.get(run.policy_verdict or "", "unknown, since the level's card has no anchors")
+    parts = [
+        f"its reward is {number(end.reward)}" if end.reward is not None else "",
+        f"hearing another user {number(end.deaf_reward)}" if end.deaf_reward is not None else "",
+        f"of the best deaf schedule {number(end.anchors.deaf.value)}" if end.anchors.deaf else "",
+        f"share of what listening is worth {number(end.share)}" if end.share is not None else "",
+    ]
+    rewards = ", ".join(part for part in parts if part)
+    return f"Policy: {word}. It hears {number(end.listening)} nats{beside}; {rewards}."
 
 
 def _verdict(run: RunResult) -> list[str]:

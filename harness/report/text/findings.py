@@ -23,7 +23,7 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """
     finished, out = _in_means(analysis, runs)
     found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}"
-    return f"{found}{_noise(finished)}{_invalid_users(finished)}{out}"
+    return f"{found}{_noise(finished)}{_deaf(finished)}{_invalid_users(finished)}{out}"
 
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
@@ -41,6 +41,18 @@ def _noise(runs: Sequence[RunResult]) -> str:
     if driven == 0:
         return ""
     return ", noise driven" + (f" {wording.in_runs(driven, len(runs))}" if len(runs) > 1 else "")
+
+
+def _deaf(runs: Sequence[RunResult]) -> str:
+    """`, policy a template in 2` of several runs, `, policy deaf`."""
+    words = {"template": "a template", "deaf": "deaf"}
+    told = []
+    for verdict, word in words.items():
+        count = sum(run.policy_verdict == verdict for run in runs)
+        where = f" {wording.in_runs(count, len(runs))}" if len(runs) > 1 else ""
+        if count:
+            told.append(f", policy {word}{where}")
+    return "".join(told)
 
 
 def _invalid_users(runs: Sequence[RunResult]) -> str:

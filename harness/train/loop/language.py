@@ -107,8 +107,10 @@ class LanguageRun:
         if evaluate.due(step, config):
             with self._session.evaluation(step) as watch:
                 metrics = evaluate_model(
-                    self.engine, self._model, self._chat, config, self._start, watch
-                )
+                    self.engine, self._model, self._chat, config, self._start, watch,
+                    keep=evaluate.keep_in(self._session.run.outcomes, step),
+                    timed=self._session.timed,
+                )  # fmt: skip
             self._session.judge_evaluation(step, metrics)
         eval_end = time.monotonic()
         filled, trajectories = self._filled_batch(step)

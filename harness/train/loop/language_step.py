@@ -7,17 +7,19 @@ alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
-from harness.config.run import MAX_TURNS, PolicyConfig, RunConfig
+from harness.config.run import MAX_TURNS, RunConfig
 from harness.policy.chat import Chat
 from harness.train.engines.engine import Engine
-from harness.train.engines.sampler import SampledTurn
+from harness.train.loop import language_probe
 from harness.train.metrics import evaluate
+from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting, TurnDraws, at_once
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.language_loss import (
@@ -180,23 +182,24 @@ def evaluate_model(
     start: Any,
     watch: evaluate.Watch | None = None,
     size: int | None = None,
+    keep: evaluate.Keep | None = None,
+    timed: evaluate.Timed = nullcontext,
 ) -> Metrics:
-    """eval/* and entropy/probe of `model` with its current weights, for which `engine` speaks.
+    """eval/* and the probe of `model` with its current weights, for which `engine` speaks.
 
     `start`: the frozen start model that judges replies; None to leave that out; `size`: the
-    conversations at a time, as many as a batch has if None.
+    conversations at a time, as many as a batch has if None; `keep` and `timed`: see
+    `evaluate.evaluate`.
     """
     size = at_once(config) if size is None else size
     speakers = held_out_speakers(engine, chat, config, start)
     return {
-        **evaluate.evaluate(config, speakers, watch, size),
-        "entropy/probe": probe_entropy_nats(engine, model, chat, config, size),
+        **evaluate.evaluate(config, speakers, watch, size, keep, timed),
+        **language_probe.probe(engine, model, chat, config, size, timed),
     }
 
 
-def held_out_speakers(
-    engine: Engine, chat: Chat, config: RunConfig, start: Any
-) -> evaluate.Speakers:
+def held_out_speakers(engine: Engine, chat: Chat, config: RunConfig, start: Any) -> Speakers:
     """Makes the speakers of some held-out conversations, one for each wave."""
 
     def speakers(held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
@@ -207,46 +210,3 @@ def held_out_speakers(
         )
 
     return speakers
-
-
-def probe_entropy_nats(
-    engine: Engine, model: Any, chat: Chat, config: RunConfig, size: int
-) -> float | None:
-    """Mean exact entropy of a token, in nats, over one reply to each frozen prefix; None if
-    eval.prefixes is 0.
-
-    The replies are drawn by fixed uniforms, the same whatever the number of prefixes, to `size`
-    of them at a time.
-    """
-    policy, count = config.policy, config.eval.prefixes
-    if not count:
-        return None
-    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes(count)]
-    openings, later = evaluate.prefix_numbers(count)
-    rng = np.random.default_rng(evaluate.PROBE_SEED)
-    every = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
-    uniforms = torch.from_numpy(every[[*openings, *later]])
-    replies = [
-        reply
-        for first in range(0, len(prefixes), size)
-        for reply in _one_reply_each(
-            engine, chat, policy, prefixes[first : first + size], uniforms[first:]
-        )
-    ]
-    ids = [[*prefix, *reply.ids] for prefix, reply in zip(prefixes, replies, strict=True)]
-    own = [
-        [False] * len(prefix) + [True] * len(reply.ids)
-        for prefix, reply in zip(prefixes, replies, strict=True)
-    ]
-    return float(torch.cat(own_entropies(model, ids, own, policy.temperature)).double().mean())
-
-
-def _one_reply_each(
-    engine: Engine,
-    chat: Chat,
-    policy: PolicyConfig,
-    prefixes: Sequence[Sequence[int]],
-    uniforms: torch.Tensor,
-) -> list[SampledTurn]:
-    sampler = engine.sampler(len(prefixes), chat.end, policy.temperature)
-    return sampler.speak(range(len(prefixes)), prefixes, uniforms[: len(prefixes)])

@@ -27,6 +27,7 @@ from harness.records.run_folder import RunFolder, RunStatus
 from harness.train.loop import resume_checks
 from harness.train.loop.early_end import Deadline, Leaving
 from harness.train.loop.progress_lines import Emit
+from harness.train.metrics import evaluate
 from harness.utils import safe_text
 from harness.utils.process import STOP_SIGNALS
 
@@ -57,6 +58,7 @@ class Session:
         self._in_step = False
         self._unsaved: tuple[int, Callable[[Path], None]] | None = None
         self._evaluated: int | None = None
+        self._timed_apart: dict[str, float] = {}
         self._served = _served_users(run, config, self._on_outage)
         moved, unlike = self._metrics.moved_aside, self._provenance.notice(self.last_step)
         later = compatibility.keys_that_came_later(run)
@@ -114,7 +116,8 @@ class Session:
         event = "resume" if status.attempts > 1 else "start"
         gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "")
         code = asdict(self._provenance.own.made_by)
-        self.note(event, step=self.start, rows=self.last_step, gpus=gpus, **code)
+        where = {"step": self.start, "rows": self.last_step, "gpus": gpus}
+        self.note(event, **where, without_anchors=evaluate.without_anchors(self.config), **code)
         self._emit({"event": event, "step": self.start})
         self._in_step = True
         self._deadline.restart()
@@ -162,6 +165,16 @@ class Session:
         finally:
             self._evaluated = None
 
+    @contextlib.contextmanager
+    def timed(self, part: str) -> Iterator[None]:
+        """A context for a part of an evaluation that the step's event times apart from the rest."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = self._timed_apart.get(part, 0.0) + time.monotonic() - began
+            self._timed_apart[part] = spent
+
     def record(
         self,
         step: int,
@@ -171,7 +184,8 @@ class Session:
     ) -> None:
         """Make row `step` durable and report it; write its conversations where they are due.
 
-        `phases_s`: wall clock of the step's rollout, eval and update. Raises DivergedError if the
+        `phases_s`: wall clock of the step's rollout, eval and update; what was timed apart is taken
+        from eval. Raises DivergedError if the
         row was on disk already and differs, on a CPU, StoppedError if another process has taken
         the folder.
         """
@@ -183,8 +197,13 @@ class Session:
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
+        apart, self._timed_apart = self._timed_apart, {}
+        if apart:
+            rest = phases_s.get("eval", 0.0) - sum(apart.values())
+            phases_s = {**phases_s, "eval": rest, **apart}
         seconds = {name: round(value, 4) for name, value in phases_s.items()}
-        self.note("step", step=step, replayed=not new, seconds=seconds)
+        cpu_s = round(time.process_time(), 3)
+        self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
         if self._served is not None:
             self.note("simulator", step=step, **self._served.cost())
             self._served.count(new * (values["sim/failed"] or 0))

@@ -12,6 +12,7 @@ from harness.config.run import RunConfig
 from harness.policy.tabular import Observations, TabularPolicy, observe, recall
 from harness.train.loop.session import Session
 from harness.train.metrics import evaluate
+from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import TableDraws
 from harness.train.metrics.token_metrics import Metrics, TokenTrace
 from harness.train.objective.remedy_stack import RemedyStack, TokenSelection
@@ -78,16 +79,23 @@ def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
     config, temperature = session.config, session.config.policy.temperature
     if not evaluate.due(step, config):
         return {}
+    hearing = speakers(policy, temperature, session.poll)
     with session.evaluation(step) as watch:
         return {
-            **evaluate.evaluate(config, speakers(policy, temperature, session.poll), watch),
+            **evaluate.evaluate(
+                config,
+                hearing,
+                watch,
+                keep=evaluate.keep_in(session.run.outcomes, step),
+                timed=session.timed,
+            ),
             "entropy/probe": probe_entropy_nats(policy, temperature, config.eval.prefixes),
         }
 
 
 def speakers(
     policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
-) -> evaluate.Speakers:
+) -> Speakers:
     """Makes the speaker of some held-out conversations."""
     return lambda held: TabularSpeaker(policy, temperature, TableDraws(held), before_turn)
 

@@ -9,19 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 
 import numpy as np
 
+from harness.calibration import shipped_anchors
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.policy.grammar import speak
-from harness.simulator.factory import make
+from harness.records import outcomes as outcomes_file
+from harness.records.outcomes import OWN
+from harness.simulator.factory import intention_of, make
 from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.train.metrics import deaf, yardsticks
+from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting, at_once, by_level, levels_of, meetings
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.batch import SideBySide
-from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
+from harness.train.rollout.conversation import Conversation, rollout
 
 OPENERS = 32
 MID_CONVERSATION = 32
@@ -31,11 +38,9 @@ PROBE_SEED = 20_260_102
 LONGEST = 4
 """Replies in the longest prefixes; the shortest mid-conversation ones have one."""
 
-Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
-"""Makes the speaker of some meetings, which draws from `held_out.TurnDraws` or `TableDraws`: an
-evaluation neither shifts the training's random numbers nor depends on when it happens."""
 Watch = Callable[[int, int], None]
 """Called before each slice with the conversations held so far and all of them; raises to stop."""
+Timed = Callable[[str], AbstractContextManager[object]]
 
 
 def due(step: int, config: RunConfig) -> bool:
@@ -48,36 +53,91 @@ def due(step: int, config: RunConfig) -> bool:
     return (step - 1) % trainer.eval_every == 0 or step == trainer.steps
 
 
-def evaluate(
-    config: RunConfig, speakers: Speakers, watch: Watch | None = None, size: int | None = None
-) -> dict[str, float]:
-    """eval/*: rewards with the standard error of the run's own level, and lost users, by level.
+Keep = Callable[[Mapping[str, FloatArray]], None]
+"""Keeps the outcomes by `own` and named level, shape (users, repeats), nan where one was lost."""
 
-    `size`: conversations at a time, `held_out.at_once` if None.
+
+def keep_in(path: Path, step: int) -> Keep:
+    """Keeps the outcomes of the evaluation of `step` in the place of the one before."""
+    return lambda by_level: outcomes_file.write(
+        path, step, {name: final.tolist() for name, final in by_level.items()}
+    )
+
+
+def evaluate(
+    config: RunConfig,
+    speakers: Speakers,
+    watch: Watch | None = None,
+    size: int | None = None,
+    keep: Keep | None = None,
+    timed: Timed = nullcontext,
+) -> dict[str, float]:
+    """eval/*: the columns of yardsticks.columns at each level that is met, nan where not measured.
+
+    `size`: conversations at a time, `held_out.at_once` if None; `timed`: a context for what is
+    timed apart, "repeats" (all but the first conversation with each user) and "deaf".
     """
-    outcomes = finals(config, speakers, watch, size)
-    own = outcomes[levels_of(config).own]
-    named = {name: outcomes[n] for n, name in enumerate(LEVELS) if n in outcomes}
+    everyone = meetings(config)
+    first = [meeting for meeting in everyone if not meeting.repeat]
+    more = [meeting for meeting in everyone if meeting.repeat]
+    total = len(everyone) * (1 + config.eval.deaf)
+
+    def results(speak: Speakers, some: Sequence[Meeting], before: int) -> dict[Meeting, Result]:
+        shifted = None if watch is None else lambda held, of: watch(before + held, total)
+        return _results(config, speak, some, shifted, size)
+
+    heard = results(speakers, first, 0)
+    if more:
+        with timed("repeats"):
+            heard |= results(speakers, more, len(first))
+    levels = levels_of(config)
+    if keep is not None:
+        finals = by_level(list(heard), [result.final for result in heard.values()])
+        named = {name: finals[n] for n, name in enumerate(LEVELS) if n in finals}
+        keep({OWN: finals[levels.own], **named})
+    unheard: dict[Meeting, Result] = {}
+    if config.eval.deaf:
+        words = {meeting: heard[meeting].heard for meeting in everyone}
+        with timed("deaf"):
+            unheard = results(deaf.speakers(speakers, words), everyone, len(everyone))
+    by_number = {number: _columns(config, number, heard, unheard) for number in levels.met}
+    names = {"eval/": levels.own, **{f"eval/{name}/": n for n, name in enumerate(LEVELS)}}
     return {
-        "eval/reward": _known_mean(own),
-        "eval/reward_se": standard_error(own),
-        "eval/failed": float(np.isnan(own).sum()),
-        **{f"eval/{name}/reward": _known_mean(final) for name, final in named.items()},
-        **{f"eval/{name}/failed": float(np.isnan(final).sum()) for name, final in named.items()},
+        f"{place}{name}": value
+        for place, number in names.items()
+        if number in by_number
+        for name, value in by_number[number].items()
     }
 
 
-def standard_error(outcomes: FloatArray) -> float:
-    """Standard error of the mean of outcomes of shape (users, repeats); nan of less than two users.
+def _columns(
+    config: RunConfig,
+    number: int,
+    heard: Mapping[Meeting, Result],
+    unheard: Mapping[Meeting, Result],
+) -> dict[str, float]:
+    """The columns of level `number`."""
+    here = {meeting: result for meeting, result in heard.items() if meeting.level == number}
+    level = levels_of(config).every[number]
+    deaf_finals = [unheard[meeting].final for meeting in here] if unheard else []
+    return yardsticks.columns(
+        yardsticks.LevelResults(
+            outcomes=by_level(list(here), [result.final for result in here.values()])[number],
+            deaf=np.array(deaf_finals),
+            strategies=[result.strategies for result in here.values()],
+            intentions=[intention_of(m.key, level, config.simulator) for m in here],
+            users=[meeting.user for meeting in here],
+            share=partial(shipped_anchors.share, level=level, users=config.simulator),
+        )
+    )
 
-    The users are the replicates: conversations with one of them are a cluster, of which the mean
-    counts.
-    """
-    known = np.isfinite(outcomes)
-    met = known.any(axis=1)
-    counts = known[met].sum(axis=1)
-    by_user = np.where(known, outcomes, 0.0)[met].sum(axis=1) / counts
-    return float(by_user.std(ddof=1) / math.sqrt(len(by_user))) if len(by_user) > 1 else math.nan
+
+def without_anchors(config: RunConfig) -> list[str]:
+    """Names of the levels that are evaluated and whose listening_share nobody knows."""
+    levels = [levels_of(config).every[number] for number in levels_of(config).met]
+    return [
+        level.name for level in levels if shipped_anchors.shipped(level, config.simulator) is None
+    ]
 
 
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:
@@ -97,32 +157,54 @@ def finals(
 ) -> Mapping[int, FloatArray]:
     """Final emotion / 100 of each conversation, by number of the level in `levels_of`.
 
-    Shapes (users, repeats), nan where the simulator failed. Conversations are held in slices, and
-    do not depend on them.
+    Shapes (users, repeats), nan where the simulator failed.
     """
-    every, everyone = levels_of(config).every, meetings(config)
+    results = _results(config, speakers, meetings(config), watch, size)
+    return by_level(list(results), [result.final for result in results.values()])
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one conversation of an evaluation came to."""
+
+    final: float
+    """Final emotion / 100; nan where the simulator failed."""
+    strategies: tuple[tuple[str, ...], ...]
+    """Those recognised in each reply that was answered."""
+    heard: tuple[str, ...]
+    """The user's words before each reply."""
+
+
+def _results(
+    config: RunConfig,
+    speakers: Speakers,
+    some: Sequence[Meeting],
+    watch: Watch | None,
+    size: int | None,
+) -> dict[Meeting, Result]:
+    """The conversations of some meetings, held in slices; they do not depend on the slices."""
+    every, size = levels_of(config).every, at_once(config) if size is None else size
     users = {n: make(config.simulator, every[n]) for n in levels_of(config).met}
-    outcomes: list[float] = []
-    size = at_once(config) if size is None else size
-    for some in (everyone[first : first + size] for first in range(0, len(everyone), size)):
+    results: dict[Meeting, Result] = {}
+    for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
         if watch is not None:
-            watch(len(outcomes), len(everyone))
-        here = sorted({meeting.level for meeting in some})
-        owners = [here.index(meeting.level) for meeting in some]
+            watch(len(results), len(some))
+        here = sorted({meeting.level for meeting in slice_})
+        owners = [here.index(meeting.level) for meeting in slice_]
         side_by_side = SideBySide([users[n] for n in here], owners)
-        held = rollout(side_by_side, speakers(some), [meeting.key for meeting in some])
-        outcomes += [_final(conversation) for conversation in held]
-    return by_level(everyone, outcomes)
+        held = rollout(side_by_side, speakers(slice_), [meeting.key for meeting in slice_])
+        results |= dict(zip(slice_, map(_result, held), strict=True))
+    return results
 
 
-def _final(conversation: Conversation) -> float:
-    last = conversation.last
-    return math.nan if last.ended == "failed" else last.emotion / 100
-
-
-def _known_mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+def _result(conversation: Conversation) -> Result:
+    last, exchanges = conversation.last, conversation.exchanges
+    failed = last.ended == "failed"
+    return Result(
+        final=math.nan if failed else last.emotion / 100,
+        strategies=tuple(e.answer.strategies for e in exchanges if e.answer.ended != "failed"),
+        heard=(conversation.opening.text, *(e.answer.text for e in exchanges[:-1])),
+    )
 
 
 @dataclass(frozen=True, slots=True)

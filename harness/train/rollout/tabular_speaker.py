@@ -76,6 +76,12 @@ class TabularSpeaker:
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Choose a strategy for each conversation in `live` and put it into words."""
+        return self.reply(live, heard, told=heard)
+
+    def reply(
+        self, live: Sequence[int], heard: Sequence[str], told: Sequence[str]
+    ) -> list[SupporterReply]:
+        """Reply as `speak` does: choose by `heard`, put it into words by what was `told`."""
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
         memory = having_heard(part(self._memory, mine), heard, RECEPTION)
@@ -87,7 +93,7 @@ class TabularSpeaker:
         self._log.append((seen, act, mine))
         replies = []
         rng = self._uniform[mine, turn, 1:].tolist()
-        for i, words, a, own in zip(live, heard, act.tolist(), rng, strict=True):
+        for i, words, a, own in zip(live, told, act.tolist(), rng, strict=True):
             self._known[i] = with_message(self._known[i], words)
             replies.append(SupporterReply(self._sentence(i, STRATEGIES[a], iter(own).__next__)))
         return replies

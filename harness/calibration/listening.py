@@ -1,0 +1,119 @@
+"""How much of what a policy does depends on what the user came for, in nats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.config.run import INTENTIONS, STRATEGIES
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+Strategies = Sequence[tuple[str, ...]]
+"""The strategies that the user recognised in each reply of a conversation."""
+LEAST_USERS = 16
+"""With fewer, most intentions have one user or none, and nothing can be told."""
+PERMUTATIONS = 8
+SEED = 20_260_103
+"""Seed of the permutations, which are the same at every evaluation."""
+MOST_SCALE = 2.0
+LEAST_COUNT = 1e-9
+"""Counts are whole, or parts of as many as a reply has strategies; less is rounding."""
+
+
+def listening_nats(
+    conversations: Sequence[Strategies], intentions: Sequence[str], users: Sequence[int]
+) -> float:
+    """I(strategy; hidden intention | reply number) in nats; nan of fewer than LEAST_USERS users.
+
+    A reply in which several strategies were recognised counts for each in equal parts, one in which
+    none was for a ninth outcome, "none". Reply numbers weigh by their conversations.
+
+    The plug-in estimate is far too high: .45 nats for a supporter at random and 64 users met once,
+    and by Miller and Madow's correction, which takes meetings with one user for independent, still
+    .25. Hence two corrections. The estimate is jackknifed over users. And C, what it is on average
+    once the intentions are permuted among the users, is taken off, the rest scaled by M / (M - C),
+    at most MOST_SCALE, M being the largest value that the estimate can have: as in adjusted mutual
+    information (Vinh et al., JMLR 11, 2010), independence has mean 0 and complete dependence keeps
+    its value.
+    """
+    everyone = sorted(set(users))
+    if len(everyone) < LEAST_USERS or not any(conversations):
+        return math.nan
+    of_user = dict(zip(users, intentions, strict=True))
+    own = np.array([INTENTIONS.index(of_user[user]) for user in everyone])
+    rng = np.random.default_rng(SEED)
+    came_for = np.stack([own, *(rng.permutation(own) for _ in range(PERMUTATIONS))])
+    information, most = information_nats(_counts(conversations, users, everyone), came_for)
+    chance = float(information[1:].mean())
+    scale = most / (most - chance) if most < MOST_SCALE * (most - chance) else MOST_SCALE
+    return (float(information[0]) - chance) * scale
+
+
+def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
+    """I(outcome; label | reply number) in nats, jackknifed over users, by labelling.
+
+    `counts`: the users' outcomes, shape (reply numbers, users, outcomes); `labels`: of the users,
+    shape (labellings, users). Also returns the largest value that the plug-in estimate can have,
+    the smaller one of the two entropies, under the first labelling.
+
+    With n_c observations in a cell, N I = N log N + sum over cells n_c log n_c - the same sums over
+    outcomes and over labels; leaving out a user changes these in the cells of that user's label.
+    """
+    members = np.eye(int(labels.max()) + 1)[labels]
+    which, users = np.arange(len(labels))[:, None], counts.shape[1]
+    whole, without = np.zeros(len(labels)), np.zeros(labels.shape)
+    most = 0.0
+    for own in counts:
+        size = own.sum(axis=1)
+        total, by_outcome, by_label = size.sum(), own.sum(axis=0), size @ members
+        both = np.swapaxes(own.T @ members, 1, 2)  # (labellings, labels, outcomes)
+        of_outcomes, of_labels = _log_sum(by_outcome), _log_sum(by_label)
+        cells = _log_sum(both)
+        whole += _n_log_n(total) + cells.sum(axis=1) - of_outcomes - of_labels
+        most += float(_n_log_n(total) - max(of_outcomes, of_labels[0]))
+        left = total - size
+        here, mine = both[which, labels], by_label[which, labels]
+        without += _n_log_n(left) - _log_sum(by_outcome - own)
+        without -= of_labels[:, None] - _n_log_n(mine) + _n_log_n(mine - size)
+        without += cells.sum(axis=1)[:, None] - cells[which, labels] + _log_sum(here - own)
+    size = counts.sum(axis=(0, 2))
+    plain, left_out = whole / size.sum(), without / (size.sum() - size)
+    jackknifed: Floats = users * plain - (users - 1) * left_out.mean(axis=1)
+    return jackknifed, most / float(size.sum())
+
+
+def _log_sum(counts: Floats) -> Floats:
+    """Sum of n log n over the last axis."""
+    summed: Floats = _n_log_n(counts).sum(axis=-1)
+    return summed
+
+
+def _n_log_n(counts: Floats) -> Floats:
+    """n log n, 0 at 0, and where rounding leaves a number below."""
+    return counts * np.log(np.where(counts > LEAST_COUNT, counts, 1.0))
+
+
+def _counts(
+    conversations: Sequence[Strategies], users: Sequence[int], everyone: Sequence[int]
+) -> Floats:
+    """How often each user met each outcome, shape (reply numbers, users, 9)."""
+    place = {user: n for n, user in enumerate(everyone)}
+    counts = np.zeros((max(map(len, conversations)), len(everyone), len(STRATEGIES) + 1))
+    for user, replies in zip(users, conversations, strict=True):
+        for number, recognised in enumerate(replies):
+            counts[number, place[user]] += _parts(recognised)
+    return counts
+
+
+@lru_cache(maxsize=1024)
+def _parts(recognised: tuple[str, ...]) -> Floats:
+    """Shares of the strategies, and of none, shape (9,)."""
+    count = max(1, len(recognised))
+    shares = [recognised.count(s) / count for s in STRATEGIES]
+    return np.array([*shares, float(not recognised)])

@@ -1,0 +1,96 @@
+"""The end of a run beside reference policies: does its policy hear, and what is that worth?
+
+Columns are those of metrics.jsonl: `eval/X` at the run's own level, `eval/LEVEL/X` at named ones.
+Runs of older versions lack most of them, and get None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from harness.config.run import LEVELS
+from harness.law.estimate import numbers
+from harness.law.io import clean
+from harness.law.io.difficulty_card import OWN
+from harness.law.io.table import Table
+from harness.law.results import Anchors, Bounded, Floats, Yardsticks
+
+MEASURES = ("reward", "listening", "deaf_reward", "listening_share", "between_sd")
+PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
+COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
+NOT_MEASURED = Anchors()
+LEAST_WORTH = 0.05
+"""Where listening is worth less than this, its share is noise: none is told, as none is logged."""
+
+
+def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
+    """The yardsticks by OWN and named level, of those where a reward was evaluated.
+
+    `anchors`: by the same keys; `users`: eval.users of the run's config, where that is known.
+    """
+    met = users if type(users) is int and users > 0 else None
+    found = {level: _at(table, level, anchors.get(level, NOT_MEASURED), met) for level in PREFIX}
+    return {level: end for level, end in found.items() if end is not None}
+
+
+def _at(table: Table, level: str, known: Anchors, users: int | None) -> Yardsticks | None:
+    by_step = {name: _evaluated(table, f"{PREFIX[level]}/{name}") for name in MEASURES}
+    reward, share = by_step["reward"], by_step["listening_share"]
+    ends = {name: _end(values) for name, values in by_step.items()}
+    if ends["reward"] is None:
+        return None
+    anchors = known if known.deaf is not None else _recovered(reward, share, known)
+    between = ends["between_sd"]
+    return Yardsticks(
+        reward=ends["reward"],
+        listening=ends["listening"],
+        deaf_reward=ends["deaf_reward"],
+        share=_share(ends, anchors),
+        user_se=between / users**0.5 if between is not None and users else None,
+        anchors=anchors,
+    )
+
+
+def _evaluated(table: Table, column: str) -> Floats:
+    """The column where `step` was evaluated, NaN where it was not measured; a row a step."""
+    steps = table.columns["step"]
+    rows = clean.last_of_each_step(steps, np.isfinite(steps))
+    if column not in table.names:
+        return np.full(len(rows), np.nan)
+    return table.columns[column][rows]
+
+
+def _end(values: Floats) -> float | None:
+    """Mean of the last tenth of the measured values, of one at least; None where there is none."""
+    measured = values[np.isfinite(values)]
+    return numbers.mean(numbers.last_tenth(measured)) if len(measured) else None
+
+
+def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
+    """The logged share; of runs without one, that of the reward by the anchors."""
+    reward, deaf, optimum = ends["reward"], anchors.deaf, anchors.optimum
+    if ends["listening_share"] is not None or reward is None or deaf is None or optimum is None:
+        return ends["listening_share"]
+    worth = optimum.value - deaf.value
+    return (reward - deaf.value) / worth if worth >= LEAST_WORTH else None
+
+
+def _recovered(reward: Floats, share: Floats, known: Anchors) -> Anchors:
+    """The best deaf schedule and the optimum from reward = deaf + (optimum - deaf) * share.
+
+    For a level without a card in its sweep: each evaluation is a point on that line, which two
+    unlike ones determine.
+    """
+    both = np.isfinite(reward) & np.isfinite(share)
+    if not both.any() or not np.ptp(share[both]) > 1e-6:
+        return known
+    worth, deaf = np.polyfit(share[both], reward[both], 1)
+    return Anchors(
+        Bounded(float(deaf), None, None),
+        known.attentive,
+        known.attentive_listening,
+        known.optimum or Bounded(float(deaf + worth), None, None),
+    )

@@ -1,0 +1,1 @@
+"""How much of the spread of an outcome is of what: variance components, and what n they ask for."""

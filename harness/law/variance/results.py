@@ -1,0 +1,55 @@
+"""What `harness variance` found, typed. A value that could not be computed is None, never NaN."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.law.results import Interval, Skipped
+from harness.law.variance.sizes import Cost, Sizes
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the spread; numbers are None where it is not identifiable, and `why` says why."""
+
+    name: str
+    variance: Interval | None
+    share: Interval | None
+    """Of the sum of the parts that are identifiable."""
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Runs alike in all but the seed."""
+
+    name: str
+    seeds: int
+    users: int | None
+    repeats: int | None
+    mean: float
+    low: float | None
+    """With `high` the 95% t interval over seeds."""
+    high: float | None
+    listening: float | None
+    has_outcomes: bool
+    lost: int
+    """Users left out, since a conversation with one of them was lost."""
+
+
+@dataclass(frozen=True)
+class Variance:
+    """The answer of `harness variance`."""
+
+    level: str
+    arms: tuple[Arm, ...]
+    reward: tuple[Part, ...]
+    listening: tuple[Part, ...]
+    cost: Cost | None
+    is_cpu: bool
+    wanted: float
+    plans: tuple[Sizes, ...]
+    conservative: bool
+    """Whether the plans count all spread between users as shared by the seeds, and all over seeds
+    as the seeds' own, for want of outcomes."""
+    skipped: tuple[Skipped, ...]

@@ -1,0 +1,198 @@
+"""Runs as the variance of their outcomes sees them: what they are, came to, and cost.
+
+Only run folders of ours that are done: a run that stopped half way has another policy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.config.run import LEVELS
+from harness.errors import DataError
+from harness.law.compare import groups
+from harness.law.io import discover, identity, reading
+from harness.law.io.difficulty_card import OWN
+from harness.law.io.table import ReadError, Table
+from harness.law.results import Floats, Skipped, setting
+from harness.records import outcomes, plain_file
+from harness.records.run_folder import RunFolder
+
+PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
+MEASURES = ("reward", "reward_se", "within_sd", "between_sd", "listening")
+EVALUATING = ("eval", "repeats", "deaf")
+"""Phases of a step's event that belong to its evaluation."""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a run cost, in seconds of one worker."""
+
+    training: float
+    """Without evaluations."""
+    evaluating: float
+    evaluations: int
+    is_cpu: bool
+    """Whether it is CPU time; wall clock of older versions' runs."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run that counts, at the level that was asked for."""
+
+    run: str
+    seed: int
+    axes: Mapping[str, Any]
+    """Dotted config key -> value, without the seed."""
+    level: str
+    simulator: str
+    outcomes: Floats | None
+    """Of the last evaluation, shape (users, repeats); None where the run does not keep them."""
+    columns: Mapping[str, float]
+    """The last measured value of each of MEASURES that the log has."""
+    users: int | None
+    repeats: int | None
+    levels: int
+    """Levels that an evaluation meets users at."""
+    spent: Spent | None
+
+
+def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped]]:
+    """The finished runs at or below `paths`, at `level`: OWN or a named one.
+
+    Null controls are left out, since nothing is learnt there, and of repeats of one config and
+    seed all but the last.
+    """
+    found = discover.discover(paths)
+    counted: dict[str, Outcome] = {}
+    skipped = list(found.skipped)
+    for run in found.runs:
+        outcome = _outcome(run.folder, run.run, level) if run.folder else "no run folder of ours"
+        if isinstance(outcome, str):
+            skipped.append(Skipped(run.run, outcome))
+            continue
+        key = json.dumps([outcome.axes, outcome.seed], sort_keys=True, default=str)
+        if key in counted:
+            skipped.append(Skipped(counted[key].run, f"repeat of {outcome.run}"))
+        counted[key] = outcome
+    return list(counted.values()), skipped
+
+
+def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
+    """The run, or why it does not count."""
+    who = identity.read(folder)
+    if who.config is None or who.seed is None:
+        return "no config with a seed"
+    if who.status != "done":
+        return f"not done: {who.status or 'no status'}"
+    if who.null_control:
+        return "a null control"
+    run = RunFolder(folder)
+    names = [f"{PREFIX[level]}/{measure}" for measure in MEASURES]
+    try:
+        table = reading.read(run.metrics, ["step", *names])
+    except ReadError as error:
+        return error.problem.message
+    columns = dict(_last(table, level))
+    if "reward" not in columns:
+        return f"not evaluated at {level}" if level != OWN else "not evaluated"
+    config = who.full_config or {}
+    met = set(setting(config, "eval", "levels") or ()) | {who.level}
+    return Outcome(
+        run=name,
+        seed=who.seed,
+        axes=groups.flat(dict(config)),
+        level=who.level or "",
+        simulator=str(setting(config, "simulator", "kind")),
+        outcomes=_outcomes(run, level),
+        columns=columns,
+        users=_count(setting(config, "eval", "users")),
+        repeats=_count(setting(config, "eval", "repeats")),
+        levels=len(met),
+        spent=spent(run.events, _evaluated(table, level)),
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if type(value) is int and value > 0 else None
+
+
+def _last(table: Table, level: str) -> Iterator[tuple[str, float]]:
+    for measure in MEASURES:
+        column = f"{PREFIX[level]}/{measure}"
+        if column in table.names:
+            values = table.columns[column]
+            measured = values[np.isfinite(values)]
+            if len(measured):
+                yield measure, float(measured[-1])
+
+
+def _evaluated(table: Table, level: str) -> set[int]:
+    """The steps at which users were met: at the level that was asked for as at all others."""
+    steps, rewards = table.columns["step"], table.columns[f"{PREFIX[level]}/reward"]
+    return {int(step) for step in steps[np.isfinite(steps) & np.isfinite(rewards)]}
+
+
+def _outcomes(run: RunFolder, level: str) -> Floats | None:
+    with contextlib.suppress(DataError):
+        rows = outcomes.read(run.outcomes).by_level.get(level)
+        return None if rows is None else np.array(rows, dtype=float)
+    return None
+
+
+def spent(events: Path, evaluated: Set[int]) -> Spent | None:
+    """What the run cost, by its step events; None where they do not tell.
+
+    `evaluated`: the steps at which users were met; elsewhere the phase of the evaluation is what
+    training measures. CPU time of a step is what its process's clock moved since the event before,
+    divided over its phases as the wall clock was: an attempt's first step bears its imports.
+    """
+    wall = {True: 0.0, False: 0.0}
+    shares = {True: 0.0, False: 0.0}
+    clock, is_cpu = 0.0, True
+    for event in _steps(events):
+        seconds = event["seconds"]
+        met = event.get("step") in evaluated
+        phases = {
+            at: sum(v for k, v in seconds.items() if (met and k in EVALUATING) is at) for at in wall
+        }
+        is_cpu = is_cpu and isinstance(event.get("cpu_s"), int | float)
+        now = float(event["cpu_s"]) if is_cpu else 0.0
+        moved = now - clock if now >= clock else now  # a new process counts from 0
+        clock = now
+        both = phases[True] + phases[False]
+        for at, phase in phases.items():
+            wall[at] += phase
+            shares[at] += moved * phase / both if both > 0 else 0.0
+    if not wall[False] > 0:
+        return None
+    used = shares if is_cpu else wall
+    return Spent(used[False], used[True], len(evaluated), is_cpu)
+
+
+def _steps(events: Path) -> Iterator[dict[str, Any]]:
+    """Events of new rows; a damaged line tells nothing."""
+    try:
+        with open(events, "rb", opener=plain_file.opener) as file:
+            for line in file:
+                with contextlib.suppress(ValueError, RecursionError):
+                    event = json.loads(line)
+                    if _is_step(event):
+                        yield event
+    except OSError:
+        return
+
+
+def _is_step(event: Any) -> bool:
+    if not isinstance(event, dict) or event.get("event") != "step" or event.get("replayed"):
+        return False
+    seconds = event.get("seconds")
+    return isinstance(seconds, dict) and all(
+        isinstance(value, int | float) and value >= 0 for value in seconds.values()
+    )

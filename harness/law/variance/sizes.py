@@ -1,0 +1,130 @@
+"""How many seeds, users and repeats give a stated half-width at the least cost.
+
+The variance of an arm's mean over n seeds, m users and k conversations with each is
+    seed / n + user / m + repeat / (m k) + (seed x user) / (n m) + rest / (n m k).
+Two arms that meet the same users with the same draws share the second and third term, which their
+difference loses; the others count twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from harness.law.results import Floats
+from harness.law.variance.components import REPEAT, REST, SEED, SEED_USER, USER
+
+MOST_SEEDS, MOST_USERS = 300, 100_000
+REPEATS = (1, 2, 3, 4, 6, 8, 12, 16)
+MEAN, DIFFERENCE = "mean", "difference"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of one worker."""
+
+    training: float
+    """Of a run, without its evaluations."""
+    conversation: float
+    """Of an evaluation's conversation."""
+    evaluations: int
+    """Evaluations of a run."""
+    levels: int
+    """Levels that an evaluation meets users at."""
+
+    def of(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
+        """Of an arm."""
+        held = self.evaluations * self.levels * users * repeats
+        total: Floats = seeds * (self.training + held * self.conversation)
+        return total
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A plan and what it gives."""
+
+    target: str
+    """`mean` of an arm, or `difference` of two."""
+    seeds: int
+    users: int
+    repeats: int
+    half_width: float
+    seconds: float
+    """Of an arm."""
+    most: float | None = None
+    """The half-width if the components are at the unlucky end of their intervals (97.5%)."""
+
+
+def half_width(
+    target: str,
+    variances: Mapping[str, float] | Mapping[str, Floats],
+    seeds: Floats,
+    users: Floats,
+    repeats: float,
+) -> Floats:
+    """Of the 95% t interval; degrees of freedom by Satterthwaite 1946, of the plan's own sizes.
+
+    A component that is not in `variances` counts as 0.
+    """
+    seed, user, crossed, repeat, rest = (
+        np.asarray(variances.get(name, 0.0)) for name in (SEED, USER, SEED_USER, REPEAT, REST)
+    )
+    terms = [
+        (seed / seeds, seeds - 1),
+        ((crossed + rest / repeats) / (seeds * users), (seeds - 1) * (users - 1)),
+    ]
+    if target == MEAN:
+        terms.append(((user + repeat / repeats) / users, users - 1))
+    total: Floats = np.asarray(sum(term for term, _ in terms), float)
+    spread: Floats = np.asarray(sum(term**2 / df for term, df in terms), float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        free = np.where(spread > 0, total**2 / spread, np.inf)
+    if target == DIFFERENCE:
+        free = free * 2  # two arms, each with spreads of its own
+    t = special.stdtrit(np.minimum(free, 1e9), 0.975)
+    return np.asarray(t * np.sqrt((2 if target == DIFFERENCE else 1) * total), float)
+
+
+def cheapest(
+    target: str, variances: Mapping[str, float], wanted: float, cost: Cost
+) -> Sizes | None:
+    """The plan of least cost, of equal ones that with fewest seeds; None if none is in reach."""
+    seeds = np.arange(2, MOST_SEEDS + 1, dtype=float)
+    best: Sizes | None = None
+    for repeats in REPEATS:
+        users = _fewest_users(target, variances, wanted, seeds, repeats)
+        reached = np.isfinite(users)
+        if not reached.any():
+            continue
+        n, m = seeds[reached], users[reached]
+        seconds = cost.of(n, m, repeats)
+        at = int(np.argmin(seconds))
+        if best is None or seconds[at] < best.seconds:
+            half = float(half_width(target, variances, n[at : at + 1], m[at : at + 1], repeats)[0])
+            best = Sizes(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
+    return best
+
+
+def with_doubt(plan: Sizes, draws: Mapping[str, Floats]) -> Sizes:
+    """The plan with the half-width that it has at most; `draws`: of each component, as many."""
+    sizes = np.array([plan.seeds], float), np.array([plan.users], float)
+    each = half_width(plan.target, draws, *sizes, plan.repeats)
+    return replace(plan, most=float(np.quantile(each, 0.975)))
+
+
+def _fewest_users(
+    target: str, variances: Mapping[str, float], wanted: float, seeds: Floats, repeats: int
+) -> Floats:
+    """For each number of seeds the least number of users, inf where none is enough."""
+    low, high = np.full(len(seeds), 2.0), np.full(len(seeds), float(MOST_USERS))
+    out_of_reach = half_width(target, variances, seeds, high, repeats) > wanted
+    while (high - low > 0.5).any():
+        middle = np.floor((low + high) / 2)
+        enough = half_width(target, variances, seeds, middle, repeats) <= wanted
+        high = np.where(enough, middle, high)
+        low = np.where(enough, low, middle + 1)
+        low = np.minimum(low, high)
+    return np.where(out_of_reach, np.inf, high)

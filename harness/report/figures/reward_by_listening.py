@@ -1,0 +1,143 @@
+"""What policies hear and what it earns them, beside the reference policies of their level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.law.group_results import Analysis
+from harness.law.io.difficulty_card import OWN
+from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.report.figures import canvas
+from harness.report.figures.canvas import Drawing, colour, label, marker
+from harness.report.figures.figure_specs import FigureSpec, Subject
+from harness.report.text import naming
+
+if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
+    from matplotlib.axes import Axes
+
+COLUMNS = (
+    "run", "level", "listening", "reward", "deaf_reward", "policy_verdict", "deaf_schedule",
+    "attentive", "attentive_listening", "optimum",
+)  # fmt: skip
+HEADING = "Reward against listening at the end of each run"
+LINES = {"deaf": ("best deaf schedule", "--"), "optimum": ("optimum", ":")}
+"""Field of the anchors -> its entry in the legend, and its line."""
+WORDS = {"template": "template: diverse and deaf", "deaf": "deaf"}
+"""Verdict on a policy that does not listen -> its entry; its runs are hollow."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One run at its own level."""
+
+    run: str
+    level: str
+    end: Yardsticks
+    verdict: str | None
+
+
+def draw(marks: Sequence[Mark], name: str) -> Drawing:
+    """One panel a level; a run is a point, hollow where it does not listen; a star is the attentive
+    reference.
+    """
+    levels = list(dict.fromkeys(mark.level for mark in marks))
+    grid = canvas.grid(HEADING, [label(level) for level in levels], 1, 3.0)
+    for position, (level, (axes,)) in enumerate(zip(levels, grid.panels, strict=True)):
+        here = [mark for mark in marks if mark.level == level]
+        _panel(axes, here, position)
+        axes.set_xlabel("listening, nats")
+        if grid.leftmost(position):
+            axes.set_ylabel("reward")
+    canvas.legend(grid.figure, _entries(marks))
+    return Drawing(name, grid.figure, COLUMNS, tuple(_row(mark) for mark in marks))
+
+
+def _panel(axes: Axes, marks: Sequence[Mark], slot: int) -> None:
+    anchors = _anchors(marks)
+    heard = [mark.end.listening for mark in marks if mark.end.listening is not None]
+    rewards = [mark.end.reward for mark in marks if mark.end.reward is not None]
+    for field, (_, line) in LINES.items():
+        reference = getattr(anchors, field)
+        if reference is not None:
+            axes.axhline(reference.value, color=canvas.GREY, lw=1, ls=line)
+            rewards.append(reference.value)
+    if anchors.attentive is not None and anchors.attentive_listening is not None:
+        heard.append(anchors.attentive_listening)
+        rewards.append(anchors.attentive.value)
+        axes.plot(heard[-1], rewards[-1], "*", color=canvas.INK, ms=9)
+    for mark in marks:
+        filled = "none" if mark.verdict in WORDS else colour(slot)
+        axes.plot(
+            [np.nan if mark.end.listening is None else mark.end.listening],
+            [np.nan if mark.end.reward is None else mark.end.reward],
+            marker(slot), mfc=filled, mec=colour(slot), ms=5,
+        )  # fmt: skip
+    axes.set_xlim(*canvas.limits([np.array([0.0, *heard])]))
+    axes.set_ylim(*canvas.limits([np.array(rewards)]))
+
+
+def _anchors(marks: Sequence[Mark]) -> Anchors:
+    """Those of the level: of the first run that knows its deaf schedule."""
+    known = (mark.end.anchors for mark in marks if mark.end.anchors.deaf is not None)
+    return next(known, marks[0].end.anchors)
+
+
+def _entries(marks: Sequence[Mark]) -> canvas.Legend:
+    entries: canvas.Legend = {"run": canvas.line(ls="", marker="o", color=canvas.INK)}
+    for word, meaning in WORDS.items():
+        if any(mark.verdict == word for mark in marks):
+            entries[meaning] = canvas.line(ls="", marker="o", mfc="none", mec=canvas.INK)
+    for field, (meaning, line) in LINES.items():
+        if any(getattr(mark.end.anchors, field) is not None for mark in marks):
+            entries[meaning] = canvas.line(color=canvas.GREY, ls=line)
+    if any(mark.end.anchors.attentive is not None for mark in marks):
+        entries["attentive reference"] = canvas.line(ls="", marker="*", color=canvas.INK)
+    return entries
+
+
+def _row(mark: Mark) -> dict[str, Any]:
+    end, anchors = mark.end, mark.end.anchors
+    return {
+        "run": mark.run,
+        "level": mark.level,
+        "listening": end.listening,
+        "reward": end.reward,
+        "deaf_reward": end.deaf_reward,
+        "policy_verdict": mark.verdict,
+        "deaf_schedule": anchors.deaf.value if anchors.deaf else None,
+        "attentive": anchors.attentive.value if anchors.attentive else None,
+        "attentive_listening": anchors.attentive_listening,
+        "optimum": anchors.optimum.value if anchors.optimum else None,
+    }
+
+
+def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
+    """The runs whose listening was measured, by level from the lowest up."""
+    called, found = naming.names(analysis), []
+    for members in naming.by_level(analysis, runs).values():
+        for run in members:
+            end = (run.yardsticks or {}).get(OWN)
+            if end is not None and end.listening is not None:
+                level = naming.level_of(analysis, run)
+                found.append(Mark(called[run.run], level, end, run.policy_verdict))
+    return tuple(found)
+
+
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
+    analysis = subject.analysis
+    readable = [run for run in analysis.runs if run.run in analysis.series]
+    selected = marks(analysis, [run for run in readable if run.run not in analysis.left_out])
+    if selected:
+        yield "", selected
+
+
+FIGURE = FigureSpec(
+    "reward_by_listening",
+    "Reward against listening at the end of each run, beside the reference policies.",
+    _select,
+    draw,
+)

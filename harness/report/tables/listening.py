@@ -1,0 +1,174 @@
+"""What policies hear and what that is worth: groups of runs beside reference policies, by level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from harness.law.compare.groups import over_seeds, pooled
+from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io.difficulty_card import OWN
+from harness.law.results import Bounded, RunResult, Yardsticks
+from harness.report.text import wording
+from harness.utils.safe_text import text
+
+MEASURED = {
+    "reward": "reward",
+    "share": "share",
+    "listening": "listening",
+    "deaf_reward": "deaf reward",
+}
+"""Field of a run's yardsticks -> its heading."""
+ANCHORS = {"deaf": "schedule", "attentive": "attentive", "optimum": "optimum"}
+"""Field of the anchors that is a reward -> its word."""
+NOTES = (
+    "reward and deaf reward (hearing another user's words): mean of the last tenth of the "
+    "evaluations, over seeds; listening in nats, of the attentive reference in brackets",
+    "share: (reward - schedule) / (optimum - schedule); schedule: the best fixed sequence of "
+    "strategies, which hears nothing; template: a policy that is diverse and deaf",
+)
+NO_ANCHORS = "no anchors in cards.json, so reward is beside no reference policy"
+MOST_ROWS = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group of runs at one level."""
+
+    trained_on: str
+    level: str
+    """`own`, or the named level that they were evaluated at."""
+    runs: int
+    measured: dict[str, Pooled]
+    """By the keys of MEASURED."""
+    anchors: dict[str, Bounded | None]
+    """By the keys of ANCHORS."""
+    attentive_listening: float | None
+    words: dict[str, int]
+    """Verdict on the policy -> runs; of the own level alone."""
+
+
+def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Row]:
+    """The groups at each of `levels`, all if None; none where no run was measured by a yardstick.
+
+    Unfinished runs are in no mean.
+    """
+    runs = {run.run: run for run in analysis.runs if run.yardsticks}
+    if not any(_told(end) for run in runs.values() for end in (run.yardsticks or {}).values()):
+        return []
+    members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
+    return [row for group, of in members if of for row in _rows(group, of, levels)]
+
+
+def _told(end: Yardsticks) -> bool:
+    return end.listening is not None or end.deaf_reward is not None or end.anchors.deaf is not None
+
+
+def _rows(
+    group: GroupResult, runs: Sequence[RunResult], levels: Sequence[str] | None
+) -> Iterator[Row]:
+    met = dict.fromkeys(level for run in runs for level in run.yardsticks or {})
+    for level in met if levels is None else [name for name in met if name in levels]:
+        met_by = [(run, (run.yardsticks or {}).get(level)) for run in runs]
+        ends = [(run, end) for run, end in met_by if end is not None]
+        anchors = next((e.anchors for _, e in ends if e.anchors.deaf), ends[0][1].anchors)
+        words = [run.policy_verdict for run, _ in ends if level == OWN and run.policy_verdict]
+        yield Row(
+            trained_on=_trained_on(group, runs),
+            level=level,
+            runs=len(ends),
+            measured={name: _mean(name, ends) for name in MEASURED},
+            anchors={name: getattr(anchors, name) for name in ANCHORS},
+            attentive_listening=anchors.attentive_listening,
+            words={word: words.count(word) for word in dict.fromkeys(words)},
+        )
+
+
+def _trained_on(group: GroupResult, runs: Sequence[RunResult]) -> str:
+    """The level where it alone tells the groups apart, else every axis."""
+    by_level = set(group.key) <= {"difficulty"}
+    return (runs[0].level if by_level else None) or wording.group_name(group.key)
+
+
+def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> Pooled:
+    measured = [(run.seed, getattr(end, name)) for run, end in ends]
+    there = [(seed, value) for seed, value in measured if value is not None]
+    pool = pooled([value for _, value in there], len(measured) - len(there))
+    return over_seeds(pool, [seed for seed, _ in there])
+
+
+def table(shown: Sequence[Row]) -> Table:
+    """The rows of the terminal, at most MOST_ROWS."""
+    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for heading in ("trained on", *MEASURED.values(), "references", "policy"):
+        grid.add_column(text(heading), overflow="fold")
+    for row in shown[:MOST_ROWS]:
+        grid.add_row(*_cells(row))
+    if len(shown) > MOST_ROWS:
+        grid.add_row(text(f"{len(shown) - MOST_ROWS} more in listening.csv"))
+    return grid
+
+
+def _cells(row: Row) -> list[Text]:
+    heard = f"({wording.number(row.attentive_listening)})" if row.attentive_listening else ""
+    where = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
+    cells = [_stacked(*where)]
+    for name in MEASURED:
+        value, _, ends = (wording.pooled(row.measured[name]) or "-").partition(" ")
+        cells.append(_stacked(value, ends, heard if name == "listening" else ""))
+    anchors = [(words, row.anchors[name]) for name, words in ANCHORS.items()]
+    told = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
+    cells.append(_stacked(*(told or ["-"])))
+    words = [word if row.runs == 1 else f"{word} in {count}" for word, count in row.words.items()]
+    return [*cells, _stacked(*(words or ["-"]))]
+
+
+def _stacked(*lines: str) -> Text:
+    return Text("\n").join(text(line) for line in lines if line)
+
+
+def notes(shown: Sequence[Row]) -> list[str]:
+    """The sentences below the table."""
+    lacking = all(row.anchors["deaf"] is None for row in shown)
+    return [*NOTES, *([NO_ANCHORS] if lacking else [])]
+
+
+BOUNDS = ("", "_low", "_high")
+COLUMNS = (
+    "trained_on",
+    "level",
+    "runs",
+    *(f"{name}{end}" for name in MEASURED for end in BOUNDS),
+    *(f"{name}{end}" for name in ("deaf_schedule", "attentive", "optimum") for end in BOUNDS),
+    "attentive_listening",
+    "listens",
+    "template",
+    "deaf",
+)
+
+
+def csv_rows(analysis: Analysis) -> Iterator[dict[str, float | int | str | None]]:
+    """Yield every group at every level, under COLUMNS."""
+    for row in rows(analysis):
+        values: dict[str, float | int | str | None] = {
+            "trained_on": row.trained_on,
+            "level": row.level,
+            "runs": row.runs,
+            "attentive_listening": row.attentive_listening,
+        }
+        for name, mean in row.measured.items():
+            values |= _ends(name, (mean.mean, mean.low, mean.high))
+        for name, anchor in row.anchors.items():
+            column = "deaf_schedule" if name == "deaf" else name
+            if anchor is not None:
+                values |= _ends(column, (anchor.value, anchor.low, anchor.high))
+        told = {word: row.words.get(word, 0) for word in ("listens", "template", "deaf")}
+        yield values | (told if row.words else {})
+
+
+def _ends(name: str, values: tuple[float | None, ...]) -> dict[str, float | None]:
+    return dict(zip([name + end for end in BOUNDS], values, strict=True))

@@ -1,0 +1,156 @@
+"""Where the spread of outcomes comes from, on a terminal, and what sizes it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from harness.law.io.difficulty_card import OWN
+from harness.law.results import Interval
+from harness.law.variance.results import Arm, Part, Variance
+from harness.law.variance.sizes import MEAN, Sizes
+from harness.report.text import wording
+from harness.report.text.wording import plural
+from harness.utils.safe_text import text
+
+WORDS = {
+    "seed": "seed of training",
+    "user": "user",
+    "seed_user": "seed x user",
+    "repeat": "repeat: a conversation's draws",
+    "rest": "seed x repeat",
+    "level": "level of difficulty",
+    "simulator": "simulator",
+    "settings": "other settings",
+}
+METHOD = (
+    "components by expected mean squares; sd: square root of the variance; intervals are "
+    "generalised ones at 95%; share: of the sum of what is identifiable"
+)
+MOST_ARMS = 40
+
+
+def show(found: Variance, console: Console) -> None:
+    """Print arms, components, what is not identifiable, and the plans."""
+    console.print(_arms(found))
+    for name, parts in (("reward", found.reward), ("listening", found.listening)):
+        if parts:
+            console.print(_parts(name, parts))
+            for line in _not_identifiable(parts):
+                console.print(text(f"  {line}", "dim"), soft_wrap=True)
+    console.print(text(METHOD, "dim"), soft_wrap=True)
+    for line in plans(found):
+        console.print(text(line, "bold"), soft_wrap=True)
+    for line in _left_out(found):
+        console.print(text(line, "dim"), soft_wrap=True)
+
+
+def _grid(*headings: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(text(heading), overflow="fold")
+    return table
+
+
+def _arms(found: Variance) -> Table:
+    level = "their own level" if found.level == OWN else found.level
+    table = _grid(f"runs, on {level}", "seeds", "users x repeats", "reward [95%]", "listening")
+    for arm in found.arms[:MOST_ARMS]:
+        users, repeats = (str(n) if n else "?" for n in (arm.users, arm.repeats))
+        heard = "-" if arm.listening is None else wording.number(arm.listening)
+        cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), heard)
+        table.add_row(*map(text, cells))
+    if len(found.arms) > MOST_ARMS:
+        table.add_row(text(f"{len(found.arms) - MOST_ARMS} more"))
+    return table
+
+
+def _mean(arm: Arm) -> str:
+    if arm.low is None or arm.high is None:
+        return wording.number(arm.mean)
+    return wording.estimate(arm.mean, arm.low, arm.high)
+
+
+def _parts(name: str, parts: Sequence[Part]) -> Table:
+    unit = ", nats" if name == "listening" else ""
+    table = _grid(f"spread of {name}", f"sd{unit} [95%]", "share [95%]")
+    for part in parts:
+        if part.variance is not None:
+            share = "-" if part.share is None else percent(part.share)
+            table.add_row(text(WORDS[part.name]), text(_root(part.variance)), text(share))
+    return table
+
+
+def _root(variance: Interval) -> str:
+    value, low, high = (end**0.5 for end in (variance.value, variance.low, variance.high))
+    return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+
+def percent(share: Interval) -> str:
+    """`39% [22%, 61%]`"""
+    return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
+
+
+def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
+    """Yield one line for each reason."""
+    by_reason: dict[str, list[str]] = {}
+    for part in parts:
+        if part.why is not None:
+            by_reason.setdefault(part.why, []).append(WORDS[part.name])
+    for why, names in by_reason.items():
+        yield f"{', '.join(names)}: {why}"
+
+
+def plans(found: Variance) -> Iterator[str]:
+    """Yield a sentence for each plan; why there is none, where there is none."""
+    kind = "CPU seconds" if found.is_cpu else "seconds (wall clock)"
+    half = wording.number(found.wanted, found.wanted / 10)
+    if found.cost is None:
+        yield "no plan: events.jsonl of these runs does not tell what they cost"
+        return
+    cost = found.cost
+    each = plural(cost.evaluations, "evaluation")
+    yield (
+        f"a run costs {cost.training:.3g} {kind} of training and {cost.conversation:.2g} for each "
+        f"conversation of its {each} at {plural(cost.levels, 'level')}"
+    )
+    if not found.plans:
+        yield f"no plan for a half-width of {half}: too little is known, or it is out of reach"
+    for plan in found.plans:
+        yield _plan(plan, kind)
+    if found.plans and found.conservative:
+        yield (
+            "without outcomes.json the plans err on the safe side: all spread over seeds counts as "
+            "the seeds' own, and all between users as shared by the seeds"
+        )
+
+
+def _plan(plan: Sizes, kind: str) -> str:
+    half = wording.number(plan.half_width, plan.half_width / 10)
+    of = "the mean reward of an arm" if plan.target == MEAN else "a difference of two arms"
+    return (
+        f"{of}: {plural(plan.seeds, 'seed')}, {plural(plan.users, 'user')}, "
+        f"{plural(plan.repeats, 'repeat')} give a 95% half-width of "
+        f"{half}{_at_most(plan)} at the least {kind}, {plan.seconds:,.0f} an arm"
+    )
+
+
+def _at_most(plan: Sizes) -> str:
+    if plan.most is None:
+        return ""
+    return f" (at most {wording.number(plan.most, plan.most / 10)} by the components' intervals)"
+
+
+def _left_out(found: Variance) -> Iterator[str]:
+    for arm in found.arms:
+        if arm.lost:
+            yield f"{arm.name}: {plural(arm.lost, 'user')} left out, with a lost conversation"
+    by_reason: dict[str, int] = {}
+    for skipped in found.skipped:
+        reason = "a repeat" if skipped.reason.startswith("repeat of") else skipped.reason
+        by_reason[reason] = by_reason.get(reason, 0) + 1
+    for reason, count in by_reason.items():
+        yield f"{plural(count, 'path')} left out: {reason}"

@@ -1,0 +1,111 @@
+"""The probe of a language model: one reply to each frozen prefix, its entropy and what it is about.
+
+Whether words depend on the conversation is measured as in RAGEN-2 (arXiv 2604.06268): each reply is
+scored after its own prefix and after the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from harness.config.run import PolicyConfig, RunConfig
+from harness.policy.chat import Chat
+from harness.train.engines.engine import Engine
+from harness.train.engines.sampler import SampledTurn
+from harness.train.metrics import evaluate
+from harness.train.metrics.token_metrics import Metrics
+from harness.train.metrics.words import words_information
+from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
+from harness.train.policy_gradient.advantages import FloatArray
+
+CROSS_SCORED = 16
+"""Prefixes of the probe, at most, whose replies are scored after each other's prefix: that takes a
+forward pass over the square of their number."""
+
+
+def probe(
+    engine: Engine,
+    model: Any,
+    chat: Chat,
+    config: RunConfig,
+    size: int,
+    timed: evaluate.Timed,
+) -> Metrics:
+    """entropy/probe, the mean exact entropy of a token in nats, over one reply to each frozen
+    prefix, and the information of these words. None if eval.prefixes is 0, the latter also if 1.
+
+    The replies are drawn by fixed uniforms, the same whatever the number of prefixes, to `size`
+    of them at a time.
+    """
+    count, temperature = config.eval.prefixes, config.policy.temperature
+    if not count:
+        return {}
+    prefixes = [chat.prefix(prefix.turns) for prefix in evaluate.prefixes(count)]
+    replies = [turn.ids for turn in _replies(engine, chat, config.policy, prefixes, size)]
+    ids, own = _rows(prefixes, replies)
+    entropies = torch.cat(own_entropies(model, ids, own, temperature)).double()
+    metrics: Metrics = {"entropy/probe": float(entropies.mean())}
+    few = _cross_scored(count)
+    if len(few) < 2:
+        return metrics
+    with timed("words"):
+        log_p = _cross_scores(
+            model, [prefixes[n] for n in few], [replies[n] for n in few], temperature
+        )
+    nats, share = words_information(log_p)
+    return metrics | {"eval/words_listening": nats, "eval/words_retrieval": share}
+
+
+def _cross_scored(count: int) -> list[int]:
+    """Places among `count` prefixes of those that are cross-scored, of both kinds the first."""
+    places = {number: n for n, number in enumerate(_numbers(count))}
+    return [places[number] for number in _numbers(min(count, CROSS_SCORED))]
+
+
+def _numbers(count: int) -> list[int]:
+    openings, later = evaluate.prefix_numbers(count)
+    return [*openings, *later]
+
+
+def _replies(
+    engine: Engine, chat: Chat, policy: PolicyConfig, prefixes: Sequence[list[int]], size: int
+) -> list[SampledTurn]:
+    """One reply to each prefix."""
+    rng = np.random.default_rng(evaluate.PROBE_SEED)
+    every = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
+    uniforms = torch.from_numpy(every[_numbers(len(prefixes))])
+    replies: list[SampledTurn] = []
+    for first in range(0, len(prefixes), size):
+        some = prefixes[first : first + size]
+        sampler = engine.sampler(len(some), chat.end, policy.temperature)
+        replies += sampler.speak(range(len(some)), some, uniforms[first : first + len(some)])
+    return replies
+
+
+def _cross_scores(
+    model: Any,
+    prefixes: Sequence[Sequence[int]],
+    replies: Sequence[Sequence[int]],
+    temperature: float,
+) -> FloatArray:
+    """Log-probability of each reply after each prefix, shape (replies, prefixes)."""
+    count = len(prefixes)
+    pairs = [(prefix, reply) for reply in replies for prefix in prefixes]
+    ids, own = _rows([prefix for prefix, _ in pairs], [reply for _, reply in pairs])
+    logp = own_log_probabilities(model, ids, own, temperature)
+    sums = [float(values.double().sum()) for values in logp]
+    return np.array(sums).reshape(count, count)
+
+
+def _rows(
+    prefixes: Sequence[Sequence[int]], replies: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], list[list[bool]]]:
+    """Token ids of prefix and reply, and which of them are the reply's."""
+    pairs = list(zip(prefixes, replies, strict=True))
+    ids = [[*prefix, *reply] for prefix, reply in pairs]
+    own = [[False] * len(prefix) + [True] * len(reply) for prefix, reply in pairs]
+    return ids, own

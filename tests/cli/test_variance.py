@@ -1,0 +1,82 @@
+"""The variance command: what it prints, refuses, and leaves untouched."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from harness.cli import variance as command
+from harness.errors import ConfigError, DataError
+from harness.law.variance import measure
+from harness.report.tables import variance as table
+from tests.law.variance.test_measure import events, run
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("sweep")
+    for level, mean in (("easy", 0.7), ("hard", 0.3)):
+        for seed in (1, 2):
+            events(run(root, level, seed, mean + 0.01 * seed, listening=0.1 * seed))
+    return root
+
+
+def test_the_table_names_parts_reasons_and_plans(
+    sweep: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(sweep.rglob("*"))
+    command.variance((sweep,), "own", 0.05, as_json=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "difficulty=easy 2 64 x 1" in said
+    assert "spread of reward sd [95%] share [95%]" in said
+    assert "repeat: a conversation's draws: not identifiable: with eval.repeats=1" in said
+    assert "listening is a number of all conversations together" in said
+    assert "give a 95% half-width of 0.0" in said
+    assert "at the least CPU seconds" in said
+    assert sorted(sweep.rglob("*")) == before
+
+
+def test_json_is_the_same_without_nan(sweep: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command.variance((sweep,), "own", 0.05, as_json=True)
+    value = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert value["schema"] == 1
+    assert [part["name"] for part in value["reward"]][:2] == ["seed", "user"]
+    assert value["wanted"] == 0.05
+    assert value["plans"][0]["target"] == "mean"
+
+
+@pytest.mark.parametrize(
+    ("level", "half_width", "rule"),
+    [
+        ("impossible", 0.05, "--on: must be one of own, easy, medium, hard, got 'impossible'"),
+        ("own", 0.0, "--half-width: must be a finite number above 0, got 0"),
+        ("own", math.nan, "--half-width: must be a finite number above 0, got nan"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(
+    tmp_path: Path, level: str, half_width: float, rule: str
+) -> None:
+    with pytest.raises(ConfigError, match=rule):
+        command.variance((tmp_path,), level, half_width, as_json=False)
+
+
+def test_a_folder_without_a_run_that_counts_is_no_data(tmp_path: Path, sweep: Path) -> None:
+    with pytest.raises(DataError, match="needs a finished run that was evaluated"):
+        command.variance((tmp_path,), "own", 0.05, as_json=False)
+    with pytest.raises(DataError, match="not evaluated at hard"):
+        command.variance((sweep,), "hard", 0.05, as_json=False)
+
+
+def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        run(tmp_path, "easy", seed, 0.5)
+    found = measure.measure([tmp_path], "own", 0.05)
+    assert found.plans == ()
+    assert list(table.plans(found)) == [
+        "no plan: events.jsonl of these runs does not tell what they cost"
+    ]
+    table.show(found, Console(quiet=True))

@@ -1,0 +1,111 @@
+"""The end of a run beside reference policies, by hand; logs of before have nothing to say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.law import analysis, law_json, verdict
+from harness.law.results import Anchors, RunResult, Yardsticks
+from harness.testing import synthetic
+
+MEDIUM = synthetic.anchors(deaf=0.60, attentive=0.77, listening=1.45, optimum=0.80)
+STEPS = 60
+
+
+def lines(end: float = 0.9) -> list[dict[str, Any]]:
+    """H sinks from 1 to the share `end` of it."""
+    course = synthetic.exponential(end)
+    return synthetic.rows(synthetic.lawful(1, STEPS, synthetic.NONE, course))
+
+
+def analysed(folder: Path, rows: list[dict[str, Any]], cards: Any = MEDIUM) -> RunResult:
+    synthetic.write_run(folder / "run", rows, level="medium")
+    if cards != "no file":
+        synthetic.write_cards(folder, {"medium": cards})
+    (result,) = analysis.analyse([folder]).runs
+    return result
+
+
+def own(result: RunResult) -> Yardsticks:
+    assert result.yardsticks is not None
+    return result.yardsticks["own"]
+
+
+def test_the_end_is_the_last_tenth_of_the_evaluations(tmp_path: Path) -> None:
+    rows = synthetic.evaluated(lines(), every=3, reward=0.5, listening=0.1)
+    late = synthetic.evaluated(rows[-6:], every=3, reward=0.7, listening=0.9)
+    end = own(analysed(tmp_path, [*rows[:-6], *late]))
+    assert end.reward == pytest.approx(0.7), "of 20 evaluations the last two count"
+    assert end.listening == pytest.approx(0.9)
+    assert end.share == pytest.approx((0.7 - 0.6) / (0.8 - 0.6))
+    assert end.deaf_reward is None
+    assert end.anchors.attentive_listening == 1.45
+
+
+def test_the_logged_share_counts_before_that_of_the_anchors(tmp_path: Path) -> None:
+    rows = synthetic.evaluated(lines(), reward=0.7, listening_share=0.45)
+    assert own(analysed(tmp_path, rows)).share == pytest.approx(0.45)
+
+
+def test_without_a_card_two_evaluations_tell_the_schedule_and_the_optimum(tmp_path: Path) -> None:
+    rows = synthetic.evaluated(lines(), "hard", reward=0.25, listening_share=-0.1)
+    rows[-1] |= {"eval/hard/reward": 0.45, "eval/hard/listening_share": 0.9}
+    result = analysed(tmp_path, rows)
+    assert result.yardsticks is not None
+    anchors = result.yardsticks["hard"].anchors
+    assert anchors.deaf is not None
+    assert anchors.optimum is not None
+    assert anchors.deaf.value == pytest.approx(0.27)
+    assert anchors.optimum.value == pytest.approx(0.47)
+    assert anchors.deaf.low is None
+
+
+def test_the_users_that_all_runs_share_have_an_error_of_their_own(tmp_path: Path) -> None:
+    end = own(analysed(tmp_path, synthetic.evaluated(lines(), reward=0.5, between_sd=0.16)))
+    assert end.user_se == pytest.approx(0.16 / 8), "64 users"
+
+
+@pytest.mark.parametrize(
+    ("end", "listening", "word"),
+    [(0.9, 0.02, "template"), (0.3, 0.02, "deaf"), (0.9, 0.2, "listens"), (0.3, 0.2, "listens")],
+)
+def test_the_verdict_on_the_policy(tmp_path: Path, end: float, listening: float, word: str) -> None:
+    rows = synthetic.evaluated(lines(end), reward=0.5, listening=listening)
+    result = analysed(tmp_path, rows)
+    assert result.policy_verdict == word
+    assert law_json.from_run(result)["policy_verdict"] == word
+    assert result.verdict in ("holds", "undetermined"), "which is about the law, whatever is heard"
+
+
+@pytest.mark.parametrize("cards", ["no file", None, {}, {"attentive": None}, {"deaf": 3}])
+def test_without_anchors_there_is_no_verdict(tmp_path: Path, cards: Any) -> None:
+    result = analysed(tmp_path, synthetic.evaluated(lines(), reward=0.5, listening=0.01), cards)
+    assert result.policy_verdict is None
+    assert own(result).anchors == Anchors()
+    assert own(result).listening == pytest.approx(0.01)
+
+
+def test_a_log_of_before_has_neither(tmp_path: Path) -> None:
+    result = analysed(tmp_path, lines())
+    assert result.yardsticks is None
+    assert result.policy_verdict is None
+
+
+def test_an_attentive_reference_that_hears_nothing_is_no_measure() -> None:
+    nothing = Anchors(attentive_listening=0.0)
+    end = Yardsticks(0.5, 0.0, None, None, None, nothing)
+    assert verdict.of_policy(synthetic.lawful(1, 20, synthetic.NONE).entropy, end) is None
+
+
+def test_a_level_of_other_users_lends_no_anchors_to_its_name(tmp_path: Path) -> None:
+    rows = synthetic.evaluated(synthetic.evaluated(lines(), reward=0.5), "medium", reward=0.5)
+    synthetic.write_run(tmp_path / "run", rows, level="medium")
+    synthetic.planned_with(tmp_path / "run", "difficulty", start_emotion=44)
+    synthetic.write_cards(tmp_path, {"medium": MEDIUM})
+    (result,) = analysis.analyse([tmp_path]).runs
+    assert own(result).anchors.deaf is not None
+    assert result.yardsticks is not None
+    assert result.yardsticks["medium"].anchors == Anchors()

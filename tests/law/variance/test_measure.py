@@ -1,0 +1,144 @@
+"""Components of runs as they stand on disk: with outcomes, with columns alone, with neither."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness.law.variance import measure, parts, runs
+from harness.law.variance.results import Part, Variance
+from harness.records import outcomes
+from harness.testing import synthetic
+
+USERS, REPEATS = 64, 1
+
+
+def run(
+    root: Path, level: str, seed: int, mean: float, kept: bool = True, **columns: float
+) -> Path:
+    """A run of 64 users, the same in all; `kept`: whether it has outcomes.json."""
+    spread = np.random.default_rng(3).normal(0, 0.1, (USERS, 1))
+    own = np.random.default_rng([3, seed]).normal(0, 0.05, (USERS, 1))
+    table = np.clip(mean + spread + own, 0, 1)
+    rows = synthetic.rows(synthetic.lawful(seed, 21, synthetic.NONE))
+    values: dict[str, Any] = {"reward": float(table.mean()), **columns}
+    rows = synthetic.evaluated(rows, **values)
+    folder = synthetic.write_run(root / f"{level}-{seed}", rows, seed=seed, level=level)
+    if kept:
+        outcomes.write(folder / "outcomes.json", 21, {"own": table.tolist()})
+    return folder
+
+
+def events(folder: Path, **first: Any) -> None:
+    """21 steps of .1 s, evaluations of 2 s at 3 of them; the process began with a second."""
+    lines: list[dict[str, Any]] = [{"event": "start"}]
+    clock = 1.0
+    for step in range(1, 22):
+        met = 2.0 if step in (1, 11, 21) else 0.0
+        clock += 0.1 + met
+        seconds = {"rollout": 0.06, "eval": met, "update": 0.04}
+        lines.append({"event": "step", "step": step, "seconds": seconds, "cpu_s": clock, **first})
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "events.jsonl").write_text(text + "{torn")
+
+
+def named(found: tuple[Part, ...]) -> dict[str, Part]:
+    return {part.name: part for part in found}
+
+
+def sweep(root: Path, **more: Any) -> Variance:
+    for level, mean in (("easy", 0.7), ("hard", 0.3)):
+        for seed in (1, 2, 3):
+            events(run(root, level, seed, mean + 0.02 * (seed - 2), **more))
+    return measure.measure([root], "own", 0.05)
+
+
+def test_outcomes_tell_user_from_seed(tmp_path: Path) -> None:
+    found = sweep(tmp_path)
+    reward = named(found.reward)
+    user, crossed = reward["user"].variance, reward["seed_user"].variance
+    assert user is not None
+    assert crossed is not None
+    assert user.low < 0.1**2 < user.high
+    assert crossed.value**0.5 == pytest.approx(0.05, rel=0.2)
+    level = reward["level"].variance
+    assert level is not None
+    assert level.value == pytest.approx(0.4**2 / 2, rel=0.1)
+    assert reward["repeat"].why == "not identifiable: with eval.repeats=1 it is in user"
+    assert reward["simulator"].why == parts.NO_PAIR
+    shares = [part.share.value for part in found.reward if part.share is not None]
+    assert sum(shares) == pytest.approx(1)
+    assert [arm.name for arm in found.arms] == ["difficulty=easy", "difficulty=hard"]
+    assert not found.conservative
+    assert {plan.target for plan in found.plans} == {"mean", "difference"}
+
+
+def test_columns_alone_do_not_tell_user_from_seed(tmp_path: Path) -> None:
+    found = sweep(tmp_path, kept=False, reward_se=0.015, listening=0.4)
+    reward = named(found.reward)
+    assert reward["seed_user"].why == parts.NO_OUTCOMES
+    assert reward["user"].variance is not None
+    assert reward["user"].variance.value == pytest.approx(0.015**2 * USERS)
+    assert found.conservative
+    assert len(found.plans) == 2
+    listening = named(found.listening)
+    assert listening["user"].why == parts.OF_ALL
+    assert listening["seed"].variance is not None
+
+
+def test_runs_of_before_tell_their_seeds_alone(tmp_path: Path) -> None:
+    found = sweep(tmp_path, kept=False)
+    reward = named(found.reward)
+    assert reward["user"].why == parts.NO_OUTCOMES
+    assert reward["seed"].variance is not None
+    assert reward["seed"].variance.value == pytest.approx(0.02**2, rel=0.5)
+    assert (found.plans, found.listening) == ((), ())
+
+
+def test_one_seed_identifies_nothing(tmp_path: Path) -> None:
+    run(tmp_path, "easy", 1, 0.5)
+    found = measure.measure([tmp_path], "own", 0.05)
+    assert all(part.variance is None for part in found.reward)
+    assert named(found.reward)["seed"].why == parts.ONE_SEED
+
+
+def test_what_does_not_count_is_told(tmp_path: Path) -> None:
+    rows = synthetic.lawful_rows(n=20)
+    synthetic.write_run(tmp_path / "null", rows, null_control=True)
+    synthetic.write_run(tmp_path / "stopped", rows, status="stopped")
+    synthetic.write_run(tmp_path / "unevaluated", rows)
+    found = measure.measure([tmp_path], "hard", 0.05)
+    assert found.arms == ()
+    reasons = sorted(skipped.reason for skipped in found.skipped)
+    assert reasons == ["a null control", "not done: stopped", "not evaluated at hard"]
+
+
+def test_a_user_with_a_lost_conversation_is_left_out_and_counted(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        folder = run(tmp_path, "easy", seed, 0.5)
+    kept = json.loads((folder / "outcomes.json").read_text())
+    kept["reward"]["own"][5][0] = None
+    (folder / "outcomes.json").write_text(json.dumps(kept))
+    (arm,) = measure.measure([tmp_path], "own", 0.05).arms
+    assert (arm.has_outcomes, arm.lost) == (True, 1)
+
+
+def test_cpu_time_is_divided_as_the_wall_clock_was(tmp_path: Path) -> None:
+    folder = run(tmp_path, "easy", 1, 0.5)
+    events(folder)
+    spent = runs.spent(folder / "events.jsonl", {1, 11, 21})
+    assert spent is not None
+    # the second before step 1 is divided as that step: 2 of 2.1 evaluate
+    assert spent.evaluating == pytest.approx(6 + 2 / 2.1)
+    assert spent.training == pytest.approx(2.1 + 0.1 / 2.1)
+    assert (spent.evaluations, spent.is_cpu) == (3, True)
+    events(folder, cpu_s=None)
+    wall = runs.spent(folder / "events.jsonl", {1, 11, 21})
+    assert wall is not None
+    assert wall.training == pytest.approx(2.1)
+    assert not wall.is_cpu
+    assert runs.spent(tmp_path / "none", set()) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.run import STRATEGIES
@@ -20,6 +19,7 @@ from harness.simulator.scripted.reading import (
     takes_up,
 )
 from harness.simulator.state import State
+from harness.utils.record import record
 
 NOTHING_SAID = -1.0
 """Worth of a reply in which no strategy is recognised."""
@@ -50,7 +50,7 @@ _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 _INDEX = {name: index for index, name in enumerate(STRATEGIES)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Appraisal:
     """Parts of the verdict on one reply; all but `worth` in logits of P(rise)."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.config.run import DifficultyConfig
 from harness.config.simulator import TYPICALITY_CUT
@@ -24,9 +23,10 @@ from harness.simulator.state import (
     turn_draws,
     wording_draws,
 )
+from harness.utils.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _AppraisedReply:
     """A reply as one user takes it."""
 

@@ -7,7 +7,7 @@ asked (answers.py); feelings and needs show as far as the level lets them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
@@ -30,6 +30,7 @@ from harness.simulator.scripted.lines import (
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
+from harness.utils.record import record
 
 LOW, LIGHTER, MET = 35, 60, 70
 """Emotions: below the first feelings are strong, from the second on they fade, and from the third
@@ -45,7 +46,7 @@ LED_TO = 0.4
 """Chance that a need stands before what is told, or that a told sentence is introduced."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heard:
     """What the user has heard in a reply, as far as their words depend on it."""
 
@@ -59,7 +60,6 @@ class Heard:
     """The last one."""
     stems: frozenset[str]
     """Whom and what it speaks of."""
-
     closes: bool = False
     """Nothing is told in answer: the reply hurt, or was no language."""
     denied: str = ""

@@ -27,7 +27,7 @@ class Regression:
     def probabilities(self, features: Collection[str]) -> tuple[float, ...]:
         """Return the probability of each kind, in the order of the file's columns."""
         rows, parsed = self._rows, self._parsed
-        known = [feature for feature in features if feature in rows]
+        known = rows.keys() & features
         for feature in known:
             if feature not in parsed:
                 parsed[feature] = tuple(map(int, rows[feature].split("\t")))

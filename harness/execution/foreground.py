@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from harness.compose import planner, typed_grants
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, FolderError
@@ -30,6 +29,8 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     StoppedError where a live process holds it, FolderError, DeviceError.
     """
     process.defer_stops()
+    from harness.compose import planner, typed_grants  # Hydra, which a resume does without
+
     config = planner.point(overrides).config
     where = RunFolder(path.resolve())
     child_process.refuse_if_held(where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from harness.config import options
 from harness.config.options import Options
 from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.simulator.protocol import ConversationKey, UserSimulator
+from harness.utils.remembered import Remembered
 
 if TYPE_CHECKING:
     from harness.simulator.scripted.sentence_reader import SentenceReader
@@ -87,7 +88,10 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
         return ProfiledSimulator(difficulty, simulator, reader_of(simulator))
     from harness.simulator.scripted.user import ScriptedSimulator
 
-    return ScriptedSimulator(difficulty, simulator.typicality_cut, reader_of(simulator))
+    def made(_: Sequence[str]) -> list[UserSimulator]:
+        return [ScriptedSimulator(difficulty, simulator.typicality_cut, reader_of(simulator))]
+
+    return _SCRIPTED.of([repr((simulator, difficulty))], made)[0]
 
 
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
@@ -97,6 +101,8 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
     return ServedSimulator(difficulty, client_for(simulator))
 
 
+_SCRIPTED: Remembered[str, UserSimulator] = Remembered(most=16)
+"""By config and level: a simulator remembers what its held-out users said, who are met again."""
 Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
 OURS: Mapping[str, Maker] = {"scripted": _scripted, "served": _served}
 """By `simulator.kind`; what each needs is imported when it is made."""

@@ -8,14 +8,15 @@ a conversation is the same whichever others are simulated beside it, and after a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
+
+from harness.utils.record import changed, record
 
 TRAIN, HELD_OUT = "train", "held_out"
 """The two sides of the split of personas."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ConversationKey:
     """Identity of a conversation. Those of one group share the user and the opening."""
 
@@ -27,7 +28,7 @@ class ConversationKey:
     """Side of the personas: TRAIN or HELD_OUT."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SupporterReply:
     """One reply of the policy, as the user gets it."""
 
@@ -44,7 +45,7 @@ class SupporterReply:
     """
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UserTurn:
     """One turn of the user: the text, and the emotion that it leaves them with."""
 
@@ -70,7 +71,7 @@ class UserTurn:
 
     def with_state(self, state: Any) -> UserTurn:
         """Return the same turn with another `state`."""
-        return replace(self, state=state)
+        return changed(self, "state", state)
 
 
 class UserSimulator(Protocol):

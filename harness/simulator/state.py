@@ -6,18 +6,18 @@ The rules: who comes, how a change is reported, when a conversation ends, and wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from harness.config.run import DifficultyConfig
 from harness.simulator.draws import normal, pick, uniforms
 from harness.simulator.personas import EVERYONE, PERSONAS, Persona
 from harness.simulator.protocol import ConversationKey
+from harness.utils.record import changed, record
 
 _INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class User:
     """The user of a group."""
 
@@ -32,7 +32,7 @@ class User:
         return EVERYONE[self.persona_index]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Disclosed:
     """The parts of their matter that the user has told."""
 
@@ -47,7 +47,7 @@ class Disclosed:
     """The other lines said, as in their files: none is said twice where others are left."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class State:
     """A scripted user's memory of one conversation; travels in UserTurn.state, never changes."""
 
@@ -75,7 +75,7 @@ class State:
 
     def with_disclosed(self, disclosed: Disclosed) -> State:
         """Return the same state with another `disclosed`."""
-        return replace(self, disclosed=disclosed)
+        return changed(self, "disclosed", disclosed)
 
 
 def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:

@@ -15,7 +15,8 @@ import pytest
 
 from harness.cli import app
 
-TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000")
+TABULAR = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=1000",
+           "eval.users=4", "eval.prefixes=4")  # fmt: skip
 """A run that takes milliseconds a step."""
 BUDGET_S = 180
 T = TypeVar("T")

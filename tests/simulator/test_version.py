@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from harness.execution import difficulty_cards
 from harness.simulator.protocol import UserTurn
 from harness.simulator.reference import REFERENCES
 from harness.simulator.state import Disclosed, State
+from harness.utils.record import record
 from tests.calibration.levels import LEVELS
 
 USERS = 12
@@ -48,14 +49,14 @@ def test_a_shipped_card_is_what_measuring_gives(name: str) -> None:
     assert json.loads(json.dumps(difficulty_cards.measure(config))) == shipped, due
 
 
-@dataclass(frozen=True)
+@record
 class LaterTurn(UserTurn):
     """A turn with the field of a later version."""
 
     later: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class LaterState(State):
     """A state with the field of a later version."""
 

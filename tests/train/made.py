@@ -138,10 +138,10 @@ def conversation(
 
 
 def make_run(path: Path, config: RunConfig, users: int | None = FEW) -> RunFolder:
-    """A run of `config`, evaluated on a few users a level; None for as many as it says."""
+    """A run of `config`, evaluated on a few users a level and prefixes; None: on all it says."""
     run = RunFolder(path)
     if users is not None:
-        config = replace(config, eval=replace(config.eval, users=users))
+        config = replace(config, eval=replace(config.eval, users=users, prefixes=users))
     run_folder.create(run, config)
     return run
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
@@ -25,6 +25,7 @@ from harness.simulator.scripted.relevance import (
 )
 from harness.simulator.scripted.yes_or_no import says_neither, says_no
 from harness.simulator.state import Disclosed, State
+from harness.utils.record import record
 
 AFTER_RISE = {
     "question": ("happened", "why"), "restate": ("happened", "others_say", "since_when"),
@@ -60,7 +61,7 @@ _TAKEN = {"offer": ("accept", "decline"), "proposal": ("could", "could_not")}
 _HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt_of"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Told:
     """What the user says next of their matter."""
 

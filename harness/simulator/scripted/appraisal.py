@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.config.run import STRATEGIES
@@ -14,12 +13,14 @@ from harness.simulator.scripted.reading import (
     COMMON_STEMS,
     FACT_STEMS,
     FEELINGS,
+    FEWEST_SHARED,
     TELLABLE_STEMS,
     Reading,
     Sentence,
     takes_up,
 )
 from harness.simulator.state import State
+from harness.utils.record import record
 
 NOTHING_SAID = -1.0
 """Worth of a reply in which no strategy is recognised."""
@@ -45,12 +46,14 @@ PUZZLED = -5.0
 ATYPICAL = Fault("typicality", "unlike anything the start policy says")
 _SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
 """Stems that a fact of another's may share with each person's own matter."""
+_ALL_STEMS = tuple(frozenset().union(*some) for some in TELLABLE_STEMS)
+"""By persona, the content of all that they could tell."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """By how long ago a strategy was used: last, before that, or earlier."""
 _INDEX = {name: index for index, name in enumerate(STRATEGIES)}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Appraisal:
     """Parts of the verdict on one reply; all but `worth` in logits of P(rise)."""
 
@@ -180,13 +183,15 @@ def _pick_up(reading: Reading, state: State) -> float:
 
 def told_taken_up(reading: Reading, state: State) -> list[int]:
     """Return which of the told sentences a sentence of the reply speaks of."""
-    own = TELLABLE_STEMS[state.user.persona_index]
+    persona_index = state.user.persona_index
+    if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
+        return []  # as mostly, and quicker to see than of each sentence
+    own = TELLABLE_STEMS[persona_index]
     spoken = [sentence.stems for sentence in reading.sentences]
     return [
         index
         for index in state.disclosed.told
-        if takes_up(reading.stems, own[index])  # seldom, and quicker to ask than of each sentence
-        and any(takes_up(stems, own[index]) for stems in spoken)
+        if any(takes_up(stems, own[index]) for stems in spoken)
     ]
 
 

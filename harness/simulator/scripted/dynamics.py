@@ -32,7 +32,7 @@ GOAL_LINE = 0.5
 """A fit below this does not serve what the user came for."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)  # told apart quickly, by caches
 class AcceptanceRule:
     """Weights that decide whether a reply helps; difficulty.acceptance names one."""
 
@@ -42,7 +42,7 @@ class AcceptanceRule:
     """Lost, as fit, by a reply that does not serve the intention."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class DisclosureRule:
     """Degree to which a need shows; difficulty.disclosure names one."""
 

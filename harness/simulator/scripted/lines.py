@@ -6,7 +6,7 @@ The lines are in lines.tsv, need_lines.tsv and answer_lines.tsv.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -136,8 +136,10 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
     return (*pool, *(line for name in fitting for line in LINES[name][temperament]))
 
 
-def unsaid(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
+def unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
     """Return the line of `pool` that the draw `u` falls on, none of `said` if others are left."""
+    if said.isdisjoint(pool):
+        return pick(pool, u)
     fresh = tuple([line for line in pool if line not in said])
     return pick(fresh or pool, u)
 

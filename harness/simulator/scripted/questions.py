@@ -6,7 +6,6 @@ By the rules of questions.tsv over plain words, from the text alone, once for ea
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from harness.simulator.scripted.words import (
     stem,
     words,
 )
+from harness.utils.record import record
 
 RULES = Path(__file__).with_name("questions.tsv")
 ABSENT = ("drinking", "medication", "faith", "therapist", "doctor")
@@ -125,7 +125,7 @@ _ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
 """`Do you have somebody, a friend or the family?` offers no choice."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """A question as it is understood."""
 

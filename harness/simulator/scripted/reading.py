@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from harness.simulator.personas import EVERYONE
@@ -19,6 +18,7 @@ from harness.simulator.scripted.recognition import dismisses, flatters
 from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
+from harness.utils.record import record
 from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -107,8 +107,8 @@ TELLABLE_STEMS: tuple[tuple[frozenset[str], ...], ...] = tuple(
 """By persona and sentence of what they could tell, its content."""
 COMMON_STEMS = frozenset(map(stem, FUNCTION_WORDS))
 FEELINGS = {stem(feeling): feeling for persona in EVERYONE for feeling in persona.feelings}
-PICK_UP_SHARE = 0.6
-"""Share of a fact's content words that a sentence must take up to speak of it."""
+PICK_UP_SHARE, FEWEST_SHARED = 0.6, 2
+"""Share of a fact's content words that a sentence must take up to speak of it, and the fewest."""
 KIND_FROM = 0.85
 """P(caring) from which on a wording of dismissal is denied: `You're not overreacting at all.`"""
 FACT_LOG_ODDS = -1.5
@@ -134,7 +134,7 @@ _FACTS_BY_STEM = _facts_by_stem()
 """Facts as (persona index, number), by the stems that speak of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sentence:
     """One sentence of a reply."""
 
@@ -144,14 +144,18 @@ class Sentence:
     frame: str
     """Its words with its matter left open: `you are _ _`."""
     strategy: str | None
-    has_fact: bool
-    """It speaks of a fact."""
+    feelings: frozenset[str]
+    facts: frozenset[tuple[int, int]]
+    """Facts spoken of, as (persona index, number)."""
+    word_count: int
     hollow: bool
     """It is a user's own line, or praise that nobody takes for meant."""
     caring: float
     """P(it is meant kindly)."""
     hurt_log_odds: float
     """Log-odds that it is hurtful, in nats; less where it speaks of a fact."""
+    hurts: bool
+    """It belittles or leaves the subject."""
     severe: bool
     """It threatens, scorns or encourages self-harm, if it is hurtful at all."""
     apologises: bool
@@ -165,20 +169,22 @@ class Sentence:
             return False
         for other in earlier:
             theirs, frame = _stems_and_frame(other)
-            if frame == self.frame and count > 3 and not self.has_fact:
+            if frame == self.frame and count > 3 and not self.facts:
                 return True
             shared, more = len(stems & theirs), len(theirs)
             least = ALIKE_WITHIN if shared in (more, count) else ALIKE
-            if shared / (count + more - shared) >= (ALIKE_OF_FACT if self.has_fact else least):
+            if shared / (count + more - shared) >= (ALIKE_OF_FACT if self.facts else least):
                 return True
         return False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reading:
     """A text's content, the same for every user."""
 
     sentences: tuple[Sentence, ...]
+    plain_sentences: tuple[str, ...]
+    """The same in plain words."""
     strategies: tuple[str, ...]
     strategy_set: frozenset[str]
     """The same, each once."""
@@ -187,37 +193,18 @@ class Reading:
     facts: frozenset[tuple[int, int]]
     """Facts spoken of, as (persona index, number)."""
     word_count: int
+    caring: float
+    """P(its kindest sentence is meant kindly)."""
+    hurt_evidence: float
+    """Log-odds that it is hurtful, in nats."""
     hurts: bool
+    """A sentence belittles or leaves the subject."""
+    severe: bool
+    """A sentence threatens, scorns or encourages self-harm."""
+    apologises: bool
+    """A sentence apologises."""
     fault: language_guard.Fault | None
     """Why it is not language; None if it is."""
-
-    @property
-    def plain_sentences(self) -> tuple[str, ...]:
-        """The sentences in plain words."""
-        return tuple([sentence.plain for sentence in self.sentences])
-
-    @property
-    def caring(self) -> float:
-        """P(its kindest sentence is meant kindly)."""
-        return max([sentence.caring for sentence in self.sentences], default=0.0)
-
-    @property
-    def hurt_evidence(self) -> float:
-        """Log-odds that the reply is hurtful, in nats."""
-        values = [sentence.hurt_log_odds for sentence in self.sentences]
-        most = max(values, default=0.0)
-        others = OTHERS_SHARE * (sum(values) - most)
-        return most + max(-MOST_EXCUSED, min(MOST_ADDED, others))
-
-    @property
-    def severe(self) -> bool:
-        """Whether a sentence threatens, scorns or encourages self-harm."""
-        return any(sentence.severe for sentence in self.sentences)
-
-    @property
-    def apologises(self) -> bool:
-        """Whether a sentence apologises."""
-        return any(sentence.apologises for sentence in self.sentences)
 
 
 def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
@@ -244,24 +231,36 @@ def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
         yield _joined(text, [_read_sentence(sentence, next(heard)) for sentence in some])
 
 
-def _joined(text: str, parts: Sequence[Reading]) -> Reading:
+def _joined(text: str, parts: Sequence[Sentence]) -> Reading:
     """Return the reading of a text from those of its sentences."""
-    strategies = tuple([s for part in parts for s in part.strategies])
+    strategies = tuple([part.strategy for part in parts if part.strategy])
     return Reading(
-        sentences=tuple([s for part in parts for s in part.sentences]),
+        sentences=tuple(parts),
+        plain_sentences=tuple([part.plain for part in parts]),
         strategies=strategies,
         strategy_set=frozenset(strategies),
-        stems=frozenset().union(*(part.stems for part in parts)),
-        feelings=frozenset().union(*(part.feelings for part in parts)),
-        facts=frozenset().union(*(part.facts for part in parts)),
-        word_count=sum(part.word_count for part in parts),
+        stems=frozenset().union(*[part.stems for part in parts]),
+        feelings=frozenset().union(*[part.feelings for part in parts]),
+        facts=frozenset().union(*[part.facts for part in parts]),
+        word_count=sum([part.word_count for part in parts]),
+        caring=max([part.caring for part in parts], default=0.0),
+        hurt_evidence=_hurt_evidence([part.hurt_log_odds for part in parts]),
         hurts=any(part.hurts for part in parts),
+        severe=any(part.severe for part in parts),
+        apologises=any(part.apologises for part in parts),
         fault=language_guard.fault(text),
     )
 
 
+def _hurt_evidence(log_odds: Sequence[float]) -> float:
+    """Return the log-odds, in nats, that sentences are hurtful together."""
+    most = max(log_odds, default=0.0)
+    others = OTHERS_SHARE * (sum(log_odds) - most)
+    return most + max(-MOST_EXCUSED, min(MOST_ADDED, others))
+
+
 @lru_cache(maxsize=16384)
-def _read_sentence(sentence: str, heard: Heard) -> Reading:
+def _read_sentence(sentence: str, heard: Heard) -> Sentence:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = _stems_and_frame(plain)
@@ -269,30 +268,20 @@ def _read_sentence(sentence: str, heard: Heard) -> Reading:
     hollow = echoes(plain) or flatters(plain)
     polarity, phrases = heard.polarity, wording_of(sentence).phrase_kinds
     hurts = dismisses(sentence) and polarity.caring < KIND_FROM
-    strategy = None if hollow or hurts else heard.strategy
-    return Reading(
-        sentences=(
-            Sentence(
-                plain,
-                stems,
-                frame,
-                strategy,
-                bool(facts),
-                hollow,
-                caring=polarity.caring,
-                hurt_log_odds=polarity.hurt_log_odds + (FACT_LOG_ODDS if facts else 0.0),
-                severe=not phrases.isdisjoint(SEVERE),
-                apologises=APOLOGY in phrases,
-            ),
-        ),
-        strategies=(strategy,) if strategy else (),
-        strategy_set=frozenset((strategy,) if strategy else ()),
-        stems=stems,
-        feelings=frozenset(FEELINGS[s] for s in stems if s in FEELINGS),
+    return Sentence(
+        plain,
+        stems,
+        frame,
+        strategy=None if hollow or hurts else heard.strategy,
+        feelings=frozenset([FEELINGS[s] for s in stems if s in FEELINGS]),
         facts=facts,
         word_count=len(sentence_words),
+        hollow=hollow,
+        caring=polarity.caring,
+        hurt_log_odds=polarity.hurt_log_odds + (FACT_LOG_ODDS if facts else 0.0),
         hurts=hurts,
-        fault=None,
+        severe=not phrases.isdisjoint(SEVERE),
+        apologises=APOLOGY in phrases,
     )
 
 
@@ -305,7 +294,7 @@ def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
 
 def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
     """Return whether a sentence with `stems` speaks of a told sentence with the content `told`."""
-    return len(stems & told) >= max(2, PICK_UP_SHARE * len(told))
+    return len(stems & told) >= max(FEWEST_SHARED, PICK_UP_SHARE * len(told))
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
@@ -313,5 +302,5 @@ def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
     return [
         (persona_index, number)
         for (persona_index, number), count in shared.items()
-        if count >= max(2, PICK_UP_SHARE * len(FACT_STEMS[persona_index][number]))
+        if count >= max(FEWEST_SHARED, PICK_UP_SHARE * len(FACT_STEMS[persona_index][number]))
     ]

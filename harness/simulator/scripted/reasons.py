@@ -7,7 +7,6 @@ true: what cost most is passed over if the words for it would not be.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.simulator.scripted import appraisal, dynamics, questions
@@ -18,6 +17,7 @@ from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.reading import Reading
 from harness.simulator.scripted.said_back import denial
 from harness.simulator.state import State
+from harness.utils.record import record
 
 HARSH = 1.0
 """Evidence of cruelty, in nats, from which on a reply is called cruel. Below, it is said to have
@@ -68,7 +68,7 @@ def _found(pattern: re.Pattern[str], plain: str) -> bool:
     return pattern.search(plain) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Taken:
     """A reply as it was taken by the user of `state`, who had not heard it yet."""
 

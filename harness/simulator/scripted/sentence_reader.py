@@ -1,15 +1,18 @@
-"""What hears each sentence of a reply: how it is meant, and which strategy it carries."""
+"""What hears each sentence of a reply: how it is meant, and which strategy it carries.
+
+The tables that the lexical reader hears by are read with the first sentence: commands that only
+name a reader do without.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from harness.simulator.scripted.polarity import Polarity, polarity_of
-from harness.simulator.scripted.recognition import strategy_of
-from harness.simulator.scripted.words import sentences
+if TYPE_CHECKING:
+    from harness.simulator.scripted.polarity import Polarity
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +63,14 @@ LEXICAL = LexicalReader()
 
 @lru_cache(maxsize=16384)
 def _heard(sentence: str) -> Heard:
+    from harness.simulator.scripted.polarity import polarity_of
+    from harness.simulator.scripted.recognition import strategy_of
+
     return Heard(polarity_of(sentence), strategy_of(sentence))
 
 
 def recognise(text: str, reader: SentenceReader = LEXICAL) -> tuple[str, ...]:
     """Return the strategies of a reply, one for each sentence that carries one, in order."""
+    from harness.simulator.scripted.words import sentences
+
     return tuple([h.strategy for h in reader.hear(sentences(text)) if h.strategy])

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from harness.config.run import DifficultyConfig
 from harness.config.simulator import TYPICALITY_CUT
-from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, dynamics, questions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.language_guard import Fault
 from harness.simulator.scripted.lines import manner
+from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.reading import Reading, read_all
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
@@ -24,9 +24,10 @@ from harness.simulator.state import (
     turn_draws,
     wording_draws,
 )
+from harness.utils.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _AppraisedReply:
     """A reply as one user takes it."""
 
@@ -70,20 +71,28 @@ class ScriptedSimulator:
     ) -> None:
         self.difficulty, self._typicality_cut = difficulty, typicality_cut
         self.reader = reader
+        self._met_again = MetAgain()
         self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
         self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
         """Return the opening of each conversation; the keys of one group give the same."""
-        return [self._open(key) for key in keys]
+        return [self._opened(key) for key in keys]
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        readings = read_all([reply.text for reply in replies], self.reader)
-        asked = zip(turns, replies, readings, strict=True)
-        return [self._answer(turn, reply, reading) for turn, reply, reading in asked]
+        asked = list(zip(turns, replies, strict=True))
+        answers = [self._answered_before(turn, reply) for turn, reply in asked]
+        new = [number for number, answer in enumerate(answers) if answer is None]
+        readings = read_all([replies[number].text for number in new], self.reader)
+        for number, reading in zip(new, readings, strict=True):
+            turn, reply = asked[number]
+            answer = answers[number] = self._answer(turn, reply, reading)
+            if turn.state.key.split == HELD_OUT:
+                self._met_again.keep_answer(turn.state, reply, answer)
+        return [answer for answer in answers if answer is not None]
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
         """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
@@ -96,6 +105,19 @@ class ScriptedSimulator:
         readings = read_all([reply.text for reply in replies], self.reader)
         asked = zip(states, replies, readings, strict=True)
         return [dynamics.rise_probability(self._appraise(*one).logit) for one in asked]
+
+    def _opened(self, key: ConversationKey) -> UserTurn:
+        if key.split != HELD_OUT:
+            return self._open(key)
+        turn = self._met_again.opening(key)
+        if turn is None:
+            turn = self._open(key)
+            self._met_again.keep_opening(key, turn)
+        return turn
+
+    def _answered_before(self, turn: UserTurn, reply: SupporterReply) -> UserTurn | None:
+        is_held_out = turn.state.key.split == HELD_OUT
+        return self._met_again.answer(turn.state, reply) if is_held_out else None
 
     def _open(self, key: ConversationKey) -> UserTurn:
         user, u = draw_user(key, self.difficulty)

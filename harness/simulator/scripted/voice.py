@@ -7,7 +7,7 @@ asked (answers.py); feelings and needs show as far as the level lets them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
@@ -30,6 +30,7 @@ from harness.simulator.scripted.lines import (
 from harness.simulator.scripted.questions import Question
 from harness.simulator.scripted.words import content
 from harness.simulator.state import Disclosed, State, User
+from harness.utils.record import record
 
 LOW, LIGHTER, MET = 35, 60, 70
 """Emotions: below the first feelings are strong, from the second on they fade, and from the third
@@ -45,7 +46,7 @@ LED_TO = 0.4
 """Chance that a need stands before what is told, or that a told sentence is introduced."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Heard:
     """What the user has heard in a reply, as far as their words depend on it."""
 
@@ -59,7 +60,6 @@ class Heard:
     """The last one."""
     stems: frozenset[str]
     """Whom and what it speaks of."""
-
     closes: bool = False
     """Nothing is told in answer: the reply hurt, or was no language."""
     denied: str = ""
@@ -77,7 +77,7 @@ def opening(
     """Return the first words: the topic, one fact, one feeling, perhaps what is needed."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
-    line = _feeling_line(False, emotion, (), u[1])
+    line = _feeling_line(False, emotion, frozenset(), u[1])
     needs: tuple[str, ...] = ()
     if u[2] < rule.expression:
         needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
@@ -291,9 +291,7 @@ def _feelings(state: State) -> tuple[str, ...]:
     return tuple([f for f in feelings if f in state.disclosed.feelings])
 
 
-def _feeling_line(
-    was_told: bool, emotion: int, said: Sequence[str] | frozenset[str], u: float
-) -> str:
+def _feeling_line(was_told: bool, emotion: int, said: frozenset[str], u: float) -> str:
     """Return a line on a feeling, which is named by {e}, told before or not."""
     band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
     return unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
@@ -320,8 +318,9 @@ def need_line(
         pool = NEEDS["need.met"][intention]
     else:
         pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
-    all_said = set(pool).issubset(earlier)
-    return unsaid(pool, earlier[-(len(pool) - 1) :] if all_said else earlier, u)
+    said = frozenset(earlier)
+    all_said = said.issuperset(pool)
+    return unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said, u)
 
 
 def farewell(ending: str, hurt: bool, user: User) -> str:

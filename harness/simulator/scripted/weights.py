@@ -27,11 +27,14 @@ class Regression:
     def probabilities(self, features: Collection[str]) -> tuple[float, ...]:
         """Return the probability of each kind, in the order of the file's columns."""
         rows, parsed = self._rows, self._parsed
-        known = [feature for feature in features if feature in rows]
-        for feature in known:
-            if feature not in parsed:
-                parsed[feature] = tuple(map(int, rows[feature].split("\t")))
-        scores = list(map(sum, zip(*[parsed[feature] for feature in known], strict=True)))
+        found = []
+        for feature in features:
+            row = parsed.get(feature)
+            if row is None and feature in rows:
+                row = parsed[feature] = tuple(map(int, rows[feature].split("\t")))
+            if row is not None:
+                found.append(row)
+        scores = list(map(sum, zip(*found, strict=True)))
         most = max(scores)
         odds = [math.exp((score - most) / 100) for score in scores]
         total = sum(odds)

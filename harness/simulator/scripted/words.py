@@ -24,7 +24,7 @@ def mended(word: str) -> str:
     if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
     nearby = _without_a_double(word) | _swaps(word)
-    candidates = [*(near for near in nearby if near in counts), *_one_letter_short().get(word, ())]
+    candidates = [near for near in nearby | _one_letter_longer(word) if near in counts]
     return max(candidates, key=lambda near: (counts[near], near), default=word)
 
 
@@ -44,21 +44,17 @@ def _word_counts() -> dict[str, int]:
     return {word: int(uses) for word, _, uses in (row.partition("\t") for row in rows)}
 
 
-@cache
-def _one_letter_short() -> dict[str, list[str]]:
-    """Return the known words by their form without one letter that is neither first nor last.
+def _one_letter_longer(word: str) -> set[str]:
+    """Return what `word` may lack a letter of, neither the first nor the last.
 
     `cheer` is not a slip of `cheers`.
     """
-    shortened: dict[str, list[str]] = {}
-    for word in _word_counts():
-        if len(word) > SHORTEST_MENDED:
-            for n in range(1, len(word) - 1):
-                if (short := word[:n] + word[n + 1 :]) != word[:-1]:
-                    shortened.setdefault(short, []).append(word)
-    return shortened
+    places = range(1, len(word))
+    longer = {word[:n] + letter + word[n:] for n in places for letter in _LETTERS}
+    return {other for other in longer if other[:-1] != word}
 
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz'"
 _SENTENCE = re.compile(r"[^.?!\n]+[.?!]*|[.?!]+")
 _CLAUSE = re.compile(r"[,;:()\u2014\"\u201c\u201d]|\s-\s|\u2026|\.\.\.")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?")

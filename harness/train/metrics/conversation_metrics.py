@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -95,9 +96,15 @@ def _emotion_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 def distinct_pairs(texts: Sequence[str]) -> float | None:
     """Distinct pairs of neighbouring words / all such pairs, within each text."""
-    split = [text.lower().split() for text in texts]
-    pairs = Counter(pair for words in split for pair in pairwise(words))
-    return len(pairs) / pairs.total() if pairs else None
+    pairs = [_neighbours(text) for text in texts]
+    total = sum(map(len, pairs))
+    return len(frozenset().union(*pairs)) / total if total else None
+
+
+@lru_cache(maxsize=16384)
+def _neighbours(text: str) -> tuple[tuple[str, str], ...]:
+    """Each pair of neighbouring words; cached, since a tabular policy says the same again."""
+    return tuple(pairwise(text.lower().split()))
 
 
 def failures(conversations: Sequence[Conversation]) -> dict[str, float]:

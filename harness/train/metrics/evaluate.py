@@ -230,22 +230,17 @@ def prefix_numbers(count: int) -> tuple[range, range]:
 def prefixes(count: int = PREFIXES) -> tuple[Prefix, ...]:
     """The first `count` frozen prefixes: as many openings as ones in mid-conversation."""
     openings, later = prefix_numbers(count)
-    return tuple(_all_prefixes()[number] for number in (*openings, *later))
+    return tuple(_prefix(number) for number in (*openings, *later))
 
 
-@lru_cache(maxsize=1)
-def _all_prefixes() -> tuple[Prefix, ...]:
-    """OPENERS openings, then MID_CONVERSATION prefixes with one to LONGEST replies.
+@lru_cache(maxsize=PREFIXES)
+def _prefix(number: int) -> Prefix:
+    """Prefix `number`: an opening, or with one to LONGEST replies unless its user left earlier.
 
     Users have the code's default difficulty, medium, whatever conf/ says; replies come from the
     phrase grammar, each with a strategy drawn uniformly.
     """
-    replies = [0] * OPENERS + [1 + n % LONGEST for n in range(MID_CONVERSATION)]
-    return tuple(_prefix(number, count) for number, count in enumerate(replies))
-
-
-def _prefix(number: int, replies: int) -> Prefix:
-    """Prefix `number`, shorter than `replies` only if its user left earlier."""
+    replies = 0 if number < OPENERS else 1 + (number - OPENERS) % LONGEST
     simulator = make(SimulatorConfig(), DifficultyConfig())
     rng = np.random.default_rng([PROBE_SEED, number])
     turn = simulator.open([ConversationKey(PROBE_SEED, 0, number, 0)])[0]

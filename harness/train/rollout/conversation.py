@@ -21,9 +21,10 @@ from harness.simulator.protocol import (
     UserTurn,
     ask,
 )
+from harness.utils.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Exchange:
     """One reply of the policy and the user's answer to it."""
 
@@ -55,7 +56,7 @@ class StartState:
         return replace(self, exchanges=self.exchanges[:replies])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conversation:
     """One finished conversation."""
 

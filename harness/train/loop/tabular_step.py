@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from harness.config.run import STRATEGIES, RunConfig
-from harness.policy.tabular import NOTHING_YET, TabularPolicy, observe, one_hot
+from harness.policy.tabular import NOTHING_YET, Observations, TabularPolicy, observe, one_hot
+from harness.train.ledger.moves import Pass
 from harness.train.loop.session import Session
 from harness.train.metrics import evaluate
 from harness.train.metrics.held_out import TableDraws
@@ -52,6 +54,8 @@ class UpdateResult:
     """The same from above."""
     acted: tuple[float, ...]
     """Share of tokens that a remedy acted on, in each update."""
+    passes: tuple[Pass, ...]
+    """The updates, for the ledger."""
 
 
 def replies_of(acts: Acts) -> Replies:
@@ -97,10 +101,15 @@ def probe_entropy_nats(
     """Mean exact entropy of an act, in nats, on `count` of the frozen prefixes; None of none."""
     if not count:
         return None
+    return float(policy.entropy_nats(probe(count), temperature).mean())
+
+
+@lru_cache(maxsize=4)
+def probe(count: int = evaluate.PREFIXES) -> Observations:
+    """The observations at the first `count` frozen prefixes."""
     prefixes = evaluate.prefixes(count)
     own = [STRATEGIES.index(p.strategies[-1]) if p.strategies else NOTHING_YET for p in prefixes]
-    seen = observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
-    return float(policy.entropy_nats(seen, temperature).mean())
+    return observe([len(p.strategies) for p in prefixes], [p.heard[-1] for p in prefixes], own)
 
 
 def act_batch(
@@ -139,11 +148,13 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
     shares, norm, counted = [], 0.0, batch.selection.counted
+    done: list[Pass] = []
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
         tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
         loss = stack.loss(tokens, batch.selection)
         slope = counted * loss.loss.slope / batch.denominator
+        done.append(_pass(policy, batch, stack, tokens, slope))
         gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
         if batch.selection.bonus:
             by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
@@ -153,7 +164,24 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
         masks = (loss.loss.low, loss.loss.high, loss.acted)
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()
-    return UpdateResult(policy, norm, low, high, tuple(acted for _, _, acted in shares))
+    acted = tuple(acted for _, _, acted in shares)
+    return UpdateResult(policy, norm, low, high, acted, tuple(done))
+
+
+def _pass(
+    policy: TabularPolicy,
+    batch: ActBatch,
+    stack: RemedyStack,
+    tokens: LossTokens,
+    slope: FloatArray,
+) -> Pass:
+    """An update beside what it would be without remedies."""
+    counted, bonus = batch.selection.counted, batch.selection.bonus
+    by_entropy = counted * bonus / batch.denominator if bonus else None
+    if not stack.remedies:
+        return Pass(policy, slope, None, by_entropy)
+    plain = counted * stack.algorithm.loss(tokens, stack.config).slope / batch.denominator
+    return Pass(policy, slope, plain, by_entropy)
 
 
 def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:

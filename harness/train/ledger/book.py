@@ -76,13 +76,10 @@ class Ledger:
             return
         file, batch = io.BytesIO(), self.opening.batch
         made = [getattr(self.made, name) for name in PARTS]
-        np.savez_compressed(
-            file,
-            made=np.array([(part.value, part.variance) for part in made]),
-            by_prefix=self.opening.by_prefix,
-            group=batch.group,
-            **{name: getattr(batch.seen, name) for name in Observations.__slots__},
-        )
+        arrays = {name: getattr(batch.seen, name) for name in Observations.__slots__}
+        arrays["group"], arrays["by_prefix"] = batch.group, self.opening.by_prefix
+        arrays["made"] = np.array([(part.value, part.variance) for part in made])
+        np.savez_compressed(file, **arrays)
         atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
 
 

@@ -1,15 +1,17 @@
-"""The change of H that one update makes, to second order, split by what made it.
+"""The change of H that one batch's updates make, to third order, split by what made it.
 
-An update moves the logits of the probe's prefixes by d = sum_k d_k, of which group k of the batch
-gave d_k. With H the mean entropy on the prefixes, b its gradient and C its second derivative there,
+They move the logits of the probe's prefixes by d = sum_k d_k, of which group k of the batch gave
+d_k. With H the mean entropy on the prefixes and b, C, T its first three derivatives there,
 
-    H(z + d) - H(z) = b d + 1/2 d C d + O(d^3).
+    H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + O(d^4).
 
-The groups are independent draws, so with m the mean of d over batches and S its covariance the
-expected change is b m + 1/2 m C m (the signal) + 1/2 tr(C S) (the noise). Of one batch the second
-is estimated from the spread of the groups about their mean, G/(G-1) sum_k of 1/2 e_k C e_k with
-e_k = d_k - d/G, and the first is b d plus the products of different groups, which hold no group's
-noise twice. Both are unbiased, but for what the groups share by a common denominator.
+The groups are independent draws. So with m the mean of d over batches and S its covariance, the
+expected change is b(m) + C(m, m) / 2, which is the signal, + tr(C S) / 2, which is the noise. Of
+one batch the noise is estimated by the spread of the groups about their mean,
+G/(G-1) sum_k C(e_k, e_k) / 2 with e_k = d_k - d/G, and the signal by b(d) and the products of
+different groups, in which no group's noise meets itself. Both are unbiased, but for what the groups
+share by a common denominator. T(d, e_k, e_k) is how the noise's part changes as the signal moves
+the policy, and goes to the noise; the rest of the third order goes to the signal.
 """
 
 from __future__ import annotations
@@ -60,39 +62,67 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
     prefixes, choices), 2 groups or more; `plain`: the same of the algorithm without remedies, None
     where there are none.
     """
-    groups, before = len(taken), taken if plain is None else plain
-    every = taken if plain is None else np.concatenate([plain, taken])
-    slopes, products = derivatives(log_p, every)
-    own, mine = slopes[:groups], products[:groups, :groups]
-    between = groups / (groups - 1)
-    spread = np.diag(mine) - 2 * mine.mean(axis=0) + mine.mean()
-    others = mine.sum(axis=1) - np.diag(mine)
-    signal = Part(float(own.sum() + between * others.sum() / 2), _variance(own + between * others))
+    before = taken if plain is None else plain
+    slopes, products = derivatives(log_p, before)
+    between = len(before) / (len(before) - 1)
+    spread = np.diag(products) - 2 * products.mean(axis=0) + products.mean()
+    spread = spread + third(log_p, before.sum(axis=0)[None], before - before.mean(axis=0))
     noise = Part(float(between * spread.sum() / 2), _spread_variance(between * spread / 2))
-    if before is taken:
+    whole = _change(log_p, before, slopes, products)
+    others = slopes + between * (products.sum(axis=1) - np.diag(products))
+    signal = Part(whole - noise.value, _variance(others))
+    if plain is None:
         return Increment(signal, noise, NOTHING.remedy)
-    whole = slopes[groups:].sum() + products[groups:, groups:].sum() / 2
-    without = own.sum() + mine.sum() / 2
-    by_group = slopes[groups:] + products[groups:, groups:].sum(axis=1) - own - mine.sum(axis=1)
-    return Increment(signal, noise, Part(float(whole - without), _variance(by_group)))
+    taken_slopes, taken_products = derivatives(log_p, taken)
+    by_group = taken_slopes + taken_products.sum(axis=1) - slopes - products.sum(axis=1)
+    treated = _change(log_p, taken, taken_slopes, taken_products)
+    return Increment(signal, noise, Part(treated - whole, _variance(by_group)))
 
 
 def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
     """First derivative of the mean entropy along each move, shape (moves,), and second derivative
     along each two, shape (moves, moves); arguments as in `increment`.
 
-    Along u, dH/dt = -E[(log p + H) u] and d2H/dt2 = -E[(1 + log p + H) (u - Eu)^2], the mean being
-    over p: the first derivative is minus the covariance of log p and u, whose own derivative has a
-    third moment and the variance of u.
+    With l = log p + H, and u less its mean over p, the first along u is -E[l u], and the second
+    along u and v is -E[(1 + l) u v].
     """
-    p = np.exp(log_p)
-    above = log_p - (p * log_p).sum(axis=1, keepdims=True)
-    weight = p / len(log_p)
-    centred = moves - (p * moves).sum(axis=2, keepdims=True)
+    weight, above, centred = _centred(log_p, moves)
     flat = centred.reshape(len(moves), -1)
     slopes: FloatArray = -flat @ (weight * above).ravel()
     products: FloatArray = -(flat * (weight * (1 + above)).ravel()) @ flat.T
     return slopes, products
+
+
+def third(log_p: FloatArray, one: FloatArray, twice: FloatArray) -> FloatArray:
+    """Third derivative of the mean entropy along `one` once and along `twice` two times.
+
+    Shapes (moves or 1, prefixes, choices), to (moves,). Along u, v and w it is the sum over
+    prefixes of -E[(2 + l) u v w] + E[l u] E[v w] + E[l v] E[u w] + E[l w] E[u v].
+    """
+    weight, above, u = _centred(log_p, one)
+    v = _centred(log_p, twice)[2]
+    count = len(log_p)
+    of_u, of_v = ((weight * above * x).sum(axis=2) * count for x in (u, v))
+    uv, vv = ((weight * x * v).sum(axis=2) for x in (u, v))
+    cubic = (weight * (2 + above) * u * v * v).sum(axis=2)
+    along: FloatArray = (of_u * vv + 2 * of_v * uv - cubic).sum(axis=1)
+    return along
+
+
+def _centred(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """p / prefixes; log p + H; the moves less their mean over p."""
+    p = np.exp(log_p)
+    above = log_p - (p * log_p).sum(axis=1, keepdims=True)
+    return p / len(log_p), above, moves - (p * moves).sum(axis=2, keepdims=True)
+
+
+def _change(
+    log_p: FloatArray, moves: FloatArray, slopes: FloatArray, products: FloatArray
+) -> float:
+    """The change of H by all moves together; `slopes`, `products`: their derivatives."""
+    whole = moves.sum(axis=0)[None]
+    cubic = third(log_p, whole, whole)[0]
+    return float(slopes.sum() + products.sum() / 2 + cubic / 6)
 
 
 def _variance(by_group: FloatArray) -> float:
@@ -101,10 +131,10 @@ def _variance(by_group: FloatArray) -> float:
 
 
 def _spread_variance(by_group: FloatArray) -> float:
-    """The same of terms that are squares of deviations from the groups' own mean; nan of 2 groups.
+    """The same of terms that are quadratic in deviations from the groups' own mean; nan of 2.
 
-    Of normal deviations the sum has variance 2 (G - 1) s^4 / G^2 where the spread of the terms
-    would say 2 (G - 2) s^4 / G^2, since the deviations add up to 0.
+    Such deviations add up to 0, so the terms are not independent: of normal ones, their spread
+    says (G - 2) / (G - 1) of the variance of the sum.
     """
     groups = len(by_group)
     return _variance(by_group) * (groups - 1) / (groups - 2) if groups > 2 else math.nan

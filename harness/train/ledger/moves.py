@@ -63,38 +63,44 @@ def of_batch(
     """
     start, of_act = passes[0].policy, unit[acts.conversation]
     before = start.log_probabilities(probe, temperature)
-    taken, plain = [], []
+
+    def moved(gradient: FloatArray) -> FloatArray:
+        """Logits are linear in the table, so they move by those of the step, and log-probabilities
+        by the same up to what normalises them.
+        """
+        after = replace(start, table=start.table - rate * gradient)
+        return after.log_probabilities(probe, temperature) - before
+
+    taken, plain, none = [], [], np.zeros_like(start.table)
     for number in range(int(unit.max()) + 1):
         places = np.flatnonzero(of_act == number)
         seen, act = part(acts.seen, places), acts.act[places]
-        with_remedies = without = np.zeros_like(start.table)
-        for done in passes:
-            policy, slope = done.policy, done.slope[places]
-            with_remedies = with_remedies + policy.gradient(seen, act, slope, temperature)
-            if done.bonus is not None:
-                weights = done.bonus[places]
-                with_remedies -= policy.entropy_gradient(seen, temperature, weights)
-            if done.plain is not None:
-                without = without + policy.gradient(seen, act, done.plain[places], temperature)
-        taken.append(_moved(start, with_remedies, rate, probe, temperature) - before)
-        plain.append(_moved(start, without, rate, probe, temperature) - before)
-    return Moves(np.stack(taken), np.stack(plain) if passes[0].plain is not None else None)
+        with_remedies = (_taken(done, seen, act, places, temperature) for done in passes)
+        taken.append(moved(sum(with_remedies, none)))
+        if passes[0].plain is not None:
+            without = (_plain(done, seen, act, places, temperature) for done in passes)
+            plain.append(moved(sum(without, none)))
+    return Moves(np.stack(taken), np.stack(plain) if plain else None)
+
+
+def _taken(
+    done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
+) -> FloatArray:
+    """The gradient of the loss of some acts."""
+    gradient = done.policy.gradient(seen, act, done.slope[places], temperature)
+    if done.bonus is None:
+        return gradient
+    return gradient - done.policy.entropy_gradient(seen, temperature, done.bonus[places])
+
+
+def _plain(
+    done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
+) -> FloatArray:
+    """The same by the algorithm without remedies."""
+    weights = np.zeros(len(act)) if done.plain is None else done.plain[places]
+    return done.policy.gradient(seen, act, weights, temperature)
 
 
 def part(seen: Observations, places: IntArray) -> Observations:
     """The observations at some places."""
     return Observations(*(getattr(seen, name)[places] for name in Observations.__slots__))
-
-
-def _moved(
-    policy: TabularPolicy,
-    gradient: FloatArray,
-    rate: float,
-    probe: Observations,
-    temperature: float,
-) -> FloatArray:
-    """Log-probabilities at the probe after a step: logits are linear in the table, so they have
-    moved by the step's own logits, up to what normalises them.
-    """
-    moved = replace(policy, table=policy.table - rate * gradient)
-    return moved.log_probabilities(probe, temperature)

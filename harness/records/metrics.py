@@ -55,7 +55,7 @@ MEASURED = {
     "ledger/signal": "change of entropy/probe since the last evaluation by the signal",
     "ledger/noise": "the same by the noise of the batches' gradients",
     "ledger/remedy": "the same by remedies",
-    "ledger/states": "change of H of the batch since then by other states, the policy held",
+    "ledger/states": "change of H of the batch since then because other states were visited",
     "ledger/total": "change of entropy/probe since then",
     **{
         f"ledger/{part}_se": "its standard error"

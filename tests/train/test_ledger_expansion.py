@@ -79,7 +79,7 @@ def test_signal_and_noise_average_to_those_of_the_distribution() -> None:
     slopes, products = derivatives(log_p, np.concatenate([whole, every]))
     signal = slopes[0] + products[0, 0] / 2 + third(log_p, whole, whole)[0] / 6
     noise = GROUPS * (np.trace(products[1:, 1:]) + third(log_p, whole, every).sum()) / 2
-    drawn = rng.normal(size=(3000, GROUPS, len(factors)))
+    drawn = rng.normal(size=(2000, GROUPS, len(factors)))
     splits = [increment(log_p, mean + np.tensordot(draws, every, axes=1)) for draws in drawn]
     signals, noises = (
         np.array([getattr(s, name).value for s in splits]) for name in ("signal", "noise")

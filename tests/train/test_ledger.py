@@ -48,7 +48,8 @@ def updated(acts: Acts, advantage: FloatArray, passes: int, *remedies: Remedy) -
 
 
 def centred(logits: FloatArray) -> FloatArray:
-    return logits - logits.mean(axis=-1, keepdims=True)
+    away: FloatArray = logits - logits.mean(axis=-1, keepdims=True)
+    return away
 
 
 @pytest.mark.parametrize("passes", [1, 3])

@@ -1,9 +1,11 @@
-"""The change of H that one batch's updates make, to third order, split by what made it.
+"""The change of H that one batch's updates make, to fourth order, split by what made it.
 
 They move the logits of the probe's prefixes by d = sum_k d_k, of which group k of the batch gave
 d_k. With H the mean entropy on the prefixes and b, C, T its first three derivatives there,
 
-    H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + O(d^4).
+    H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + F(d) + O(d^5),
+
+F being the even orders from the fourth on, which H(z + d) and H(z - d) give.
 
 The groups are independent draws. So with m the mean of d over batches and S its covariance, the
 expected change is b(m) + C(m, m) / 2, which is the signal, + tr(C S) / 2, which is the noise. Of
@@ -11,7 +13,8 @@ one batch the noise is estimated by the spread of the groups about their mean,
 G/(G-1) sum_k C(e_k, e_k) / 2 with e_k = d_k - d/G, and the signal by b(d) and the products of
 different groups, in which no group's noise meets itself. Both are unbiased, but for what the groups
 share by a common denominator. T(d, e_k, e_k) is how the noise's part changes as the signal moves
-the policy, and goes to the noise; the rest of the third order goes to the signal.
+the policy, and goes to the noise; the rest of the third order goes to the signal. F goes to the
+noise: it is of a size only where the noise drives H.
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
     between = len(before) / (len(before) - 1)
     spread = np.diag(products) - 2 * products.mean(axis=0) + products.mean()
     spread = spread + third(log_p, before.sum(axis=0)[None], before - before.mean(axis=0))
-    noise = Part(float(between * spread.sum() / 2), _spread_variance(between * spread / 2))
+    rest = _even_rest(log_p, before, products)
+    noise = Part(float(between * spread.sum() / 2 + rest), _spread_variance(between * spread / 2))
     whole = _change(log_p, before, slopes, products)
     others = slopes + between * (products.sum(axis=1) - np.diag(products))
     signal = Part(whole - noise.value, _variance(others))
@@ -121,8 +125,21 @@ def _change(
 ) -> float:
     """The change of H by all moves together; `slopes`, `products`: their derivatives."""
     whole = moves.sum(axis=0)[None]
-    cubic = third(log_p, whole, whole)[0]
-    return float(slopes.sum() + products.sum() / 2 + cubic / 6)
+    odd = slopes.sum() + third(log_p, whole, whole)[0] / 6
+    return float(odd + products.sum() / 2 + _even_rest(log_p, moves, products))
+
+
+def _even_rest(log_p: FloatArray, moves: FloatArray, products: FloatArray) -> float:
+    """The even orders from the fourth on, of all moves together: H there and at the opposite."""
+    whole = moves.sum(axis=0)
+    sides = (_entropy(log_p + whole) + _entropy(log_p - whole)) / 2
+    return float(sides - _entropy(log_p) - products.sum() / 2)
+
+
+def _entropy(logits: FloatArray) -> float:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return float(-(np.exp(log_p) * log_p).sum() / len(log_p))
 
 
 def _variance(by_group: FloatArray) -> float:

@@ -53,7 +53,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
     """Return the rollout, by whether entropies are noted, and the update, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
-    at = tabular.TrainState(policy, curriculum_state, begun(plain), None)
+    at = tabular.TrainState(policy, curriculum_state, begun(plain), None, tabular.Ledger())
     filled, acts = tabular._rollout(at, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
     advantages = at.stack.algorithm.advantages(rewards, None, plain.algorithm)

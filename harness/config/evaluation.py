@@ -7,7 +7,7 @@ from typing import Annotated
 
 from harness.config import ranges
 from harness.config.difficulty import LEVELS, MAX_TURNS
-from harness.config.ranges import Between, ByOption, SomeOf, Unit
+from harness.config.ranges import Between, ByOption, Only, SomeOf, Unit
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class EvalConfig:
     prefixes: Annotated[int, Between(0, 64), Unit("prefixes")] = 64
     """Frozen prefixes of the probe of entropy (entropy/probe): half openings, half in
     mid-conversation, the first of each. 0 for no probe."""
+    ledger: Annotated[bool, Only("policy.kind", ("tabular",))] = True
+    """Split each change of entropy/probe into what signal, noise and remedies did (ledger/*)."""
     turn_cap: Annotated[int | None, Between(1, MAX_TURNS), Unit("replies")] = None
     """Maximum number of replies in a conversation of an evaluation. null: each level's own."""
 

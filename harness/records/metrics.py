@@ -68,6 +68,16 @@ MEASURED = {
     **{f"entropy/turn_{n}": f"H of the policy's reply number {n}" for n in range(1, 21)},
     "entropy/top20_share": "share of all entropy held by the 20% of tokens with most",
     "entropy/probe": "H on a frozen set of prefixes, the same for every difficulty and seed",
+    "ledger/signal": "change of entropy/probe since the last evaluation by the signal",
+    "ledger/noise": "the same by the noise of the batches' gradients",
+    "ledger/remedy": "the same by remedies",
+    "ledger/states": "change of H of the batch since then because other states were visited",
+    "ledger/total": "change of entropy/probe since then",
+    **{
+        f"ledger/{part}_se": "its standard error"
+        for part in ("signal", "noise", "remedy", "states", "total")
+    },
+    "ledger/closure": "ledger/total less signal, noise and remedy",
     "cov/mean": "covariance of log-probability and advantage over tokens",
     "emotion/start": "mean emotion at the opening",
     "emotion/final": "mean emotion at the end",

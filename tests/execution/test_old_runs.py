@@ -139,4 +139,4 @@ def test_a_metric_that_came_later_makes_no_old_run_diverge(single: RunFolder) ->
     expect_rows(single, "run")
     assert "metrics.jsonl is older than these metrics, and goes on without: " in done.stderr
     (kept,) = (event["without"] for event in events(single) if event["event"] == "columns_kept")
-    assert kept == ["zeal"]
+    assert kept[-1] == "zeal"

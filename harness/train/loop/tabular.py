@@ -19,6 +19,9 @@ import numpy as np
 from harness.errors import DataError, DivergedError
 from harness.policy.tabular import TabularPolicy
 from harness.records import atomic
+from harness.train.ledger import book
+from harness.train.ledger.book import Ledger
+from harness.train.loop import tabular_ledger
 from harness.train.loop.session import Session
 from harness.train.loop.step_checks import RemedyWatch, SignalWatch
 from harness.train.loop.tabular_step import (
@@ -61,6 +64,7 @@ class TrainState:
     curriculum: CurriculumState
     stack: RemedyStack
     critic: Critic | None
+    ledger: Ledger
 
 
 def train(session: Session) -> None:
@@ -70,7 +74,9 @@ def train(session: Session) -> None:
     observation = config.policy.observation
     policy = _load(saved, observation) if saved else TabularPolicy.start(observation)
     stack = remedy_stack.begin(config, saved)
-    state = TrainState(policy, curriculum.begin(config, saved), stack, stack.critic(saved))
+    state = TrainState(
+        policy, curriculum.begin(config, saved), stack, stack.critic(saved), book.load(saved)
+    )
     watch, signals = RemedyWatch(session), SignalWatch(session)
     session.begin(card.of_tabular(config))
     for step in range(session.start + 1, config.trainer.steps + 1):
@@ -102,11 +108,14 @@ def _step(
     batch = act_batch(stack, config, acts, trace, start_logp, step, touched, lost)
     result = update(state.policy, batch, stack, config.trainer.updates_per_batch)
     remedy = remedy_stack.metrics(stack, batch.selection, result.acted, filled.groups_drawn)
+    update_end = time.monotonic()
+    ledger, entries = tabular_ledger.kept(state.ledger, result, acts, config, bool(measured))
     values = {
         **conversation_metrics(conversations, rewards.total, *stack.groups()),
         **entropy_metrics(trace),
         **curriculum.metrics(state.curriculum, conversations),
         **measured,
+        **entries,
         **update_metrics(result),
         **remedy,
         **signal.metrics,
@@ -118,7 +127,8 @@ def _step(
         lambda: turn_records(conversations, signal.advantages, trace),
         rollout=rollout_end - begin,
         eval=eval_end - rollout_end,
-        update=time.monotonic() - eval_end,
+        update=update_end - eval_end,
+        ledger=time.monotonic() - update_end,
     )
     _check_finite(result, session, step)
     watch.check(step, remedy["remedy/acted"])
@@ -127,7 +137,7 @@ def _step(
     where = f"{session.run.path}: step {step}"
     critic = signal.critic_batch.fitted_critic(where) if signal.critic_batch else None
     unheard = signals.check(step, values, signal.advantages)
-    return TrainState(result.policy, next_curriculum, next_stack, critic), unheard
+    return TrainState(result.policy, next_curriculum, next_stack, critic, ledger), unheard
 
 
 def _rollout(
@@ -161,6 +171,7 @@ def _save(state: TrainState, folder: Path) -> None:
     remedy_stack.save(state.stack, folder)
     if state.critic is not None:
         state.critic.save(folder)
+    state.ledger.save(folder)
     table, values = io.BytesIO(), state.policy.table
     np.save(table, values, allow_pickle=False)
     atomic.write_bytes(folder / "table.npy", table.getbuffer(), durable=False)

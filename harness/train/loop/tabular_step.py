@@ -10,6 +10,7 @@ import numpy as np
 
 from harness.config.run import RunConfig
 from harness.policy.tabular import Observations, TabularPolicy, observe, recall
+from harness.train.ledger.moves import Pass
 from harness.train.loop.session import Session
 from harness.train.metrics import evaluate
 from harness.train.metrics.deaf import Speakers
@@ -54,6 +55,8 @@ class UpdateResult:
     """The same from above."""
     acted: tuple[float, ...]
     """Share of tokens that a remedy acted on, in each update."""
+    passes: tuple[Pass, ...]
+    """The updates, for the ledger."""
 
 
 def replies_of(acts: Acts) -> Replies:
@@ -157,11 +160,13 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
     shares, norm, counted = [], 0.0, batch.selection.counted
+    done: list[Pass] = []
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
         tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
         loss = stack.loss(tokens, batch.selection)
         slope = counted * loss.loss.slope / batch.denominator
+        done.append(_pass(policy, batch, stack, tokens, slope))
         gradient = policy.gradient(acts.seen, acts.act, slope, temperature)
         if batch.selection.bonus:
             by_entropy = policy.entropy_gradient(acts.seen, temperature, counted)
@@ -171,7 +176,24 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
         masks = (loss.loss.low, loss.loss.high, loss.acted)
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()
-    return UpdateResult(policy, norm, low, high, tuple(acted for _, _, acted in shares))
+    acted = tuple(acted for _, _, acted in shares)
+    return UpdateResult(policy, norm, low, high, acted, tuple(done))
+
+
+def _pass(
+    policy: TabularPolicy,
+    batch: ActBatch,
+    stack: RemedyStack,
+    tokens: LossTokens,
+    slope: FloatArray,
+) -> Pass:
+    """An update beside what it would be without remedies."""
+    counted, bonus = batch.selection.counted, batch.selection.bonus
+    by_entropy = counted * bonus / batch.denominator if bonus else None
+    if not stack.remedies:
+        return Pass(policy, slope, None, by_entropy)
+    plain = counted * stack.algorithm.loss(tokens, stack.config).slope / batch.denominator
+    return Pass(policy, slope, plain, by_entropy)
 
 
 def log_p_of_acts(policy: TabularPolicy, acts: Acts, temperature: float) -> FloatArray:

@@ -1,0 +1,109 @@
+"""The ledger of a run: what its updates since the last evaluation did to H on the probe."""
+
+from __future__ import annotations
+
+import io
+import math
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from harness.errors import DataError
+from harness.policy.tabular import Observations, TabularPolicy
+from harness.records import atomic
+from harness.train.ledger.expansion import NOTHING, Increment, Part
+from harness.train.metrics.token_metrics import Metrics, ratio_mean
+from harness.train.policy_gradient.advantages import FloatArray, IntArray
+
+FILE = "ledger.npz"
+PARTS = ("signal", "noise", "remedy")
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What a batch visited."""
+
+    seen: Observations
+    group: IntArray
+    """The group of each act, shape (acts,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What an evaluation leaves for the next one."""
+
+    by_prefix: FloatArray
+    """H at each prefix of the probe, shape (prefixes,)."""
+    batch: Batch
+    """The batch that was evaluated with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The account since the last evaluation."""
+
+    opening: Opening | None = None
+    """None before the first evaluation: nothing is booked then."""
+    made: Increment = NOTHING
+    """What the updates since did to H on the probe."""
+
+    def with_update(self, increment: Increment) -> Ledger:
+        """The ledger after one more batch."""
+        return replace(self, made=self.made + increment)
+
+    def closed(self, policy: TabularPolicy, now: Opening, temperature: float) -> Metrics:
+        """ledger/* at an evaluation of `policy`, which finds `now`; nothing at the first."""
+        if self.opening is None:
+            return {}
+        change = now.by_prefix - self.opening.by_prefix
+        total = Part(float(change.mean()), _variance_of_mean(change))
+        visited, before = (
+            _entropy(policy, b, temperature) for b in (now.batch, self.opening.batch)
+        )
+        states = Part(visited.value - before.value, visited.variance + before.variance)
+        made = [getattr(self.made, name) for name in PARTS]
+        parts = {**dict(zip(PARTS, made, strict=True)), "states": states, "total": total}
+        values = {f"ledger/{name}": part.value for name, part in parts.items()}
+        errors = {f"ledger/{name}_se": math.sqrt(part.variance) for name, part in parts.items()}
+        closure = total.value - sum(part.value for part in made)
+        return {**values, **errors, "ledger/closure": closure}
+
+    def save(self, folder: Path) -> None:
+        """Write what `load` reads."""
+        if self.opening is None:
+            return
+        file, batch = io.BytesIO(), self.opening.batch
+        made = [getattr(self.made, name) for name in PARTS]
+        arrays = {name: getattr(batch.seen, name) for name in Observations.__slots__}
+        arrays["group"], arrays["by_prefix"] = batch.group, self.opening.by_prefix
+        arrays["made"] = np.array([(part.value, part.variance) for part in made])
+        np.savez_compressed(file, **arrays)
+        atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
+
+
+def load(folder: Path | None) -> Ledger:
+    """The ledger as saved in a checkpoint; an empty one where there is none, as before the first
+    evaluation. Raises DataError for what is no ledger.
+    """
+    if folder is None or not (folder / FILE).is_file():
+        return Ledger()
+    try:
+        with np.load(folder / FILE, allow_pickle=False) as file:
+            made = [Part(float(value), float(variance)) for value, variance in file["made"]]
+            seen = Observations(*(file[name] for name in Observations.__slots__))
+            opening = Opening(file["by_prefix"], Batch(seen, file["group"]))
+        return Ledger(opening, Increment(*made))
+    except (ValueError, EOFError, KeyError, TypeError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
+
+
+def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:
+    """Mean entropy over the batch's acts, with groups as the units."""
+    mean, error = ratio_mean(policy.entropy_nats(batch.seen, temperature), batch.group)
+    return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
+
+
+def _variance_of_mean(values: FloatArray) -> float:
+    return float(values.var(ddof=1) / len(values)) if len(values) > 1 else math.nan

@@ -1,0 +1,39 @@
+"""The ledger of a tabular run: what a step adds to it, and what an evaluation takes from it."""
+
+from __future__ import annotations
+
+from harness.config.run import RunConfig
+from harness.train.ledger import moves
+from harness.train.ledger.book import Batch, Ledger, Opening
+from harness.train.ledger.expansion import increment
+from harness.train.loop.tabular_step import UpdateResult, probe
+from harness.train.metrics.token_metrics import Metrics
+from harness.train.rollout.tabular_speaker import Acts
+
+
+def kept(
+    ledger: Ledger, result: UpdateResult, acts: Acts, config: RunConfig, evaluated: bool
+) -> tuple[Ledger, Metrics]:
+    """The ledger after a step, and ledger/* where the step was `evaluated` before its updates."""
+    size, temperature = config.algorithm.group_size, config.policy.temperature
+    if not is_kept(config):
+        return ledger, {}
+    before, values = result.passes[0].policy, Metrics()
+    seen = probe(before.observation, config.eval.prefixes)
+    if evaluated:
+        batch = Batch(acts.seen, acts.conversation // size)
+        now = Opening(before.entropy_nats(seen, temperature), batch)
+        values, ledger = ledger.closed(before, now, temperature), Ledger(now)
+    if ledger.opening is None:
+        return ledger, values
+    unit = moves.units(config.trainer.conversations, size)
+    rate = config.algorithm.learning_rate
+    moved = moves.of_batch(result.passes, acts, unit, seen, temperature, rate)
+    made = increment(before.log_probabilities(seen, temperature), moved.taken, moved.plain)
+    return ledger.with_update(made), values
+
+
+def is_kept(config: RunConfig) -> bool:
+    """Whether a run has a ledger: it needs a probe, and two groups to tell signal from noise."""
+    groups = config.trainer.conversations // config.algorithm.group_size
+    return config.eval.ledger and bool(config.eval.prefixes) and groups > 1

@@ -14,13 +14,13 @@ from harness.simulator.draws import pick
 from harness.simulator.scripted import answers, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
+from harness.simulator.needs import NEEDS
 from harness.simulator.scripted.lines import (
     ANSWERS,
     BANDS,
     LINES,
     MORE,
     NEED_LINES,
-    NEEDS,
     all_lines,
     expanded,
     manner,

@@ -16,7 +16,7 @@ from harness.simulator.personas import EVERYONE, TOPICS
 from harness.simulator.second import patterns
 from harness.simulator.second.features import DENIALS
 from harness.simulator.second.reading import Said
-from harness.simulator.second.text import stems
+from harness.simulator.second.text import gist, stems
 
 SUBJECTS = (*TOPICS, "feeling", "need")
 """All that a question can be about."""
@@ -68,10 +68,15 @@ def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int |
     return left[0] if left else None
 
 
-def uptake(persona: int, index: int, about: frozenset[str]) -> float:
-    """Return the share of what a told sentence speaks of that a reply speaks of too."""
-    own = sentence_stems(persona)[index]
-    return len(own & about) / len(own) if own else 0.0
+def uptake(persona: int, index: int, words: frozenset[str]) -> float:
+    """Return the share of what a told sentence speaks of that is among the stems `words`."""
+    own = _gists(persona)[index]
+    return len(own & words) / len(own) if own else 0.0
+
+
+@cache
+def _gists(persona: int) -> tuple[frozenset[str], ...]:
+    return tuple([gist(tellable.text) for tellable in EVERYONE[persona].tellable])
 
 
 @cache

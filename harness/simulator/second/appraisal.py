@@ -108,18 +108,19 @@ def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
     """Return the log-odds that a reply is cruel; saying back what was told is taken well."""
     nats = []
     for said in heard.said:
-        told = any(answers.uptake(persona, n, said.about) >= RETOLD for n in disclosed.told)
+        told = any(answers.uptake(persona, n, said.words) >= RETOLD for n in disclosed.told)
         nats.append(said.judged.hurt - (GOOD_FAITH if told else 0.0))
     return hurt_of(nats)
 
 
 def _taken_up(heard: Heard, persona: int, disclosed: Disclosed) -> float:
     """Return what taking up something told is worth: the newest counts most."""
-    newest = disclosed.told[-1]
-    if answers.uptake(persona, newest, heard.about) >= TAKES_UP:
+    said = [sentence.words for sentence in heard.said]
+    taken = [n for n in disclosed.told
+             if any([answers.uptake(persona, n, words) >= TAKES_UP for words in said])]  # fmt: skip
+    if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
-    older = any(answers.uptake(persona, n, heard.about) >= TAKES_UP for n in disclosed.told)
-    return dynamics.TAKEN_UP_BEFORE if older else 0.0
+    return dynamics.TAKEN_UP_BEFORE if taken else 0.0
 
 
 def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:

@@ -24,7 +24,7 @@ from harness.config.run import DifficultyConfig
 HALF_LIFE = 5.0
 """Replies after which half of the way back to the home mood is gone."""
 KEPT = 2 ** (-1 / HALF_LIFE)
-NOISE = 3.0
+NOISE = 3.5
 """Standard deviation of a turn's mood, points."""
 NEEDS = ("attention", "closeness", "worth", "guidance", "sense")
 """What a supporter can provide: being heard, warmth, esteem, what to do, how to see it."""
@@ -62,7 +62,7 @@ INFORMED = frozenset(["advise", "explain", "weigh"])
 """Acts that are worth the more, the more the supporter has been told."""
 ENOUGH_TOLD = 3
 """Sentences told from which on they are worth all they can be."""
-WEAR = 0.8
+WEAR = 1.2
 """Wear by one use in the last reply: a worn act is worth 1 / (1 + wear) of a fresh one."""
 WEAR_HALF_LIFE = 1.5
 """Replies after which half of the wear is gone."""
@@ -95,9 +95,9 @@ class Acceptance:
 
 
 ACCEPTANCES = {
-    "any_kindness": Acceptance(0.3, 15.0, -2.0),
-    "reasonable": Acceptance(0.7, 16.0, -12.0),
-    "goal_fit": Acceptance(0.95, 15.0, -24.0),
+    "any_kindness": Acceptance(0.3, 17.0, -10.0),
+    "reasonable": Acceptance(0.7, 20.0, -34.0),
+    "goal_fit": Acceptance(0.95, 20.0, -58.0),
 }
 POINTS_OF_THRESHOLD = 4.0
 """Points of home mood that a unit of difficulty.threshold takes away."""

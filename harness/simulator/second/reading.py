@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from harness.simulator.second.sentence import STRATEGY, Judged, judge, known_words, weights
-from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stems_of
+from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stem, stems_of
 
 HURTS_FROM = 0.45
 """Log-odds from which on a sentence is heard as cruel: 10% of the caring sentences of the batches
@@ -42,6 +42,8 @@ class Said:
     """Stems of what it speaks of."""
     plain: str
     """Its words."""
+    words: frozenset[str]
+    """Stems of all its words."""
     asks: bool
 
 
@@ -100,7 +102,8 @@ def read(text: str) -> Heard:
 @lru_cache(maxsize=16384)
 def _said(sentence: Sentence) -> Said:
     plain = " ".join(sentence.words)
-    return Said(judge(sentence), stems_of(sentence.words), plain, sentence.asks)
+    every = frozenset(map(stem, sentence.words))
+    return Said(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
 
 
 def _fault(text: str, words: Sequence[str]) -> str | None:

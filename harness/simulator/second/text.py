@@ -42,6 +42,7 @@ _SMALL_WORDS = """
 """
 SMALL_WORDS = frozenset(_SMALL_WORDS.split())
 """Words that say nothing of what a text is about."""
+_SMALLEST = frozenset(["i", "me", "my", "you", "your", "a", "the", "to", "of", "am", "are", "it"])
 _ENDINGS = ("ings", "ing", "edly", "ied", "ies", "ed", "es", "ly", "s")
 
 
@@ -74,6 +75,16 @@ def stems(text: str) -> frozenset[str]:
 def stems_of(words: tuple[str, ...]) -> frozenset[str]:
     """Return the stems of those of some words that say what they are about."""
     return frozenset([stem(word) for word in words if word not in SMALL_WORDS])
+
+
+@lru_cache(maxsize=16384)
+def gist(text: str) -> frozenset[str]:
+    """Return `stems`; of a text with fewer than two, all words but the smallest."""
+    found = stems(text)
+    if len(found) > 1:
+        return found
+    words = [word for sentence in sentences(text) for word in sentence.words]
+    return frozenset([stem(word) for word in words if word not in _SMALLEST])
 
 
 @lru_cache(maxsize=8192)

@@ -75,7 +75,11 @@ def report(labelled: Sequence[Sentence]) -> None:
     """Print how the shipped weights do on sentences that they have not seen."""
     heard = [reading.read(s.text) for s in labelled]
     for polarity in ("hurtful", "caring", "neutral"):
-        some = [h.hurt >= reading.HURTS_FROM for h, s in zip(heard, labelled, strict=True) if s.polarity == polarity]
+        some = [
+            h.hurt >= reading.HURTS_FROM
+            for h, s in zip(heard, labelled, strict=True)
+            if s.polarity == polarity
+        ]
         print(f"{polarity}: {np.mean(some):.3f} of {len(some)} heard as hurtful")
     kind = [(h, s) for h, s in zip(heard, labelled, strict=True) if s.polarity != "hurtful"]
     print(f"strategy: {np.mean([s.strategy in h.strategies for h, s in kind]):.3f} of {len(kind)}")

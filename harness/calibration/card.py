@@ -7,16 +7,17 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from harness.calibration import optimum, population, reply_measures, schedules
+from harness.calibration import optimum, population, reply_measures, schedules, second_game
 from harness.calibration.contexts import Contexts
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.population import Conversations, Decade
 from harness.calibration.reply_measures import AcceptanceResult
 from harness.calibration.strategy_game import Game
+from harness.calibration.users import Reader, SecondReader
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.config.run import DifficultyConfig
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 
 USERS = 200
 """Held-out users each reference policy meets."""
@@ -43,8 +44,10 @@ class BestPolicies:
         return (value - self.start) / (self.optimum - self.start)
 
 
-def best_policies(level: DifficultyConfig) -> BestPolicies:
+def best_policies(level: DifficultyConfig, reader: Reader = LEXICAL) -> BestPolicies:
     """Solve the strategy game of `level`."""
+    if isinstance(reader, SecondReader):
+        return _of_second(second_game.Game(level))
     game = Game(level)
     values = (
         optimum.knowing_user(game),
@@ -53,6 +56,13 @@ def best_policies(level: DifficultyConfig) -> BestPolicies:
         optimum.uniform(game),
     )
     return BestPolicies(*(100 * value for value in values))
+
+
+def _of_second(game: second_game.Game) -> BestPolicies:
+    three, two, one = (second_game.cycle(game, length) for length in (3, 2, 1))
+    value, _ = second_game.blind(game)
+    known, random = second_game.knowing_user(game), second_game.uniform(game)
+    return BestPolicies(known, value, three, two, one, random)
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ def measure(
     level: DifficultyConfig,
     contexts: Contexts,
     group_size: int,
-    reader: SentenceReader = LEXICAL,
+    reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
     """Measure `level`; `contexts` are those of the medium level, `group_size` that of GRPO."""
     accepted = reply_measures.measure_acceptance(level, contexts, reader)
@@ -136,7 +146,7 @@ def _card(
     shown: Floats,
     members: Mapping[float, Conversations],
     std: Floats,
-    reader: SentenceReader,
+    reader: Reader,
 ) -> LevelCard:
     pooled = list(members.values())
     return LevelCard(
@@ -151,7 +161,7 @@ def _card(
         acceptance_free_wording_held_out=accepted.free_wording_held_out(),
         strategy_agreement=reply_measures.strategy_agreement(held_out=True, reader=reader),
         acceptance_by_intention=accepted.by_intention(),
-        best=best_policies(level),
+        best=best_policies(level, reader),
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),

@@ -73,6 +73,12 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
     return ScriptedSimulator(difficulty, simulator.typicality_cut, reader_of(simulator))
 
 
+def _second(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
+    from harness.simulator.second.user import SecondSimulator
+
+    return SecondSimulator(difficulty, simulator.typicality_cut)
+
+
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     from harness.simulator.served.client import client_for
     from harness.simulator.served.simulator import ServedSimulator
@@ -81,5 +87,5 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
 
 
 Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
-OURS: Mapping[str, Maker] = {"scripted": _scripted, "served": _served}
+OURS: Mapping[str, Maker] = {"scripted": _scripted, "second": _second, "served": _served}
 """By `simulator.kind`; what each needs is imported when it is made."""

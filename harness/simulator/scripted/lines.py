@@ -1,6 +1,6 @@
 """The sentences that users say of their own accord, by table and key, and how each voice puts them.
 
-The lines are in lines.tsv and answer_lines.tsv, those on a need in harness/simulator/need_lines.tsv.
+The lines are in lines.tsv and answer_lines.tsv, those on a need in ../need_lines.tsv.
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from harness.simulator.second.features import DENIALS
 from harness.simulator.second.reading import Said
 from harness.simulator.second.text import gist, stems
 
-SUBJECTS = (*TOPICS, "feeling", "need")
-"""All that a question can be about."""
+SUBJECTS = (*TOPICS, "feeling", "need", "absent")
+"""All that a question can be about; absent: things that few lives speak of."""
 _CUES = patterns.read(Path(__file__).with_name("topics.tsv"), SUBJECTS, DENIALS)
 SAFE = "safe"
 NEAR = 2.0
@@ -42,7 +42,8 @@ def question_of(said: Collection[Said]) -> Said | None:
     """Return the question that a reply leaves its user with: on safety, else the last."""
     asked = [s for s in said if s.asks]
     grave = [s for s in asked if subject_of(s.plain) == SAFE]
-    return (grave or asked or [None])[-1]
+    chosen = grave or asked
+    return chosen[-1] if chosen else None
 
 
 def answer(persona: int, question: Said, told: Collection[int]) -> int | None:

@@ -117,7 +117,7 @@ def _taken_up(heard: Heard, persona: int, disclosed: Disclosed) -> float:
     """Return what taking up something told is worth: the newest counts most."""
     said = [sentence.words for sentence in heard.said]
     taken = [n for n in disclosed.told
-             if any([answers.uptake(persona, n, words) >= TAKES_UP for words in said])]  # fmt: skip
+             if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
     if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
     return dynamics.TAKEN_UP_BEFORE if taken else 0.0

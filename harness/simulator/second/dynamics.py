@@ -18,8 +18,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from harness.config.run import DifficultyConfig
+
+Mood = TypeVar("Mood", bound=Any)
+"""A number, or an array of them."""
 
 HALF_LIFE = 5.0
 """Replies after which half of the way back to the home mood is gone."""
@@ -139,9 +143,10 @@ def shared(worths: Sequence[float]) -> float:
     return sum(worths) / math.sqrt(len(worths)) if worths else 0.0
 
 
-def mean_mood(mood: float, home: float, impulse: float) -> float:
+def mean_mood(mood: Mood, home: Mood, impulse: Mood) -> Mood:
     """Return the mood to be expected after a reply, before noise and clamp."""
-    return home + (mood - home) * KEPT + impulse
+    expected: Mood = home + (mood - home) * KEPT + impulse
+    return expected
 
 
 def next_mood(mood: float, expected: float, noise: float, clamp: int) -> float:

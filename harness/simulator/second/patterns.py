@@ -75,7 +75,7 @@ def _fits(parts: Sequence[Part | str], row: Sequence[str], at: int) -> bool:
     for number, part in enumerate(parts):
         if part == "_":
             rest = parts[number + 1 :]
-            return any([_fits(rest, row, at + gap) for gap in range(GAP + 1)])
+            return any(_fits(rest, row, at + gap) for gap in range(GAP + 1))
         if at >= len(row) or (isinstance(part, frozenset) and row[at] not in part):
             return False
         at += 1

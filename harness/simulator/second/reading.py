@@ -28,7 +28,7 @@ LEAST_PAIRS = 0.1
 """Share of neighbouring words that must have been met side by side."""
 MOST_OF_ONE = 0.34
 """Largest share that one word may have of a reply of some length."""
-FEW, SOME_LENGTH = 2, 6
+FEW, SOME_LENGTH, A_SENTENCE = 2, 6, 9
 _MARKUP = re.compile(r"[<>{}|\\\[\]=`~^]|[#*_]{2}|&&|[;!?.]{6}|(.)\1{4}|\w\(")
 _LETTER = re.compile(r"[^\W\d_]")
 
@@ -125,8 +125,10 @@ def _fault(text: str, words: Sequence[str]) -> str | None:
     if Counter(words).most_common(1)[0][1] > max(2.0, MOST_OF_ONE * len(words)):
         return "repetition"
     small = sum(word in SMALL_WORDS for word in words) / len(words)
-    if not LEAST_SMALL <= small <= MOST_SMALL:
+    if small < LEAST_SMALL or (small > MOST_SMALL and len(words) >= A_SENTENCE):
         return "grammar"
+    if len(words) < A_SENTENCE:
+        return None
     return "neighbours" if _known_pairs(words) < LEAST_PAIRS else None
 
 

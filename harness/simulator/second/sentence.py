@@ -71,7 +71,7 @@ def judge(sentence: Sentence) -> Judged:
     shares = _shares(features(sentence, signs))
     warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
     hurt = math.log(shares[-1] / (1 - shares[-1])) + CUE_NATS * (harm - 0.3 * warmth)
-    sorry = any([found.pattern.cue == SORRY for found in signs])
+    sorry = any(found.pattern.cue == SORRY for found in signs)
     return Judged(_act(sentence, signs, shares), hurt, warmth, sorry)
 
 

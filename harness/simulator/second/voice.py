@@ -27,7 +27,10 @@ LINES = tables(
         "opener": Table(placeholders=("t",)),
         **{f"glad.{reason}": Table() for reason in GLAD},
         **{f"sorry.{reason}": Table() for reason in SORRY},
-        **{name: Table() for name in ("puzzled", "flat", "unknown", "rather_not", "told_already")},
+        **{
+            name: Table()
+            for name in ("puzzled", "flat", "unknown", "rather_not", "none_of", "told_already")
+        },
         **{name: Table(placeholders=("e",)) for name in ("low", "middle", "lighter")},
         **{f"farewell.{ending}": Table() for ending in ("success", "left", "cap")},
     },
@@ -42,6 +45,9 @@ NEED_AGAIN = 0.6
 """Factor on the chance of speaking of the need where the last reply helped."""
 RATHER_NOT = {"negative": 0.06, "passive": 0.03, "avoidant": 0.12}
 """Chance of refusing an answer."""
+
+
+_NO_ANSWER = {None: "unknown", "absent": "none_of"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +66,7 @@ class Taken:
     """Nothing is told in answer: the reply was cruel, or no language."""
 
 
-def opening(
-    user: User, emotion: int, disclosure: str, u: Sequence[float]
-) -> tuple[Disclosed, str]:
+def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tuple[Disclosed, str]:
     """Return the first words: the topic, a fact, a feeling, and what shows of the need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
@@ -96,7 +100,7 @@ def answered(
     if not taken.closes:
         parts += turn.tells(taken)
     if not taken.closes or taken.puzzled:
-        parts += turn.need(disclosure, glad=taken.change > 0)
+        parts += turn.need(disclosure, taken)
     return turn.disclosed(), " ".join(parts)
 
 
@@ -153,16 +157,18 @@ class _Turn:
         if index is not None:
             feels = self._w[3] < SPEAKS_OF_FEELINGS[self._emotional] / 2
             return [*self._tell(index), *([self._feels()] if feels else [])]
-        return [self.line("unknown" if subject is None else "told_already", 5)]
+        return [self.line(_NO_ANSWER.get(subject, "told_already"), 5)]
 
-    def need(self, disclosure: str, glad: bool) -> list[str]:
-        """Return a line on what they came for, if that shows."""
-        if self._w[7] >= self._shows * (NEED_AGAIN if glad else 1.0):
+    def need(self, disclosure: str, taken: Taken) -> list[str]:
+        """Return a line on what they came for, if that shows; always if it is asked for."""
+        glad, question = taken.change > 0, taken.question
+        asked = question is not None and answers.subject_of(question.plain) == "need"
+        if not asked and self._w[7] >= self._shows * (NEED_AGAIN if glad else 1.0):
             return []
         earlier, met = self._before.needs, self._emotion >= MET
         self._need = need(disclosure, self._user.intention, self._emotion, glad, earlier,
                           self._w[8])  # fmt: skip
-        return [] if met and self._w[9] < 0.5 else [self._need]
+        return [] if met and not asked and self._w[9] < 0.5 else [self._need]
 
     def disclosed(self) -> Disclosed:
         """Return what has been told once the turn is spoken."""
@@ -207,6 +213,12 @@ def need(
         return _fresh(NEEDS[f"oblique.{'met' if met else 'heavy'}"][kind], earlier, u)
     how = "met" if met else "hint" if disclosure == "hint" else "more" if glad else "free"
     return _fresh(NEEDS[f"need.{how}"][intention], earlier, u)
+
+
+def shows_attitude(text: str) -> bool:
+    """Return whether the first sentence of `text` says how the reply was taken."""
+    unsaid = (*LINES["flat"]["any"], *LINES["puzzled"]["any"])
+    return not text.startswith(unsaid)
 
 
 def is_phrase(sentence: str) -> bool:

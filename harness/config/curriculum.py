@@ -63,8 +63,8 @@ class CurriculumConfig:
         """Raise ConfigError if the simulated users cannot be met in this curriculum's order."""
         if self.kind == "reverse" and simulator_kind not in IN_PROCESS:
             raise ConfigError(
-                "curriculum=reverse must have simulator=scripted or second, whose conversations can "
-                f"be taken over in the middle, got simulator.kind {simulator_kind}"
+                "curriculum=reverse must have simulator=scripted or second, whose conversations "
+                f"can be taken over in the middle, got simulator.kind {simulator_kind}"
             )
         if self.kind in CLIMBS:  # each level must be possible with the run's own keys
             level_ladder(own, levels)

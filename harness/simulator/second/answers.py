@@ -21,7 +21,7 @@ from harness.simulator.second.text import gist, stems
 SUBJECTS = (*TOPICS, "feeling", "need", "absent")
 """All that a question can be about; absent: things that few lives speak of."""
 _CUES = patterns.read(Path(__file__).with_name("topics.tsv"), SUBJECTS, DENIALS)
-SAFE = "safe"
+SAFE, ABSENT = "safe", "absent"
 NEAR = 2.0
 """Weight of shared words at which a sentence answers whatever the topic."""
 ON_TOPIC = 3.0
@@ -55,7 +55,8 @@ def answer(persona: int, question: Said, told: Collection[int]) -> int | None:
         if index not in told and (topic != SAFE or subject == SAFE)
     ]
     score, number = max(scored, default=(0.0, 0))
-    return -number if score >= NEAR else None
+    least = 2 * NEAR if subject == ABSENT else NEAR
+    return -number if score >= least else None
 
 
 def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:

@@ -10,6 +10,8 @@ from harness.simulator.second.dynamics import Acceptance
 from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of
 from harness.simulator.state import Disclosed, User
 
+BLAMED = 0.15
+"""Worth that a part must have cost to be said to have failed."""
 RETOLD = 0.6
 """Share of a told sentence in a reply's sentence from which on that says back what was told."""
 GOOD_FAITH = 1.5
@@ -40,13 +42,15 @@ class Appraised:
         return sum(self.parts.values())
 
     def reason(self, rises: bool) -> str | None:
-        """Return the part that helped most, or failed most; None where none did."""
-        if not self.parts:
-            return None if rises else "beside"
-        name = (max if rises else min)(self.parts, key=lambda part: self.parts[part])
+        """Return the part that helped most, or failed most; None where nothing did.
+
+        Where no part is to blame the mood has sunk by itself, and what helped was too little.
+        """
         if rises:
-            return name if self.parts[name] > 0 else None
-        return name if self.parts[name] < 0 else "little"
+            name = max(self.parts, key=lambda part: self.parts[part], default=None)
+            return name if name is not None and self.parts[name] > 0 else None
+        name = min(self.parts, key=lambda part: self.parts[part], default=None)
+        return "little" if name is None or self.parts[name] > -BLAMED else name
 
 
 def appraise(

@@ -36,10 +36,11 @@ HARM, LABEL, WARM, SORRY = "harm", "label", "warm", "sorry"
 """Other cues; a label is a hard name for a person."""
 OUTCOMES = (*STRATEGIES, "hurt")
 WEIGHTS = Path(__file__).with_name("weights.tsv")
-POSSIBLE, LIKELY = 0.1, 0.35
-"""Share of the regression from which on a cue is believed, and an act without a cue is heard."""
-OPENING = 4
-"""Words of a sentence within which a cue is believed whatever the share."""
+LIKELY, CERTAIN = 0.35, 0.5
+"""Share of the regression from which on an act without a cue is heard, and a question is a
+suggestion."""
+CUE_SHARE, LATER = 0.7, 0.25
+"""Share that a cue at the beginning of a sentence adds, and how much less each later word does."""
 CUE_NATS = 0.5
 """Nats of evidence of harm that a cue of weight 1 adds, or of care takes away."""
 _REPORTED = frozenset(
@@ -134,22 +135,21 @@ def _strength(signs: Iterable[Found], *cues: str) -> float:
 def _act(sentence: Sentence, signs: Sequence[Found], shares: Sequence[float]) -> str | None:
     """Return what a sentence does.
 
-    A question mark decides; else the act whose cues and share weigh most; without a cue the likely
-    strategy, of whose acts the one for all.
+    A question mark decides. Else each strategy has its share of the regression and what its cues
+    add, the earlier the more; the best one's act is that of its cues, or the one for all.
     """
-    counts: dict[str, float] = {}
+    share = dict(zip(STRATEGIES, shares, strict=False))
+    if sentence.asks and share["suggest"] < CERTAIN:
+        return "ask"
+    cued: dict[str, float] = {}
     for found in signs:
         act = found.pattern.cue
         if act in STRATEGY:
-            early = found.pattern.weight / (1 + 0.25 * found.at)
-            if found.at <= OPENING or shares[STRATEGIES.index(STRATEGY[act])] >= POSSIBLE:
-                counts[act] = counts.get(act, 0.0) + early
-    share = dict(zip(STRATEGIES, shares, strict=False))
-    if sentence.asks and share["suggest"] < 0.5:
-        return "ask"
-    if counts:
-        return max(counts, key=lambda act: counts[act] * (0.3 + share[STRATEGY[act]]))
+            early = found.pattern.weight / (1 + LATER * found.at)
+            cued[act] = cued.get(act, 0.0) + early
+    score = {act: share[STRATEGY[act]] + CUE_SHARE * min(1.0, n) for act, n in cued.items()}
     best = max(STRATEGIES, key=lambda s: share[s])
-    if share[best] < LIKELY:
-        return None
-    return "remark" if best == "other" else _ACTS_OF[best][0]
+    default = "remark" if best == "other" else _ACTS_OF[best][0]
+    if default not in score and share[best] >= LIKELY:
+        score[default] = share[best]
+    return max(score, key=lambda act: score[act]) if score else None

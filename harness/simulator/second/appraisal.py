@@ -46,11 +46,14 @@ class Appraised:
 
         Where no part is to blame the mood has sunk by itself, and what helped was too little.
         """
+        if self.cruel:
+            return None if rises else "cruel"
         if rises:
             name = max(self.parts, key=lambda part: self.parts[part], default=None)
             return name if name is not None and self.parts[name] > 0 else None
-        name = min(self.parts, key=lambda part: self.parts[part], default=None)
-        return "little" if name is None or self.parts[name] > -BLAMED else name
+        blamed = {part: worth for part, worth in self.parts.items() if part != "cruel"}
+        name = min(blamed, key=lambda part: blamed[part], default=None)
+        return "little" if name is None or blamed[name] > -BLAMED else name
 
 
 def appraise(
@@ -69,9 +72,7 @@ def appraise(
     """
     hurt = _hurt(heard, user.persona_index, disclosed)
     acts = frozenset(act for act in heard.acts if act != "remark")
-    if hurt >= HURTS_FROM:
-        lost = dynamics.CRUELTY * (1 + hurt - HURTS_FROM)
-        return Appraised({"cruel": -min(dynamics.MOST_CRUELTY, lost)}, acts, True)
+    doubt = dynamics.doubt(hurt)
     parts = _acts(acts, user, disclosed, past, acceptance)
     taken_up = _taken_up(heard, user.persona_index, disclosed)
     if taken_up and acts:
@@ -85,7 +86,10 @@ def appraise(
         parts["too_much"] = -dynamics.TOO_MUCH
     if any(s.plain in spoken for s in heard.said if len(s.about) > 1 or not s.asks):
         parts["before"] = -dynamics.SAID_BEFORE
-    return Appraised(parts, acts, False)
+    meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
+    if doubt:
+        meant["cruel"] = -dynamics.CRUELTY * doubt
+    return Appraised(meant, acts, hurt >= HURTS_FROM)
 
 
 def _acts(

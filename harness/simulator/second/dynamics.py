@@ -80,10 +80,10 @@ SAID_BEFORE = 0.5
 """Lost by a reply of which a sentence was said before."""
 PUZZLED = 1.0
 """Lost by a reply that is no language."""
-CRUELTY, MOST_CRUELTY = 0.45, 2.2
-"""Lost for each nat of evidence that a reply is cruel, and the most."""
+CRUELTY = 2.2
+"""Lost by a reply that is cruel beyond doubt."""
 SORRY = 0.5
-"""Share of a complaint that an apology takes away; what hurts stays."""
+"""Worth of an apology to who was hurt before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,8 @@ class Acceptance:
 
 ACCEPTANCES = {
     "any_kindness": Acceptance(0.3, 17.0, -10.0),
-    "reasonable": Acceptance(0.7, 20.0, -34.0),
-    "goal_fit": Acceptance(0.95, 20.0, -58.0),
+    "reasonable": Acceptance(0.7, 20.0, -30.0),
+    "goal_fit": Acceptance(0.95, 20.0, -53.0),
 }
 POINTS_OF_THRESHOLD = 4.0
 """Points of home mood that a unit of difficulty.threshold takes away."""
@@ -125,6 +125,11 @@ def value(act: str, intention: str, goal: float, told: int) -> float:
     if act in INFORMED and fit > 0:
         fit *= min(1.0, (1 + told) / (1 + ENOUGH_TOLD))
     return goal * fit + (1 - goal) * KINDNESS[act]
+
+
+def doubt(hurt: float) -> float:
+    """Return how far a reply is taken for cruel, 0 to 1: 2 P(cruel) - 1 where cruel is likelier."""
+    return max(0.0, math.tanh(hurt / 2))
 
 
 def wear(act: str, past: Sequence[frozenset[str]]) -> float:

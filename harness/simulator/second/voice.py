@@ -41,7 +41,7 @@ LOW, LIGHTER, MET = 35, 60, 70
 the third on the need is spoken of as met."""
 SPEAKS_OF_FEELINGS = {True: 0.8, False: 0.3}
 """Chance of a feeling in a turn, by whether the user came for something emotional."""
-NEED_AGAIN = 0.6
+NEED_AGAIN = 0.85
 """Factor on the chance of speaking of the need where the last reply helped."""
 RATHER_NOT = {"negative": 0.06, "passive": 0.03, "avoidant": 0.12}
 """Chance of refusing an answer."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from harness.simulator.personas import EVERYONE
 from harness.simulator.second import answers, dynamics
 from harness.simulator.second.dynamics import Acceptance
 from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of
+from harness.simulator.second.text import stems
 from harness.simulator.state import Disclosed, User
 
 BLAMED = 0.15
@@ -128,7 +130,9 @@ def _taken_up(heard: Heard, persona: int, disclosed: Disclosed) -> float:
              if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
     if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
-    return dynamics.TAKEN_UP_BEFORE if taken else 0.0
+    named = any(f in said.plain.split() for f in disclosed.feelings for said in heard.said)
+    of_topic = not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
+    return dynamics.TAKEN_UP_BEFORE if taken or named or of_topic else 0.0
 
 
 def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:

@@ -71,7 +71,7 @@ WEAR = 1.2
 WEAR_HALF_LIFE = 1.5
 """Replies after which half of the wear is gone."""
 TAKEN_UP, TAKEN_UP_BEFORE = 0.25, 0.1
-"""Worth of taking up the newest thing told, or an older one."""
+"""Worth of taking up the newest thing told; or an older one, a feeling or the topic."""
 BESIDE = 0.4
 """Lost by a reply in which nothing that it does is heard, or that speaks of something else."""
 TOO_MUCH = 0.5

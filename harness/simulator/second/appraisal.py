@@ -53,7 +53,7 @@ class Appraised:
         if rises:
             name = max(self.parts, key=lambda part: self.parts[part], default=None)
             return name if name is not None and self.parts[name] > 0 else None
-        blamed = {part: worth for part, worth in self.parts.items() if part != "cruel"}
+        blamed = {part: worth for part, worth in self.parts.items() if part != "hurt"}
         name = min(blamed, key=lambda part: blamed[part], default=None)
         return "little" if name is None or blamed[name] > -BLAMED else name
 
@@ -90,7 +90,8 @@ def appraise(
         parts["before"] = -dynamics.SAID_BEFORE
     meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
     if doubt:
-        meant["cruel"] = -dynamics.CRUELTY * doubt
+        meant = {name: worth for name, worth in meant.items() if worth > 0}
+        meant["hurt"] = -dynamics.CRUELTY * doubt
     return Appraised(meant, acts, hurt >= HURTS_FROM)
 
 

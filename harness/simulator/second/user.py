@@ -149,7 +149,9 @@ class SecondSimulator:
         why: dict[str, float | str] = {
             part: self._points * worth for part, worth in appraised.parts.items()
         }
-        why["hurt"] = why.get("cruel", 0.0)
+        if not appraised.cruel:  # a doubt is no hurt yet
+            why["doubt"] = why.pop("hurt", 0.0)
+            why["hurt"] = 0.0
         if fault is not None:
             why["rule"] = fault
         return UserTurn(

@@ -36,8 +36,13 @@ def test_an_act_is_named(text: str, act: str) -> None:
     assert read(text).hurt < HURTS_FROM
 
 
-@pytest.mark.parametrize("text", ["You are pathetic.", "Just get over it.", "Nobody cares about "
-                                  "you.", "Stop whining.", "It is your own fault, you idiot."])  # fmt: skip
+@pytest.mark.parametrize("text", [
+    "You are pathetic.",
+    "Just get over it.",
+    "Nobody cares about you.",
+    "Stop whining.",
+    "It is your own fault, you idiot.",
+])  # fmt: skip
 def test_cruelty_is_heard(text: str) -> None:
     assert read(text).hurt >= HURTS_FROM
 

@@ -47,7 +47,7 @@ def test_cruelty_is_heard(text: str) -> None:
     assert read(text).hurt >= HURTS_FROM
 
 
-@pytest.mark.parametrize("text", ["You are not pathetic.", "You are no burden to me.",
+@pytest.mark.parametrize("text", ["You are not pathetic.", "You are not a burden, not to me.",
                                   "It is not pathetic to need company."])  # fmt: skip
 def test_denied_cruelty_is_none(text: str) -> None:
     assert read(text).hurt < HURTS_FROM

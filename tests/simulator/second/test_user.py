@@ -12,7 +12,7 @@ from harness.simulator.second.user import SecondSimulator
 from harness.testing.simulator_contract import SimulatorContract
 from tests.calibration.levels import LEVELS
 
-CONVERSATIONS = {1: "360e6b3703f42c04"}
+CONVERSATIONS = {1: "67bd5a0d796e6ea3"}
 """Digest of what users say and feel, by version of the second simulator."""
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.simulator.data_files import Table, Texts, tables
 from harness.simulator.draws import pick
-from harness.simulator.needs import KINDS_OF_NEED, NEEDS
+from harness.simulator.intention_lines import KINDS_OF_NEED, NEEDS
 from harness.simulator.personas import TOPICS, VOICES
 
 ENDINGS = ("success", "left", "cap")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
-from harness.simulator.needs import NEEDS
+from harness.simulator.intention_lines import NEEDS
 from harness.simulator.scripted import answers, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule

@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.simulator.personas import EVERYONE, TOPICS
 from harness.simulator.second import patterns
 from harness.simulator.second.features import DENIALS
-from harness.simulator.second.reading import Said
+from harness.simulator.second.reading import HeardSentence
 from harness.simulator.second.text import gist, stems
 
 SUBJECTS = (*TOPICS, "feeling", "need", "absent")
@@ -38,7 +38,7 @@ def subject_of(plain: str) -> str | None:
     return max(votes, key=lambda subject: votes[subject]) if votes else None
 
 
-def question_of(said: Collection[Said]) -> Said | None:
+def question_of(said: Collection[HeardSentence]) -> HeardSentence | None:
     """Return the question that a reply leaves its user with: on safety, else the last."""
     asked = [s for s in said if s.asks]
     grave = [s for s in asked if subject_of(s.plain) == SAFE]
@@ -46,7 +46,7 @@ def question_of(said: Collection[Said]) -> Said | None:
     return chosen[-1] if chosen else None
 
 
-def answer(persona: int, question: Said, told: Collection[int]) -> int | None:
+def answer(persona: int, question: HeardSentence, told: Collection[int]) -> int | None:
     """Return the number of the untold sentence that answers best; None where none is connected."""
     subject = subject_of(question.plain)
     scored = [

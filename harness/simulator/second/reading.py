@@ -34,7 +34,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class HeardSentence:
     """A sentence of a reply."""
 
     judged: Judged
@@ -51,7 +51,7 @@ class Said:
 class Heard:
     """A reply as it is heard."""
 
-    said: tuple[Said, ...]
+    said: tuple[HeardSentence, ...]
     about: frozenset[str]
     """Stems of what it speaks of."""
     words: int
@@ -100,10 +100,10 @@ def read(text: str) -> Heard:
 
 
 @lru_cache(maxsize=16384)
-def _said(sentence: Sentence) -> Said:
+def _said(sentence: Sentence) -> HeardSentence:
     plain = " ".join(sentence.words)
     every = frozenset(map(stem, sentence.words))
-    return Said(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
+    return HeardSentence(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
 
 
 def _fault(text: str, words: Sequence[str]) -> str | None:

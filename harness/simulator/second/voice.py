@@ -10,9 +10,9 @@ from pathlib import Path
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.data_files import Table, tables
 from harness.simulator.draws import pick
-from harness.simulator.needs import NEEDS
+from harness.simulator.intention_lines import NEEDS
 from harness.simulator.second import answers, dynamics
-from harness.simulator.second.reading import Said
+from harness.simulator.second.reading import HeardSentence
 from harness.simulator.second.sentence import ACTS
 from harness.simulator.state import Disclosed, User
 
@@ -58,7 +58,7 @@ class Taken:
     """Of the emotion, points."""
     reason: str | None
     """One of GLAD where it helped and of SORRY where it did not; None where nothing explains it."""
-    question: Said | None
+    question: HeardSentence | None
     about: frozenset[str]
     """Stems of what the reply speaks of."""
     puzzled: bool
@@ -143,7 +143,7 @@ class _Turn:
             parts.append(self._feels())
         return parts
 
-    def answer(self, question: Said) -> list[str]:
+    def answer(self, question: HeardSentence) -> list[str]:
         """Return the answer to a question; what is needed is told with the need."""
         subject = answers.subject_of(question.plain)
         if subject == "need":

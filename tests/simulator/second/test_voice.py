@@ -5,7 +5,7 @@ import pytest
 from harness.policy import listening as slots
 from harness.policy import observation
 from harness.simulator import listening
-from harness.simulator.needs import NEEDS
+from harness.simulator.intention_lines import NEEDS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply
 from harness.simulator.second import answers, voice
 from harness.simulator.second.reading import read

@@ -11,7 +11,7 @@ import pytest
 from harness.config.run import TEMPERAMENTS, DifficultyConfig
 from harness.policy.listening import listen as policy_listens
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
-from harness.simulator import reference
+from harness.simulator import intention_lines, reference
 from harness.simulator.listening import direction, listen
 from harness.simulator.personas import EVERYONE, VOICES
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn

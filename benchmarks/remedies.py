@@ -25,6 +25,7 @@ import numpy as np
 from harness.compose import planner
 from harness.config.run import RunConfig
 from harness.policy.tabular import TabularPolicy
+from harness.train.ledger.book import Ledger
 from harness.train.loop import tabular, tabular_step
 from harness.train.loop.tabular_step import update
 from harness.train.objective import registry, remedy_stack
@@ -53,7 +54,7 @@ def tabular_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[
     """Return the rollout, by whether entropies are noted, and the update, by remedy."""
     policy, plain = TabularPolicy.start(), configs["none"]
     curriculum_state = curriculum.begin(plain, None)
-    at = tabular.TrainState(policy, curriculum_state, begun(plain), None, tabular.Ledger())
+    at = tabular.TrainState(policy, curriculum_state, begun(plain), None, Ledger())
     filled, acts = tabular._rollout(at, 1)
     rewards = compute_rewards(filled.conversations, plain.reward)
     advantages = at.stack.algorithm.advantages(rewards, None, plain.algorithm)

@@ -8,8 +8,10 @@ tests/execution/test_difficulty_cards.py says if it is due.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 from harness.compose import planner
 from harness.config.run import LEVELS, RunConfig
@@ -18,12 +20,15 @@ from harness.records import atomic
 from harness.report.tables import validity
 
 DOCS = Path(__file__).parents[1] / "docs" / "simulator.md"
-BEGIN, END = "<!-- validity: held out -->", "<!-- end -->"
-"""Around the table of docs/simulator.md."""
+BEGIN = {"scripted": "<!-- validity: held out -->", "second": "<!-- validity of the second -->"}
+END = "<!-- end -->"
+"""Around the tables of docs/simulator.md, by simulator."""
 
 
 def main() -> None:
-    configs = [point.config for point in planner.plan([f"difficulty={','.join(LEVELS)}"]).points]
+    levels = f"difficulty={','.join(LEVELS)}"
+    plans = [planner.plan([levels, f"simulator={kind}"]) for kind in BEGIN]
+    configs = [point.config for plan in plans for point in plan.points]
     with ProcessPoolExecutor(2) as pool:
         measured = list(pool.map(difficulty_cards.measure, configs))
     difficulty_cards.SHIPPED.mkdir(exist_ok=True)
@@ -31,15 +36,19 @@ def main() -> None:
         path.unlink()
     for config, card in zip(configs, measured, strict=True):
         atomic.write_json(_path(config), card)
-        print(f"{config.difficulty.name}: {_path(config).name}")
-    held_out = {
-        level: card["validity_held_out"] for level, card in zip(LEVELS, measured, strict=True)
-    }
-    lines = [f"| measure [95%] | {' | '.join(held_out)} |", "|---" * (1 + len(held_out)) + "|"]
-    rows = validity.rows(list(held_out.values()))
+        print(f"{config.simulator.kind}, {config.difficulty.name}: {_path(config).name}")
+    for number, begin in enumerate(BEGIN.values()):
+        cards = measured[number * len(LEVELS) : (number + 1) * len(LEVELS)]
+        _into_docs(begin, [card["validity_held_out"] for card in cards])
+
+
+def _into_docs(begin: str, held_out: Sequence[Any]) -> None:
+    """Put the validity of the levels into the page."""
+    lines = [f"| measure [95%] | {' | '.join(LEVELS)} |", "|---" * (1 + len(LEVELS)) + "|"]
+    rows = validity.rows(held_out)
     lines += [f"| {' | '.join([name, *cells])} |" for name, cells in rows]
-    before, _, rest = DOCS.read_text(encoding="utf-8").partition(BEGIN)
-    text = "\n\n".join([before + BEGIN, "\n".join(lines), END + rest.partition(END)[2]])
+    before, _, rest = DOCS.read_text(encoding="utf-8").partition(begin)
+    text = "\n\n".join([before + begin, "\n".join(lines), END + rest.partition(END)[2]])
     atomic.write_bytes(DOCS, text.encode(), durable=False)
 
 

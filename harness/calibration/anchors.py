@@ -19,9 +19,10 @@ from harness.calibration import population
 from harness.calibration.interval import Interval, mean
 from harness.calibration.listening import listening_nats
 from harness.calibration.population import Conversations
+from harness.calibration.users import Reader
 from harness.config.run import DifficultyConfig
 from harness.simulator.reference import spoken_schedule
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 
 USERS = 512
 """Held-out users whom each policy meets once."""
@@ -69,7 +70,7 @@ def measure(
     schedule: Sequence[str],
     best: float,
     spoken: Mapping[str, Conversations],
-    reader: SentenceReader = LEXICAL,
+    reader: Reader = LEXICAL,
 ) -> Anchors:
     """The anchors of `level`, whose best schedule and optimum the strategy game has told.
 

@@ -13,6 +13,7 @@ from harness.calibration import (
     population,
     reply_measures,
     schedules,
+    second_game,
     shipped_anchors,
 )
 from harness.calibration.anchors import Anchors
@@ -20,12 +21,12 @@ from harness.calibration.contexts import Contexts
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
 from harness.calibration.population import Conversations, Decade
 from harness.calibration.reply_measures import AcceptanceResult
-from harness.calibration.schedules import Schedule
 from harness.calibration.strategy_game import Game
+from harness.calibration.users import Reader, SecondReader
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.config.run import DifficultyConfig
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 
 USERS = 200
 """Held-out users each reference policy meets."""
@@ -52,15 +53,28 @@ class BestPolicies:
         return (value - self.start) / (self.optimum - self.start)
 
 
-def best_policies(game: Game, blind: Schedule) -> BestPolicies:
-    """Solve the strategy game, whose best schedule is `blind`."""
+def best_policies(
+    level: DifficultyConfig, reader: Reader = LEXICAL
+) -> tuple[BestPolicies, tuple[str, ...]]:
+    """Solve the strategy game of `level`; return the values and the best schedule."""
+    if isinstance(reader, SecondReader):
+        return _of_second(second_game.Game(level))
+    game = Game(level)
+    blind = schedules.best_schedule(game)
     values = (
         optimum.knowing_user(game),
         blind.value,
         *(schedules.best_cycle(game, length).value for length in (3, 2, 1)),
         optimum.uniform(game),
     )
-    return BestPolicies(*(100 * value for value in values))
+    return BestPolicies(*(100 * value for value in values)), blind.strategies
+
+
+def _of_second(game: second_game.Game) -> tuple[BestPolicies, tuple[str, ...]]:
+    three, two, one = (second_game.cycle(game, length) for length in (3, 2, 1))
+    value, schedule = second_game.blind(game)
+    known, random = second_game.knowing_user(game), second_game.uniform(game)
+    return BestPolicies(known, value, three, two, one, random), schedule
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ def measure(
     level: DifficultyConfig,
     contexts: Contexts,
     group_size: int,
-    reader: SentenceReader = LEXICAL,
+    reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
     """Measure `level`; `contexts` are those of the medium level, `group_size` that of GRPO."""
     accepted = reply_measures.measure_acceptance(level, contexts, reader)
@@ -148,11 +162,10 @@ def _card(
     shown: Floats,
     members: Mapping[float, Conversations],
     std: Floats,
-    reader: SentenceReader,
+    reader: Reader,
 ) -> LevelCard:
-    pooled, game = list(members.values()), Game(level)
-    blind = schedules.best_schedule(game)
-    best = best_policies(game, blind)
+    pooled = list(members.values())
+    best, schedule = best_policies(level, reader)
     references = {
         n: population.named(level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader)
         for n in population.NAMED
@@ -173,7 +186,7 @@ def _card(
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
         population_final_emotion=_pooled(pooled),
-        anchors=anchors.measure(level, blind.strategies, best.optimum / 100, references, reader),
+        anchors=anchors.measure(level, schedule, best.optimum / 100, references, reader),
         users=shipped_anchors.users_key(level, reader.name),
         reader=reader.name,
         validity=validity.measure(level, reader=reader),

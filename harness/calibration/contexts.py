@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.population import SKILLS, converse_with, skilled
+from harness.calibration.users import Reader
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS, DifficultyConfig
 from harness.errors import ConfigError
 from harness.simulator.data_files import Value, require_one_of, tree
 from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.simulator.state import Disclosed, State, User
 
 FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
@@ -121,7 +122,7 @@ class Contexts:
     """Number of the conversation of each."""
 
 
-def collect_contexts(medium: DifficultyConfig, reader: SentenceReader = LEXICAL) -> Contexts:
+def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Contexts:
     """Return every turn of CONVERSATIONS conversations at `medium`, supporters of each skill."""
     each = CONVERSATIONS // len(SKILLS)
     conversations = [

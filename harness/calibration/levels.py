@@ -22,9 +22,10 @@ from harness.calibration.card import LevelCard
 from harness.calibration.contexts import collect_contexts
 from harness.calibration.interval import Floats
 from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
+from harness.calibration.users import Reader
 from harness.calibration.validity import measure as validity
 from harness.config.run import INTENTIONS, DifficultyConfig
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import process_pool
 
 SIGNIFICANCE = 0.05
@@ -184,7 +185,7 @@ def calibrate(
     medium: DifficultyConfig,
     group_size: int,
     processes: int,
-    reader: SentenceReader = LEXICAL,
+    reader: Reader = LEXICAL,
 ) -> Calibration:
     """Measure `levels`, easiest first; `medium` gives the contexts that all are measured in."""
     contexts = collect_contexts(medium, reader)

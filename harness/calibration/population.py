@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.interval import Floats, Interval, correlation, share
+from harness.calibration.users import Reader, simulated
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.reference import REFERENCES, Reference, attentive, converse, random_supporter
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
-from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.sentence_reader import LEXICAL
 
 NAMED = ("attentive", "neutral", "advice_only", "praising", "dismissive", "silent", "random")
 """The reference policies of a card."""
@@ -77,7 +77,7 @@ def skilled(skill: float) -> Reference:
 
 
 def converse_with(
-    users: range, level: DifficultyConfig, policy: Reference, reader: SentenceReader = LEXICAL
+    users: range, level: DifficultyConfig, policy: Reference, reader: Reader = LEXICAL
 ) -> Conversations:
     """Simulate one conversation with each of the held-out `users`.
 
@@ -88,14 +88,14 @@ def converse_with(
 
 
 def named(
-    level: DifficultyConfig, name: str, count: int, reader: SentenceReader = LEXICAL
+    level: DifficultyConfig, name: str, count: int, reader: Reader = LEXICAL
 ) -> Conversations:
     """Simulate the reference policy `name` with `count` users."""
     return converse_with(range(count), level, REFERENCES[name], reader)
 
 
 def population(
-    level: DifficultyConfig, count: int, reader: SentenceReader = LEXICAL
+    level: DifficultyConfig, count: int, reader: Reader = LEXICAL
 ) -> dict[float, Conversations]:
     """Simulate each member of the population with the same `count` users, by skill."""
     users = range(count)
@@ -103,7 +103,7 @@ def population(
 
 
 def group_std(
-    level: DifficultyConfig, group_size: int, groups: int, reader: SentenceReader = LEXICAL
+    level: DifficultyConfig, group_size: int, groups: int, reader: Reader = LEXICAL
 ) -> Floats:
     """Return the standard deviation of final emotion / 100 in each group of random supporters."""
     keys = [
@@ -119,9 +119,9 @@ def _converse(
     level: DifficultyConfig,
     policy: Reference,
     keys: list[ConversationKey],
-    reader: SentenceReader,
+    reader: Reader,
 ) -> Conversations:
-    turns = converse(ScriptedSimulator(level, reader=reader), policy, keys)
+    turns = converse(simulated(level, reader), policy, keys)
     return Conversations(tuple(map(tuple, turns)))
 
 

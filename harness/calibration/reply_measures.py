@@ -25,12 +25,18 @@ from harness.calibration.contexts import (
     users_of,
 )
 from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.calibration.users import (
+    MeasuredUsers,
+    Reader,
+    prepare,
+    shows_attitude,
+    simulated,
+    strategies,
+)
 from harness.config.run import INTENTIONS, STRATEGIES, DifficultyConfig
 from harness.simulator.protocol import SupporterReply, UserTurn
-from harness.simulator.scripted import voice
-from harness.simulator.scripted.reading import read_all
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader, recognise
-from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.sentence_reader import LEXICAL
+from harness.simulator.scripted.voice import speaks_of_need
 from harness.simulator.state import State
 
 INTENTION_EVERY = 8
@@ -81,20 +87,20 @@ class AcceptanceResult:
 
 
 def measure_acceptance(
-    level: DifficultyConfig, contexts: Contexts, reader: SentenceReader = LEXICAL
+    level: DifficultyConfig, contexts: Contexts, reader: Reader = LEXICAL
 ) -> AcceptanceResult:
     """Return P(rise) of both reply sets for the users of `level`."""
-    simulator = ScriptedSimulator(level, reader=reader)
+    simulator = simulated(level, reader)
     states = [turn.state for turn in contexts.turns]
     fixed = [_rises(simulator, s) for s in states]
-    read_all([reply.text for reply in free_replies()], reader)
+    prepare([reply.text for reply in free_replies()], reader)
     free = [np.mean(_chances(simulator, users_of(r), r.text)) for r in free_replies()]
     return AcceptanceResult(
         np.array(fixed), contexts, _by_intention(simulator, states), np.array(free)
     )
 
 
-def _by_intention(simulator: ScriptedSimulator, states: Sequence[State]) -> Floats:
+def _by_intention(simulator: MeasuredUsers, states: Sequence[State]) -> Floats:
     values = np.full((len(states), len(INTENTIONS)), np.nan)
     for number in range(0, len(states), INTENTION_EVERY):
         for column, intention in enumerate(INTENTIONS):
@@ -103,19 +109,19 @@ def _by_intention(simulator: ScriptedSimulator, states: Sequence[State]) -> Floa
     return values
 
 
-def _rises(simulator: ScriptedSimulator, state: State) -> list[float]:
+def _rises(simulator: MeasuredUsers, state: State) -> list[float]:
     replies = [SupporterReply(reply.to(state)) for reply in fixed_replies()]
     return simulator.rise_probabilities([state] * len(replies), replies)
 
 
-def _chances(simulator: ScriptedSimulator, states: Sequence[State], text: str) -> list[float]:
+def _chances(simulator: MeasuredUsers, states: Sequence[State], text: str) -> list[float]:
     return simulator.rise_probabilities(states, [SupporterReply(text)] * len(states))
 
 
-def strategy_agreement(held_out: bool, reader: SentenceReader = LEXICAL) -> Interval | None:
+def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> Interval | None:
     """Return the share of free-wording replies whose strategy is among those recognised in them."""
     chosen = [reply for reply in free_replies() if reply.held_out == held_out]
-    return share([reply.strategy in recognise(reply.text, reader) for reply in chosen])
+    return share([reply.strategy in strategies(reply.text, reader) for reply in chosen])
 
 
 def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
@@ -130,25 +136,25 @@ def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
 
 
 def measure_need_expression(
-    level: DifficultyConfig, contexts: Contexts, reader: SentenceReader = LEXICAL
+    level: DifficultyConfig, contexts: Contexts, reader: Reader = LEXICAL
 ) -> Floats:
     """Return the share of the items that show, by context: shape (contexts,)."""
-    simulator = ScriptedSimulator(level, reader=reader)
+    simulator = simulated(level, reader)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
     shares = []
     for number, turn in enumerate(contexts.turns):
         replies = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
         answers = simulator.answer([turn] * len(replies), replies)
-        items = [_items(turn, answer) for answer in answers if answer.ended is None]
+        items = [_items(turn, answer, reader) for answer in answers if answer.ended is None]
         shares.append(np.nanmean(items) if items else np.nan)
     return np.array(shares)
 
 
-def _items(before: UserTurn, after: UserTurn) -> tuple[float, float, float]:
+def _items(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
     """Return attitude, thought, need: 1 shown, 0 not, NaN where there was nothing to show."""
-    attitude = float(voice.shows_attitude(after.text))
+    attitude = float(shows_attitude(after.text, reader))
     told, now = len(before.state.disclosed.told), len(after.state.disclosed.told)
     left = told < len(after.state.user.persona.tellable)
     thought = float(now > told) if left else float("nan")
-    need = float(voice.speaks_of_need(after.text))
+    need = float(speaks_of_need(after.text))
     return attitude, thought, need

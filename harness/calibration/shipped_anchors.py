@@ -11,8 +11,10 @@ from typing import Any
 
 from harness import calibration, simulator
 from harness.config.run import DifficultyConfig, SimulatorConfig
-from harness.simulator.scripted.sentence_reader import LEXICAL
+from harness.simulator import second
 
+SECOND = "second"
+"""Stands for the second user's reader in cards."""
 LEAST_WORTH = 0.05
 """Where the optimum earns less than so much more than the best schedule, no share is told."""
 OF_NO_USER = ("name", "reward_noise", "reward_flips")
@@ -22,7 +24,8 @@ OF_NO_USER = ("name", "reward_noise", "reward_flips")
 def users_key(level: DifficultyConfig, reader: str) -> str:
     """16 hex digits of all that a level's users, and so its anchors, follow from."""
     knobs = {key: value for key, value in level.knobs().items() if key not in OF_NO_USER}
-    whole = json.dumps([knobs, reader, simulator.VERSION], sort_keys=True)
+    versions = [simulator.VERSION, *([second.VERSION] if reader == SECOND else [])]
+    whole = json.dumps([knobs, reader, *versions], sort_keys=True)
     return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
 
@@ -42,11 +45,12 @@ def share(reward: float, level: DifficultyConfig, users: SimulatorConfig) -> flo
 
 def shipped(level: DifficultyConfig, users: SimulatorConfig) -> Mapping[str, Any] | None:
     """The anchors of `level` as a shipped card holds them; None where none does, as for users with
-    profiles, another reader than the lexical one, or another kind than the scripted one.
+    profiles, a reader that is a model, or served users.
     """
-    if users.kind != "scripted" or users.profiles or users.reader != LEXICAL.name:
+    reader = SECOND if users.kind == "second" else users.reader
+    if users.kind not in ("scripted", "second") or users.profiles:
         return None
-    return _shipped().get(users_key(level, LEXICAL.name))
+    return _shipped().get(users_key(level, reader))
 
 
 @cache

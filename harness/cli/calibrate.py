@@ -12,13 +12,15 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.calibration import levels
+from harness.calibration import levels, users
+from harness.calibration.users import SecondReader
 from harness.calibration.validity import esconv
 from harness.calibration.validity.replies import pairs
 from harness.cli import options
 from harness.compose import planner
 from harness.compose.plan import Plan
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
+from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError, DataError
 from harness.execution import gpu_lease
 from harness.records import plain_file
@@ -55,9 +57,9 @@ def calibrate(overrides: Sequence[str], named_out: Path | None, *, as_json: bool
     out = options.results_folder(named_out, OUT)
     named = {config.difficulty.name: config.difficulty for config in configs}
     knobs = {name: level.knobs() for name, level in named.items()}
-    reader = factory.reader_of(configs[0].simulator)
+    reader = users.reader_of(configs[0].simulator)
     _refuse_another(out, knobs, reader.name)
-    if reader != LEXICAL:
+    if reader != LEXICAL and not isinstance(reader, SecondReader):
         _tell_cost(reader)
     calibration = levels.calibrate(
         named,
@@ -128,8 +130,8 @@ def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:
 
 def _refuse_others(config: RunConfig) -> None:
     kind = config.simulator.kind
-    if kind != "scripted":
-        rule = "calibrate measures scripted and served users"
+    if kind not in IN_PROCESS:
+        rule = "calibrate measures scripted, second and served users"
         raise ConfigError(f"simulator.kind: {rule}, got {kind}")
     if config.simulator.profiles:
         raise ConfigError(

@@ -9,6 +9,7 @@ from typing import Annotated
 from harness.config import ranges
 from harness.config.difficulty import DifficultyConfig, LevelsConfig
 from harness.config.ranges import Between, ByOption, OneOf, Only, Unit, in_range
+from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError
 
 CLIMBS = ("staged", "adaptive", "mixed")
@@ -60,10 +61,10 @@ class CurriculumConfig:
 
     def check_users(self, simulator_kind: str, own: DifficultyConfig, levels: LevelsConfig) -> None:
         """Raise ConfigError if the simulated users cannot be met in this curriculum's order."""
-        if self.kind == "reverse" and simulator_kind != "scripted":
+        if self.kind == "reverse" and simulator_kind not in IN_PROCESS:
             raise ConfigError(
-                "curriculum=reverse must have simulator=scripted, whose conversations can be taken "
-                f"over in the middle, got simulator.kind {simulator_kind}"
+                "curriculum=reverse must have simulator=scripted or second, whose conversations "
+                f"can be taken over in the middle, got simulator.kind {simulator_kind}"
             )
         if self.kind in CLIMBS:  # each level must be possible with the run's own keys
             level_ladder(own, levels)

@@ -46,7 +46,9 @@ LANGUAGE_RULES = (
 """The rules by which a scripted user takes a reply for not being language."""
 TYPICALITY_CUT = 4.5
 
-KINDS = ("scripted", "served")
+KINDS = ("scripted", "second", "served")
+IN_PROCESS = ("scripted", "second")
+"""Kinds that need no model: their conversations can be taken over in the middle."""
 SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))
 READERS = ("lexical", "lm")
 LM_READER = Only("simulator.reader", ("lm",))
@@ -82,8 +84,8 @@ class SimulatorConfig:
     name: Annotated[str, ByOption()] = "scripted"
     """Name of the simulator, under which the run is filed."""
     kind: Annotated[str, OneOf(KINDS, plug_ins="simulator"), ByOption()] = "scripted"
-    """scripted (in this process, no model), served (a model behind an endpoint), or a plug-in's
-    simulator."""
+    """scripted (in this process, no model), second (another such user, to see whether what holds of
+    one holds of the other), served (a model behind an endpoint), or a plug-in's simulator."""
     base_url: Annotated[str, Address(KEY_BELONGS), SERVED] = "http://127.0.0.1:8000/v1"
     """Address of the endpoint."""
     model: Annotated[str, Model(), SERVED] = "Qwen/Qwen3-4B-Instruct-2507"
@@ -119,10 +121,14 @@ class SimulatorConfig:
     reader_head: Annotated[str, SCRIPTED, LM_READER] = ""
     """File of the head that benchmarks/lm_reader.py has learnt for that model; empty for the one
     that is shipped, for SmolLM2-135M-Instruct."""
-    profiles: Annotated[str, Only("simulator.kind", KINDS)] = ""
+    profiles: Annotated[str, Only("simulator.kind", ("scripted", "served"))] = ""
     """JSONL file with your own users; empty for the built-in ones."""
     typicality_cut: Annotated[
-        float | None, Between(0, 1000), Unit("standard deviations"), SCRIPTED, ANY_LANGUAGE_MODEL
+        float | None,
+        Between(0, 1000),
+        Unit("standard deviations"),
+        Only("simulator.kind", IN_PROCESS),
+        ANY_LANGUAGE_MODEL,
     ] = TYPICALITY_CUT
     """Surprise beyond which a reply is no language to the user: how much less likely the start
     model finds it than replies of its own, in standard deviations of theirs. One-sided: replies

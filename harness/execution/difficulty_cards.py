@@ -20,13 +20,15 @@ from typing import Any
 from filelock import FileLock
 
 from harness import calibration, simulator
+from harness.calibration import users
+from harness.calibration.users import Reader
 from harness.config.run import SCHEMA, RunConfig
+from harness.config.simulator import IN_PROCESS
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import child_process, stop_requests
 from harness.records import atomic, debug_log, plain_file, run_folder, sweep_file, user_folders
 from harness.records.run_folder import RunFolder
-from harness.simulator import factory
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import process, safe_text
 
 FILE = "cards.json"
@@ -70,17 +72,17 @@ def key(config: RunConfig) -> str:
     """16 hex digits of all that determines the card of a run's level."""
     level, medium = config.difficulty.knobs(), config.levels.medium.knobs()
     group_size = config.algorithm.group_size
-    if config.simulator.kind != "scripted":
+    if config.simulator.kind not in IN_PROCESS:
         return digest(config.simulator.kind, level, medium, group_size)
-    return scripted_key(level, medium, group_size, factory.reader_of(config.simulator))
+    return scripted_key(level, medium, group_size, users.reader_of(config.simulator))
 
 
 def scripted_key(
-    level: Mapping[str, Any], medium: Mapping[str, Any], group_size: int, reader: SentenceReader
+    level: Mapping[str, Any], medium: Mapping[str, Any], group_size: int, reader: Reader
 ) -> str:
-    """Return `key` of a level of the scripted user."""
-    heard = [] if reader == LEXICAL else [reader.name]
-    return digest("scripted", level, medium, group_size, *heard)
+    """Return `key` of a level of a scripted user."""
+    heard = [] if reader in (LEXICAL, users.SECOND) else [reader.name]
+    return digest(*users.played(reader), level, medium, group_size, *heard)
 
 
 def digest(*played: Any) -> str:
@@ -131,7 +133,7 @@ def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
     level = config.difficulty.knobs()
-    scripted = config.simulator.kind == "scripted"
+    scripted = config.simulator.kind in IN_PROCESS
     card = _card(key, config) if scripted else None  # a model's users are measured by nobody yet
     return {"level": level["name"], "runs": names, "difficulty": level, "card": card}
 
@@ -175,7 +177,7 @@ def measure(config: RunConfig) -> Mapping[str, Any]:
     """The card of the run's level, measured."""
     from harness.calibration import card, contexts
 
-    reader = factory.reader_of(config.simulator)
+    reader = users.reader_of(config.simulator)
     where = contexts.collect_contexts(config.levels.medium, reader)
     grouped = config.algorithm.group_size
     return card.measure(config.difficulty, where, grouped, reader).card.to_json()

@@ -15,6 +15,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from harness.calibration import users
+from harness.calibration.users import Reader
 from harness.calibration.validity import requirements
 from harness.config import curriculum
 from harness.config.run import DifficultyConfig, RunConfig, SimulatorConfig
@@ -24,8 +26,7 @@ from harness.execution import difficulty_cards
 from harness.records import atomic, plain_file, user_folders
 from harness.records import validity as records
 from harness.records.validity import LevelValidity, Validity
-from harness.simulator import factory
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils import safe_text
 
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
@@ -84,11 +85,11 @@ def record(config: RunConfig) -> dict[str, Any]:
 
 def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
     knobs, medium = json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs())
-    return _scripted(knobs, medium, factory.reader_of(config.simulator))
+    return _scripted(knobs, medium, users.reader_of(config.simulator))
 
 
 @functools.cache
-def _scripted(knobs: str, medium: str, reader: SentenceReader) -> LevelValidity:
+def _scripted(knobs: str, medium: str, reader: Reader) -> LevelValidity:
     """Return the validity of the scripted user of a level, from its card if there is one."""
     level = json.loads(knobs)
     grouped = RunConfig().algorithm.group_size  # what ships is measured with
@@ -98,7 +99,7 @@ def _scripted(knobs: str, medium: str, reader: SentenceReader) -> LevelValidity:
     return records.of_card(reader.name, section, tuple(requirements.problems(section)))
 
 
-def _kept(level: Mapping[str, Any], reader: SentenceReader) -> Any:
+def _kept(level: Mapping[str, Any], reader: Reader) -> Any:
     """Return what the cache holds for the users of a level, else measure them."""
     name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level), reader)
@@ -109,10 +110,10 @@ def _kept(level: Mapping[str, Any], reader: SentenceReader) -> Any:
     return kept if records.is_measured(kept) else make()
 
 
-def _measure(level: DifficultyConfig, reader: SentenceReader) -> Mapping[str, Any]:
+def _measure(level: DifficultyConfig, reader: Reader) -> Mapping[str, Any]:
     from harness.calibration.validity import measure  # which takes half a second to import
 
-    if reader != LEXICAL:
+    if reader not in (LEXICAL, users.SECOND):
         safe_text.say(f"difficulty={level.name}: measures its users with {reader.name}: a minute")
 
     return asdict(measure.measure(level, "held_out", reader))

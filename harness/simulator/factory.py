@@ -94,6 +94,12 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
     return _SCRIPTED.of([repr((simulator, difficulty))], made)[0]
 
 
+def _second(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
+    from harness.simulator.second.user import SecondSimulator
+
+    return SecondSimulator(difficulty, simulator.typicality_cut)
+
+
 def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     from harness.simulator.served.client import client_for
     from harness.simulator.served.simulator import ServedSimulator
@@ -104,5 +110,5 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
 _SCRIPTED: Remembered[str, UserSimulator] = Remembered(most=16)
 """By config and level: a simulator remembers what its held-out users said, who are met again."""
 Maker = Callable[[SimulatorConfig, DifficultyConfig], UserSimulator]
-OURS: Mapping[str, Maker] = {"scripted": _scripted, "served": _served}
+OURS: Mapping[str, Maker] = {"scripted": _scripted, "second": _second, "served": _served}
 """By `simulator.kind`; what each needs is imported when it is made."""

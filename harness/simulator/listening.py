@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from harness.simulator.scripted.lines import expanded, is_phrase
 from harness.simulator.scripted.words import sentences
+from harness.simulator.second import voice as second
 
 _FEELING = re.compile(
     r"\b(?:It leaves me|It (?:still )?makes me|I (?:still )?(?:feel|am)"
@@ -90,7 +91,7 @@ def _line(line: str) -> tuple[str, str]:
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
     if need or shown:
         return ("need", need) if need else ("kind", str(shown))
-    if _NOTHING.search(line) or is_phrase(line):
+    if _NOTHING.search(line) or is_phrase(line) or second.is_phrase(line):
         return "nothing", line
     feeling = _FEELING.search(line)
     if feeling and feeling.group(1) not in _NOT_FEELINGS and len(line.split()) <= 9:

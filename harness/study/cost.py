@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.config.run import EvalConfig, PolicyConfig, RunConfig
+from harness.config.simulator import IN_PROCESS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def _rung(policy: PolicyConfig) -> _Rung | None:
 
 def _cpu_s(config: RunConfig) -> float | None:
     rung = _rung(config.policy)
-    if rung is None or config.simulator.kind != "scripted" or config.trainer.gpus:
+    if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
         return None
     trainer = config.trainer
     spent = rung.start + evaluations(config) * rung.evaluation * _share_of_an_evaluation(config)

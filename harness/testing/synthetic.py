@@ -20,7 +20,13 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy import signal
 
-from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
+from harness.config.run import (
+    AlgorithmConfig,
+    DifficultyConfig,
+    RemedyConfig,
+    RunConfig,
+    SimulatorConfig,
+)
 from harness.records import config_file, run_folder
 from harness.records.run_folder import RunFolder, RunStatus
 
@@ -224,6 +230,7 @@ def write_run(
     measurement: dict[str, Any] | None = None,
     null_control: bool = False,
     remedy: str = "none",
+    simulator: str = "scripted",
 ) -> Path:
     """A run folder of ours, as far as readers look at it."""
     write_rows(folder, lines)
@@ -232,6 +239,7 @@ def write_run(
         difficulty=DifficultyConfig(name=level),
         algorithm=AlgorithmConfig(null_control=null_control),
         remedy=RemedyConfig(remedy, {remedy: {}} if remedy != "none" else {}),
+        simulator=SimulatorConfig(name=simulator, kind=simulator),
     )
     text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False)
     (folder / "config.yaml").write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_a_run_of_then_is_resumed_to_its_rows(single: RunFolder) -> None:
     assert law(single.path).count(":") == 1
 
 
-def events(run: RunFolder) -> list[dict[str, object]]:
+def events(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in run.events.read_text().splitlines()]
 
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from harness.config.run import ACCEPTANCES, DISCLOSURES, INTENTIONS, DifficultyConfig
+from harness.simulator import intention_lines
 from harness.simulator.protocol import SupporterReply
-from harness.simulator.scripted import lines
 from harness.simulator.served.answers import leak
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.quoting import quoted
@@ -152,11 +152,11 @@ def test_a_user_leaves_below_the_stop_and_ends_at_zero(line: EndpointClient) -> 
 
 @pytest.mark.parametrize("intention", INTENTIONS)
 def test_a_hope_put_into_plain_words_is_a_leak_unless_it_may_be(intention: str) -> None:
-    for line in lines.NEEDS["need.free"][intention]:
+    for line in intention_lines.NEEDS["need.free"][intention]:
         assert leak(line, intention, "hint"), line
         assert leak(line, intention, "free") is None
     for line in (
-        *lines.NEEDS["need.hint"][intention],
+        *intention_lines.NEEDS["need.hint"][intention],
         "My boss shouted at me.",
         "I feel worse now.",
     ):

@@ -11,7 +11,7 @@ import pytest
 from harness.config.run import TEMPERAMENTS, DifficultyConfig
 from harness.policy.listening import listen as policy_listens
 from harness.policy.observation import CHANGES, CUES, MOODS, hear
-from harness.simulator import reference
+from harness.simulator import intention_lines, reference
 from harness.simulator.listening import direction, listen
 from harness.simulator.personas import EVERYONE, VOICES
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
@@ -31,7 +31,7 @@ NEUTRAL = sorted(lines.all_lines(["flat"]))
 PUZZLED = LINES["puzzled"]["any"]
 NEW_FEELING, TOLD_FEELING = LINES["new_feeling"], LINES["told_feeling"]
 NEEDS = {
-    name: table for name, table in lines.NEEDS.items() if name.startswith("need")
+    name: table for name, table in intention_lines.NEEDS.items() if name.startswith("need")
 }  # fmt: skip
 QUESTION = "What happened then?"
 EAGER = DifficultyConfig(threshold=-5.0, disclosure="free", acceptance="any_kindness")
@@ -137,8 +137,11 @@ def test_a_need_is_heard_as_what_it_is(shown: str, by: str) -> None:
 
 
 def test_what_is_never_said_shows_its_kind_only() -> None:
-    for kind in lines.KINDS_OF_NEED:
-        for line in (*lines.NEEDS["oblique.heavy"][kind], *lines.NEEDS["oblique.met"][kind]):
+    for kind in intention_lines.KINDS_OF_NEED:
+        for line in (
+            *intention_lines.NEEDS["oblique.heavy"][kind],
+            *intention_lines.NEEDS["oblique.met"][kind],
+        ):
             heard = listen([f"Hm. {line}"])
             assert (heard.kind, heard.need) == (kind, None), line
 

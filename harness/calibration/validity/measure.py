@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 
 from harness.calibration.interval import Floats, Interval, mean, share
+from harness.calibration.users import MeasuredUsers, Reader, prepare, simulated
 from harness.calibration.validity import requirements
 from harness.calibration.validity.replies import (
     LANGUAGE,
@@ -27,10 +28,9 @@ from harness.calibration.validity.replies import (
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.lines import ANSWERS
-from harness.simulator.scripted.reading import read_all
-from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
-from harness.simulator.scripted.user import ScriptedSimulator
+from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, stem, words
+from harness.simulator.second.voice import LINES
 
 USERS = 60
 """Held-out users who hold a conversation of each kind."""
@@ -74,14 +74,12 @@ class Validity:
     """By kind of cruelty, P(rise) after the kind twin minus after the cruel one."""
 
 
-def measure(
-    level: DifficultyConfig, half: str | None = None, reader: SentenceReader = LEXICAL
-) -> Validity:
-    """Measure the scripted user of `level` on one half of the replies, or on all of them."""
-    user = _User(ScriptedSimulator(level, reader=reader))
+def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = LEXICAL) -> Validity:
+    """Measure a scripted user of `level` on one half of the replies, or on all of them."""
+    user = _User(simulated(level, reader))
     chosen = [pair for pair in pairs() if half in (None, pair.half)]
     single = [reply.text for reply in singles() if half in (None, reply.half)]
-    read_all([*single, *(text for pair in chosen for text in (pair.kind, pair.cruel))], reader)
+    prepare([*single, *(text for pair in chosen for text in (pair.kind, pair.cruel))], reader)
     kind, cruel = [pair.kind for pair in chosen], [pair.cruel for pair in chosen]
     held = {
         name: user.conversations(some)
@@ -133,7 +131,8 @@ def _meant(text: str) -> set[str]:
 
 @cache
 def _closed() -> tuple[re.Pattern[str], ...]:
-    lines = (line for name in CLOSED for some in ANSWERS[name].values() for line in some)
+    lines = [line for name in CLOSED for some in ANSWERS[name].values() for line in some]
+    lines += [line for name in CLOSED for line in LINES[name]["any"]]
     parts = ([_plain(part) for part in re.split(r"\{\w+\}", line)] for line in lines)
     return tuple(re.compile(".*".join(map(re.escape, some))) for some in parts)
 
@@ -150,7 +149,7 @@ def problems(measured: Validity) -> list[str]:
 class _User:
     """The users of a level, asked one thing after the other."""
 
-    def __init__(self, simulator: ScriptedSimulator) -> None:
+    def __init__(self, simulator: MeasuredUsers) -> None:
         self._simulator = simulator
         keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
         self._openings = simulator.open(keys)

@@ -1,6 +1,6 @@
 """The sentences that users say of their own accord, by table and key, and how each voice puts them.
 
-The lines are in lines.tsv, need_lines.tsv and answer_lines.tsv.
+The lines are in lines.tsv and answer_lines.tsv, those on a need in ../need_lines.tsv.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS
+from harness.config.run import STRATEGIES, TEMPERAMENTS
 from harness.simulator.data_files import Table, Texts, tables
 from harness.simulator.draws import pick
+from harness.simulator.intention_lines import KINDS_OF_NEED, NEEDS
 from harness.simulator.personas import TOPICS, VOICES
 
 ENDINGS = ("success", "left", "cap")
 BANDS = ("low", "middle", "lighter")
 """Bands of emotion, by which feelings are put."""
-KINDS_OF_NEED = ("emotional", "rational")
 RISES = (*STRATEGIES, "taken_up", "named", "presence", "apology", "safe", "anyway")
 """What a reply helped by: its strategy, a fact or feeling that it takes up, that the supporter is
 there or says sorry, or none of these."""
@@ -66,12 +66,6 @@ LINES = tables(
     },
 )
 """By table and key, the lines that bear on no need."""
-NEEDS = tables(
-    Path(__file__).with_name("need_lines.tsv"),
-    {f"need.{shown}": Table(INTENTIONS) for shown in ("free", "more", "tell", "hint", "met")}
-    | {f"oblique.{weight}": Table(KINDS_OF_NEED) for weight in ("heavy", "met")},
-)
-"""By table and key, the lines that bear on what the user came for."""
 ANSWERS = tables(
     Path(__file__).with_name("answer_lines.tsv"),
     {

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.draws import pick
+from harness.simulator.intention_lines import NEEDS
 from harness.simulator.scripted import answers, questions
 from harness.simulator.scripted.answers import Told
 from harness.simulator.scripted.dynamics import DisclosureRule
@@ -20,7 +21,6 @@ from harness.simulator.scripted.lines import (
     LINES,
     MORE,
     NEED_LINES,
-    NEEDS,
     all_lines,
     expanded,
     manner,

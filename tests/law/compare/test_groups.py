@@ -64,6 +64,16 @@ def test_groups_are_runs_alike_in_all_but_the_seed(tmp_path: Path) -> None:
     assert list(easy.contrasts) == []
 
 
+def test_runs_with_unlike_simulators_are_not_pooled(tmp_path: Path) -> None:
+    for simulator in ("scripted", "second"):
+        for seed in (1, 2):
+            name = f"{simulator}{seed}"
+            synthetic.write_run(tmp_path / name, lawful_rows(seed), seed, simulator=simulator)
+    groups = analyse([tmp_path]).groups
+    assert [dict(g.key) for g in groups] == [{"simulator": "scripted"}, {"simulator": "second"}]
+    assert [len(g.runs) for g in groups] == [2, 2]
+
+
 def test_the_pooled_interval_is_students_over_seeds(tmp_path: Path) -> None:
     found = pooled([1.0, 2.0, 3.0], censored=1)
     assert (found.mean, found.n, found.censored) == (2.0, 3, 1)

@@ -1,0 +1,144 @@
+"""The second user at the level of strategies: what supporters of one strategy a turn can reach.
+
+The formulas are those of `second.dynamics`, without text: each reply takes up what was told, and
+one more thing is told each turn. Mood is additive, so what is best does not depend on it but at its
+ends: the best policy that knows the user is, but for these, a schedule for each kind of user.
+Values are means over the same draws of noise for all, and schedules are found by coordinate ascent,
+so both are estimates; a test says how near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.config.run import STRATEGIES, DifficultyConfig
+from harness.simulator.second import dynamics
+from harness.simulator.second.sentence import STRATEGY
+from harness.simulator.second.user import STEP
+
+Floats = NDArray[np.float64]
+Schedules = NDArray[np.int64]
+"""A strategy by kind of user and turn, shape (users, turns)."""
+DRAWS = 96
+"""Draws of noise for each kind of user."""
+SWEEPS = 4
+COUNT = len(STRATEGIES)
+ACTS = tuple(
+    tuple(act for act in dynamics.PROVIDES if STRATEGY[act] == strategy and act != "remark")
+    for strategy in STRATEGIES
+)
+"""The acts that a strategy may be heard as, equally often."""
+
+
+@dataclass(frozen=True)
+class Game:
+    """One difficulty's users; arrays over them come in the order of `users`."""
+
+    level: DifficultyConfig
+
+    @property
+    def users(self) -> list[tuple[str, str]]:
+        """Every intention with every temperament of the level."""
+        return list(product(self.level.intentions, self.level.temperaments))
+
+    @cached_property
+    def worth(self) -> Floats:
+        """Worth of each strategy before wear, shape (turns, users, strategies)."""
+        goal = dynamics.ACCEPTANCES[self.level.acceptance].goal
+        shows = dynamics.EXPRESSION[self.level.disclosure]
+        return np.array([
+            [[np.mean([dynamics.value(act, intention, goal, 1 + round(turn * shows))
+                       for act in acts]) for acts in ACTS]
+             for intention, _ in self.users]
+            for turn in range(self.level.turn_cap)
+        ])  # fmt: skip
+
+    @cached_property
+    def homes(self) -> Floats:
+        """Home mood of each user, shape (users, 1)."""
+        return np.array([[dynamics.home(self.level, t)] for _, t in self.users])
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Shape (turns, users, DRAWS)."""
+        shape = (self.level.turn_cap, len(self.users), DRAWS)
+        return np.random.default_rng(5).standard_normal(shape) * dynamics.NOISE
+
+    def finals(self, schedules: NDArray[np.int64]) -> Floats:
+        """Final emotions, shape (users, DRAWS).
+
+        `schedules`: a strategy by user and turn, or by user, draw and turn.
+        """
+        plans = schedules[:, None, :] if schedules.ndim == 2 else schedules
+        plans = np.broadcast_to(plans, (len(self.users), DRAWS, self.level.turn_cap))
+        acceptance = dynamics.ACCEPTANCES[self.level.acceptance]
+        points = acceptance.points * self.level.step_size / STEP
+        shows = dynamics.EXPRESSION[self.level.disclosure]
+        taken_up = shows * dynamics.TAKEN_UP + (1 - shows) * dynamics.TAKEN_UP_BEFORE
+        mood = np.full(plans.shape[:2], float(self.level.start_emotion))
+        left, done = np.zeros_like(mood, bool), np.zeros_like(mood, bool)
+        wear = np.zeros((*mood.shape, COUNT))
+        row, column = np.indices(mood.shape)
+        for turn in range(self.level.turn_cap):
+            now = plans[..., turn]
+            fresh = np.take_along_axis(self.worth[turn], now.reshape(len(mood), -1), axis=1)
+            worn = np.where(fresh > 0, fresh / (1 + dynamics.WEAR * wear[row, column, now]), fresh)
+            expected = dynamics.mean_mood(mood, self.homes, points * (worn + taken_up))
+            step = np.clip(expected + self.noise[turn] - mood, -self.level.clamp, self.level.clamp)
+            mood = np.where(left | done, mood, np.clip(mood + step, 0, 100))
+            emotion = np.floor(mood + 0.5)
+            done |= emotion >= 100
+            left |= ~done & (emotion < self.level.stop_below)
+            wear[row, column, now] += 1
+            wear *= 2 ** (-1 / dynamics.WEAR_HALF_LIFE)
+        return np.where(left, 0.0, np.floor(mood + 0.5))
+
+    def value(self, schedule: Sequence[int]) -> float:
+        """Mean final emotion of one schedule for all users."""
+        return float(self.finals(np.tile(schedule, (len(self.users), 1))).mean())
+
+
+def cycle(game: Game, length: int) -> float:
+    """Return the best value of a cycle of so many strategies."""
+    turns = game.level.turn_cap
+    plans = [np.resize(c, turns).tolist() for c in product(range(COUNT), repeat=length)]
+    return max(game.value(plan) for plan in plans)
+
+
+def blind(game: Game) -> tuple[float, tuple[str, ...]]:
+    """Return value and strategies of the best schedule that hears nothing."""
+    turns = game.level.turn_cap
+    starts = [np.resize(c, turns) for c in product(range(COUNT), repeat=2)]
+    plan = max(starts, key=lambda start: game.value(start.tolist())).tolist()
+    for _ in range(SWEEPS):
+        for turn in range(turns):
+            options = [[*plan[:turn], s, *plan[turn + 1 :]] for s in range(COUNT)]
+            plan = max(options, key=game.value)
+    return game.value(plan), tuple(STRATEGIES[s] for s in plan)
+
+
+def knowing_user(game: Game) -> float:
+    """Return the value of the best schedule for each kind of user."""
+    users, turns = len(game.users), game.level.turn_cap
+    starts = np.array([np.resize(c, turns) for c in product(range(COUNT), repeat=2)])
+    values = np.array([game.finals(np.tile(start, (users, 1))).mean(axis=1) for start in starts])
+    plans = starts[values.argmax(axis=0)]
+    for _ in range(SWEEPS):
+        for turn in range(turns):
+            options = np.repeat(plans[None], COUNT, axis=0)
+            options[..., turn] = np.arange(COUNT)[:, None]
+            gains = np.array([game.finals(option).mean(axis=1) for option in options])
+            plans = options[gains.argmax(axis=0), np.arange(users)]
+    return float(game.finals(plans).mean())
+
+
+def uniform(game: Game) -> float:
+    """Return the value of strategies at random."""
+    shape = (len(game.users), DRAWS, game.level.turn_cap)
+    return float(game.finals(np.random.default_rng(6).integers(0, COUNT, shape)).mean())

@@ -1,0 +1,118 @@
+"""Patterns of words, from cues.tsv, and where they are found in a sentence.
+
+A pattern is words side by side: `a|b` is one or the other, `@name` a word of a class, `*` any one
+word, `_` none to three words, `^` the beginning and `$` the end of a sentence. Each is looked up by
+the words that it can begin with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.simulator.data_files import columns, require
+
+CUES = Path(__file__).with_name("cues.tsv")
+GAP = 3
+"""The most words that `_` stands for."""
+START, END = "^", "$"
+Part = frozenset[str] | None
+"""The words that fit; None for any word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One pattern, and what it is a sign of."""
+
+    cue: str
+    weight: float
+    parts: tuple[Part | str, ...]
+    """A set of words, None for any word, or `_`."""
+    deniable: bool
+    """A word of denial before it takes it back: it has none itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A pattern in a sentence."""
+
+    pattern: Pattern
+    at: int
+    """Number of its first word, counted with START."""
+
+
+class Patterns:
+    """The patterns of a file, by the words that they can begin with."""
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._by_word: dict[str, list[Pattern]] = {}
+        self._by_two: dict[tuple[str, str], list[Pattern]] = {}
+        for pattern in patterns:
+            first, second = (*pattern.parts, None)[:2]
+            for word in first if isinstance(first, frozenset) else ():
+                if isinstance(second, frozenset):
+                    for other in second:
+                        self._by_two.setdefault((word, other), []).append(pattern)
+                else:
+                    self._by_word.setdefault(word, []).append(pattern)
+
+    def find(self, words: Sequence[str]) -> list[Found]:
+        """Return every pattern in a sentence, once for each place where it begins."""
+        row = (START, *words, END)
+        begin, ends = self._by_word, self._by_two
+        found = []
+        for at, word in enumerate(row):
+            if word in begin:
+                found += [Found(p, at) for p in begin[word] if _fits(p.parts, row, at)]
+            two = row[at : at + 2]
+            if two in ends:
+                found += [Found(p, at) for p in ends[two] if _fits(p.parts, row, at)]
+        return found
+
+
+def _fits(parts: Sequence[Part | str], row: Sequence[str], at: int) -> bool:
+    for number, part in enumerate(parts):
+        if part == "_":
+            rest = parts[number + 1 :]
+            return any(_fits(rest, row, at + gap) for gap in range(GAP + 1))
+        if at >= len(row) or (isinstance(part, frozenset) and row[at] not in part):
+            return False
+        at += 1
+    return True
+
+
+def read(path: Path, cues: Sequence[str], denials: frozenset[str]) -> Patterns:
+    """Return the patterns of a file. Raises ConfigError for a malformed one."""
+    classes: dict[str, frozenset[str]] = {}
+    patterns = []
+    rows = columns(path, ("cue", "weight", "pattern"), {"cue": (*cues, "class")})
+    for number, (cue, weight, text) in enumerate(rows, start=2):
+        where = f"{path}, row {number}"
+        if cue == "class":
+            classes[weight] = frozenset(text.split())
+            continue
+        require(where, "a weight must be a number", _is_number(weight), weight)
+        parts = tuple([_part(where, word, classes) for word in text.split()])
+        starts = isinstance(parts[0], frozenset)
+        require(where, "a pattern must begin with words", starts, text)
+        denied = any(isinstance(part, frozenset) and part <= denials for part in parts)
+        patterns.append(Pattern(cue, float(weight), parts, not denied))
+    return Patterns(patterns)
+
+
+def _part(where: str, word: str, classes: dict[str, frozenset[str]]) -> Part | str:
+    if word in ("*", "_"):
+        return None if word == "*" else word
+    words: set[str] = set()
+    for one in word.split("|"):
+        if one.startswith("@"):
+            require(where, "a class must stand above its first use", one[1:] in classes, one)
+            words |= classes[one[1:]]
+        else:
+            words.add(one)
+    return frozenset(words)
+
+
+def _is_number(text: str) -> bool:
+    return text.removeprefix("-").replace(".", "", 1).isdigit()

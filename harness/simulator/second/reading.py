@@ -1,0 +1,139 @@
+"""A reply as the second user hears it, read from its text alone."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from harness.simulator.second.sentence import STRATEGY, Judged, judge, known_words, weights
+from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stem, stems_of
+
+HURTS_FROM = 0.45
+"""Log-odds from which on a sentence is heard as cruel: 10% of the caring sentences of the batches
+that the weights were not learnt from lie above."""
+NOTHING_SAID = -5.0
+EXCUSES, MOST_CARE, MOST_EXCUSED = 0.4, 2.0, 1.5
+"""Share of the evidence of care in other sentences that excuses the worst one; the most that one
+sentence counts, and that all excuse, in nats."""
+MOST_WORDS = 400
+LEAST_KNOWN = 0.55
+"""Share of the words that must be known ones."""
+LEAST_SMALL, MOST_SMALL = 0.12, 0.97
+"""Shares of a reply's words that are small ones, between which it has a grammar."""
+LEAST_PAIRS = 0.1
+"""Share of neighbouring words that must have been met side by side."""
+MOST_OF_ONE = 0.34
+"""Largest share that one word may have of a reply of some length."""
+FEW, SOME_LENGTH, A_SENTENCE = 2, 6, 9
+_MARKUP = re.compile(r"[<>{}|\\\[\]=`~^]|[#*_]{2}|&&|[;!?.]{6}|(.)\1{4}|\w\(")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSentence:
+    """A sentence of a reply."""
+
+    judged: Judged
+    about: frozenset[str]
+    """Stems of what it speaks of."""
+    plain: str
+    """Its words."""
+    words: frozenset[str]
+    """Stems of all its words."""
+    asks: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A reply as it is heard."""
+
+    said: tuple[HeardSentence, ...]
+    about: frozenset[str]
+    """Stems of what it speaks of."""
+    words: int
+    fault: str | None
+    """Why it is no language, by a rule of config.simulator.LANGUAGE_RULES; None if it is."""
+
+    @property
+    def acts(self) -> tuple[str, ...]:
+        """What its sentences do, in order, none twice in a row."""
+        acts = [s.judged.act for s in self.said if s.judged.act is not None]
+        return tuple([act for n, act in enumerate(acts) if n == 0 or acts[n - 1] != act])
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The acts by ESConv's names."""
+        return tuple([STRATEGY[act] for act in self.acts])
+
+    @property
+    def warmth(self) -> float:
+        """Weight of its cues of care."""
+        return sum([s.judged.warmth for s in self.said])
+
+    @property
+    def hurt(self) -> float:
+        """Log-odds of its most hurtful sentence, which care in the others excuses."""
+        return hurt_of([s.judged.hurt for s in self.said])
+
+
+def hurt_of(nats: Sequence[float]) -> float:
+    """Return the log-odds that a reply is cruel, of those of its sentences."""
+    if not nats:
+        return NOTHING_SAID
+    worst = max(nats)
+    cares = sum([min(MOST_CARE, -hurt) for hurt in nats if hurt < 0])
+    return worst - min(MOST_EXCUSED, EXCUSES * cares)
+
+
+@lru_cache(maxsize=16384)
+def read(text: str) -> Heard:
+    """Return what a reply does; it never fails, whatever the text."""
+    spoken = sentences(text)
+    said = tuple([_said(sentence) for sentence in spoken])
+    about = frozenset[str]().union(*[s.about for s in said])
+    words = [word for sentence in spoken for word in sentence.words]
+    return Heard(said, about, len(words), _fault(text, words))
+
+
+@lru_cache(maxsize=16384)
+def _said(sentence: Sentence) -> HeardSentence:
+    plain = " ".join(sentence.words)
+    every = frozenset(map(stem, sentence.words))
+    return HeardSentence(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
+
+
+def _fault(text: str, words: Sequence[str]) -> str | None:
+    """Return the rule by which a reply is no language."""
+    if not words:
+        return "empty"
+    if len(words) > MOST_WORDS:
+        return "endless"
+    letters = _LETTER.findall(text[:MOST_WORDS])
+    if sum(letter.isascii() for letter in letters) < 0.7 * len(letters):
+        return "script"
+    if _MARKUP.search(text):
+        return "signs"
+    known = known_words()
+    if len(words) > FEW and sum(w in known for w in words) < LEAST_KNOWN * len(words):
+        return "vocabulary"
+    if len(words) < SOME_LENGTH:
+        return None
+    if Counter(words).most_common(1)[0][1] > max(2.0, MOST_OF_ONE * len(words)):
+        return "repetition"
+    small = sum(word in SMALL_WORDS for word in words) / len(words)
+    if small < LEAST_SMALL or (small > MOST_SMALL and len(words) >= A_SENTENCE):
+        return "grammar"
+    if len(words) < A_SENTENCE:
+        return None
+    return "neighbours" if _known_pairs(words) < LEAST_PAIRS else None
+
+
+def _known_pairs(words: Sequence[str]) -> float:
+    """Return the share of neighbouring words that the regression has met side by side."""
+    table = weights()
+    met = [f"{first} {second}" in table for first, second in pairwise(words)]
+    return sum(met) / len(met)

@@ -1,0 +1,155 @@
+"""One sentence of a reply: what it does, and how much it looks meant to hurt.
+
+Two sources: cues (`cues.tsv`, patterns written by hand, which name speech acts beyond doubt and
+words of care and cruelty), and one regression over nine things that a sentence can do, ESConv's
+eight strategies and to hurt (`weights.tsv`, learnt by benchmarks/second_reader.py). A word of
+denial up to three words before takes a cue back, as in VADER (Hutto and Gilbert 2014), and a hard
+name that is only felt, thought or said to be so is nobody's insult.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+from harness.config.run import STRATEGIES
+from harness.simulator.data_files import require
+from harness.simulator.second import patterns
+from harness.simulator.second.features import DENIALS, DENIED_WITHIN, features
+from harness.simulator.second.patterns import CUES, Found
+from harness.simulator.second.text import Sentence
+
+ACTS = ("ask", "say_back", "feel_with", "share", "credit", "absolve", "advise", "explain",
+        "weigh", "stay", "remark")  # fmt: skip
+"""What a sentence can do; a remark is none of the others, and serves nobody."""
+STRATEGY = {
+    "ask": "question", "say_back": "restate", "feel_with": "reflect", "share": "disclose",
+    "credit": "affirm", "absolve": "affirm", "advise": "suggest", "explain": "inform",
+    "weigh": "inform", "stay": "other", "remark": "other",
+}  # fmt: skip
+"""By act, ESConv's name of it."""
+_ACTS_OF = {s: tuple(act for act in ACTS if STRATEGY[act] == s) for s in STRATEGIES}
+HARM, LABEL, WARM, SORRY = "harm", "label", "warm", "sorry"
+"""Other cues; a label is a hard name for a person."""
+OUTCOMES = (*STRATEGIES, "hurt")
+WEIGHTS = Path(__file__).with_name("weights.tsv")
+LIKELY, CERTAIN = 0.35, 0.5
+"""Share of the regression from which on an act without a cue is heard, and a question is a
+suggestion."""
+CUE_SHARE, LATER = 0.7, 0.25
+"""Share that a cue at the beginning of a sentence adds, and how much less each later word does."""
+CUE_NATS = 0.5
+"""Nats of evidence of harm that a cue of weight 1 adds, or of care takes away."""
+_REPORTED = frozenset(
+    """feel feels feeling felt call called calling think thinks thinking believe told said say says
+    tell telling afraid fear if like though voice thoughts thought i""".split()  # noqa: SIM905
+)
+"""Words up to three words after which a label is somebody's view of themselves."""
+_TABLE = patterns.read(CUES, (*ACTS, HARM, LABEL, WARM, SORRY), DENIALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A sentence as it is heard."""
+
+    act: str | None
+    """Of ACTS; None where nothing is likely."""
+    hurt: float
+    """Log-odds that it is meant to hurt, nats."""
+    warmth: float
+    """Weight of its cues of care."""
+    sorry: bool
+    """It apologises."""
+
+
+@lru_cache(maxsize=16384)
+def judge(sentence: Sentence) -> Judged:
+    """Return how a sentence is heard."""
+    signs = _signs(sentence)
+    shares = _shares(features(sentence, signs))
+    warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
+    hurt = math.log(shares[-1] / (1 - shares[-1])) + CUE_NATS * (harm - 0.3 * warmth)
+    sorry = any(found.pattern.cue == SORRY for found in signs)
+    return Judged(_act(sentence, signs, shares), hurt, warmth, sorry)
+
+
+def features_of(sentence: Sentence) -> set[str]:
+    """Return what the regression judges a sentence by."""
+    return features(sentence, _signs(sentence))
+
+
+@cache
+def weights() -> dict[str, tuple[int, ...]]:
+    """Return hundredths of each outcome's weight, by feature. Raises ConfigError."""
+    header, *lines = WEIGHTS.read_text(encoding="utf-8").splitlines()
+    rule = f"the columns must be a feature and {', '.join(OUTCOMES)}"
+    require(f"{WEIGHTS}:1", rule, header.split("\t")[1:] == list(OUTCOMES), header)
+    rows = (line.split("\t") for line in lines)
+    return {name: tuple(map(int, values)) for name, *values in rows}
+
+
+@cache
+def known_words() -> frozenset[str]:
+    """Return the words that the regression has learnt."""
+    return frozenset([name for name in weights() if name.isalpha()])
+
+
+def _shares(found: Collection[str]) -> list[float]:
+    """Return the probability of each of OUTCOMES."""
+    table = weights()
+    known = [table[feature] for feature in found if feature in table]
+    scores = [sum(column) / 100 for column in zip(*known, strict=True)]
+    most = max(scores)
+    odds = [math.exp(score - most) for score in scores]
+    total = sum(odds)
+    return [min(max(o / total, 1e-6), 1 - 1e-6) for o in odds]
+
+
+def _signs(sentence: Sentence) -> list[Found]:
+    """Return the cues in a sentence that are not taken back."""
+    row = (patterns.START, *sentence.words)
+    return [found for found in _TABLE.find(sentence.words) if not _taken_back(found, row)]
+
+
+def _taken_back(found: Found, row: Sequence[str]) -> bool:
+    if not found.pattern.deniable:
+        return False
+    before = row[max(0, found.at - DENIED_WITHIN) : found.at]
+    if not DENIALS.isdisjoint(before):
+        return True
+    return found.pattern.cue == LABEL and not _REPORTED.isdisjoint(before)
+
+
+def _strength(signs: Iterable[Found], *cues: str) -> float:
+    """Return the sum of the weights of cues; of those that begin at one word the largest counts."""
+    at: dict[int, float] = {}
+    for found in signs:
+        if found.pattern.cue in cues:
+            at[found.at] = max(at.get(found.at, 0.0), found.pattern.weight)
+    return sum(at.values())
+
+
+def _act(sentence: Sentence, signs: Sequence[Found], shares: Sequence[float]) -> str | None:
+    """Return what a sentence does.
+
+    A question mark decides. Else each strategy has its share of the regression and what its cues
+    add, the earlier the more; the best one's act is that of its cues, or the one for all.
+    """
+    share = dict(zip(STRATEGIES, shares, strict=False))
+    if sentence.asks and share["suggest"] < CERTAIN:
+        return "ask"
+    cued: dict[str, float] = {}
+    for found in signs:
+        act = found.pattern.cue
+        if act in STRATEGY:
+            early = found.pattern.weight / (1 + LATER * found.at)
+            cued[act] = cued.get(act, 0.0) + early
+    score = {act: share[STRATEGY[act]] + CUE_SHARE * min(1.0, n) for act, n in cued.items()}
+    best = max(STRATEGIES, key=lambda s: share[s])
+    default = "remark" if best == "other" else _ACTS_OF[best][0]
+    if default not in score and share[best] >= LIKELY:
+        score[default] = share[best]
+    return max(score, key=lambda act: score[act]) if score else None

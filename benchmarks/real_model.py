@@ -1,11 +1,11 @@
-"""Memory and time of one step of a real model on a CPU: 16 conversations of 4 turns of 48 tokens.
+"""Memory and time of one step of policy=smollm2_135m on a CPU, in conversations of 4 turns.
 
-    python -m benchmarks.real_model FOLDER [KEY=VALUE ...]
+    python -m benchmarks.real_model [KEY=VALUE ...]
 
-`harness train` as docs/policies.md has it, in a process of its own, with adapters, without and with
-gradient checkpointing; words are added to each. Peak: the largest resident set of any of its
-processes, as the system counts it. Seconds: wall clock of the phases, from the run's own events.
-Prints a Markdown table; real_model.md holds a dated result.
+`harness train` in a process of its own: with adapters, evaluated too, and with all weights; words
+are added to each. Peak: the largest resident set of any of its processes, as the system counts it.
+Seconds: wall clock of the phases, from the run's own events. Prints a Markdown table; real_model.md
+holds a dated result.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from pathlib import Path
 from benchmarks.words import merged
 
 ALWAYS = (
-    "policy=hf", "policy.lora_rank=16", "policy.max_turn_tokens=48", "policy.temperature=0.7",
-    "algorithm.learning_rate=3e-4", "difficulty=easy", "difficulty.turn_cap=4", "trainer.gpus=0",
-    "trainer.conversations=16", "trainer.threads=1", "trainer.steps=1", "eval.users=4",
-    "eval.turn_cap=2", "eval.prefixes=8",
+    "policy=smollm2_135m", "difficulty=easy", "difficulty.turn_cap=4", "trainer.threads=1",
+    "trainer.steps=1", "eval.levels=[]", "eval.turn_cap=4",
 )  # fmt: skip
 SIDES = {
-    "as it is": ("trainer.eval_every=0",),
-    "gradient checkpointing": ("trainer.eval_every=0", "policy.gradient_checkpointing=true"),
-    "gradient checkpointing, evaluated": ("policy.gradient_checkpointing=true",),
+    "adapters": ("trainer.eval_every=0",),
+    "adapters, evaluated with 8 users": (),
+    "all weights": ("trainer.eval_every=0", "policy.lora_rank=0"),
 }
 
 
@@ -58,10 +56,10 @@ def measure(words: Sequence[str]) -> Measured:
     return Measured(used.ru_maxrss * 1024, used.ru_utime + used.ru_stime, step["seconds"])
 
 
-def main(folder: str, words: Sequence[str]) -> None:
+def main(words: Sequence[str]) -> None:
     print("| | peak | CPU | evaluation | conversations | update |\n|---|---|---|---|---|---|")
     for name, more in SIDES.items():
-        side = measure(merged(ALWAYS, [f"policy.model={folder}", *more, *words]))
+        side = measure(merged(ALWAYS, [*more, *words]))
         spent = [f"{side.seconds[phase]:.0f} s" for phase in ("eval", "rollout", "update")]
         print(
             f"| {name} | {side.peak_bytes / 1e9:.2f} GB | {side.cpu_s:.0f} s | "
@@ -71,4 +69,4 @@ def main(folder: str, words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    main(sys.argv[1:])

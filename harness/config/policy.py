@@ -35,7 +35,8 @@ class PolicyConfig:
     """Maximum length of one reply, thinking included."""
 
     model: Annotated[str, HF] = ""
-    """Model id on the hub (OWNER/NAME) or path of a local folder."""
+    """Model id on the hub (OWNER/NAME), path of a local folder, or smollm2_135m: the model that
+    comes as a package."""
     revision: Annotated[str, HF] = ""
     """Commit or tag on the hub; empty for a folder."""
     init: Annotated[str, OneOf(("pretrained", "random")), HF] = "pretrained"

@@ -117,7 +117,8 @@ class SimulatorConfig:
     """What the scripted user hears each sentence with: lexical (words and phrases, microseconds) or
     lm (these and a language model's hidden states, some 60 milliseconds a new sentence)."""
     reader_model: Annotated[str, SCRIPTED, LM_READER] = ""
-    """Language model of the reader: an id on the Hugging Face hub or a local folder."""
+    """Language model of the reader: smollm2_135m (comes as a package), an id on the Hugging Face
+    hub or a local folder."""
     reader_head: Annotated[str, SCRIPTED, LM_READER] = ""
     """File of the head that benchmarks/lm_reader.py has learnt for that model; empty for the one
     that is shipped, for SmolLM2-135M-Instruct."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from harness.config import engine_choice
 from harness.config.grant import Grant
 from harness.config.run import LEVELS, PolicyConfig, RunConfig, SimulatorConfig, TrainerConfig
-from harness.errors import ConfigError, FolderError
+from harness.errors import ConfigError, FolderError, StorageError
 from harness.policy import model_files
 from harness.records import user_folders
 from harness.train import trackers
@@ -35,8 +35,8 @@ def check(
 
     Raises ConfigError, with the command that installs it, if something is missing, and for a key
     that may not be sent; DeviceError where an engine needs a GPU that the run does not ask for;
-    FolderError where a start model could be kept nowhere, StorageError where there is no temporary
-    folder.
+    FolderError where a start model could be kept nowhere, StorageError where it cannot be written
+    or there is no temporary folder.
     """
     runs = list(configs)
     _check_policies(runs)
@@ -121,7 +121,7 @@ def _try(policy: PolicyConfig) -> None:
     )
     if tried.returncode:
         why = tried.stdout.strip() or f"policy.model: {policy.model} must load, and does not"
-        raise ConfigError(why)
+        raise (StorageError if tried.returncode == StorageError.exit_code else ConfigError)(why)
 
 
 def missing(modules: Iterable[str]) -> list[str]:

@@ -1,12 +1,13 @@
-"""The files of a Hugging Face model, in the user's folder or the hub's cache, and their trial.
+"""The files of a Hugging Face model, in a folder, the hub's cache or a package, and their trial.
 
 Importing this loads neither torch nor transformers, so that a missing model is reported at once.
 
     python -m harness.policy.model_files POLICY_AS_JSON
 
-downloads what is missing and tries the model: its files, shape, tokenizer and chat template. It is
-a process of its own, since transformers takes seconds and memory that a command has no use for;
-exit code 2, with one sentence on stdout, if the model cannot be used.
+downloads or makes what is missing and tries the model: its files, shape, tokenizer and chat
+template. It is a process of its own, since transformers takes seconds and memory that a command has
+no use for; exit code 2, with one sentence on stdout, if the model cannot be used, 74 if it cannot
+be kept.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ import sys
 from pathlib import Path
 
 from harness.config.run import PolicyConfig
-from harness.errors import ConfigError, DataError
+from harness.embedded import models as embedded
+from harness.errors import ConfigError, DataError, StorageError
 from harness.records import plain_file
 
 WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
@@ -26,6 +28,7 @@ WEIGHTS = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja")
 WHOLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 """Weights in one file, or the index of several; transformers takes the first of these it finds."""
 REACH_S = 10.0
+KEY = "policy.model"
 KEPT_IN = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "XDG_CACHE_HOME")
 
 
@@ -42,7 +45,9 @@ def check(policy: PolicyConfig) -> None:
         return
     if not policy.model:
         raise ConfigError("policy.model must be an id on the hub or a folder, got nothing")
-    if _is_path(policy.model):
+    if policy.model in embedded.MODELS:
+        embedded.check(policy.model, KEY)
+    elif _is_path(policy.model):
         _check_folder(_folder(policy.model))
     elif policy.model.count("/") != 1:
         raise ConfigError(
@@ -54,13 +59,15 @@ def check(policy: PolicyConfig) -> None:
 
 
 def ensure(policy: PolicyConfig) -> Path | None:
-    """The folder with the model's files, downloaded if missing; None for random weights.
+    """The folder with the model's files, downloaded or made if missing; None for random weights.
 
     Raises ConfigError if there is no such model, or none that can be reached.
     """
     check(policy)
     if policy.init == "random":
         return None
+    if policy.model in embedded.MODELS:
+        return embedded.ensure(policy.model, KEY)
     if _is_path(policy.model):
         return _folder(policy.model)
     return Path(_snapshot(policy))
@@ -70,6 +77,8 @@ def present(policy: PolicyConfig) -> Path | None:
     """The folder with the model's files if they are on this machine; nothing is downloaded."""
     if policy.init == "random":
         return None
+    if policy.model in embedded.MODELS:
+        return embedded.present(policy.model)
     if _is_path(policy.model):
         folder = Path(policy.model).expanduser()
         return folder if folder.is_dir() else None
@@ -193,6 +202,6 @@ def try_model(policy: PolicyConfig) -> None:
 if __name__ == "__main__":
     try:
         try_model(PolicyConfig(**json.loads(sys.argv[1])))
-    except ConfigError as error:
+    except (ConfigError, StorageError) as error:
         print(error)
-        sys.exit(ConfigError.exit_code)
+        sys.exit(error.exit_code)

@@ -112,7 +112,7 @@ MISTAKES = {
     "": READ,
     "+sweeps=difficulty_ladder,seeds": "name one sweep file at a time",
     "+sweeps=difficulty_laddr": "nearest: difficulty_ladder",
-    "+sweeps=../conf/config": "sweeps must be one of curricula, difficulty_ladder, rewards, ",
+    "+sweeps=../conf/config": "sweeps must be one of a_model_that_speaks, curricula, diff",
     "+sweeps=null": "rewards, seeds, smoke, solution_bias, got 'null'",
     "sweeps=seeds": "write +sweeps=NAME to name a sweep file",
     "hydra.run.dir=x": OWN_KEYS,

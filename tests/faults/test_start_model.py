@@ -16,6 +16,7 @@ import torch
 
 from harness.config.run import AlgorithmConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
+from harness.records import cache_entry
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
 from harness.train.warm_start import start_model
@@ -128,7 +129,7 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
     for name in ("model.safetensors", "tokenizer.json", "card.json"):
         (scratch / name).write_bytes(name.encode() * 20)
         (scratch / name).chmod(0o666)
-    start_model.seal(scratch)
+    cache_entry.seal(scratch)
     scratch.rename(entry)
     assert start_model.problem(entry) is None, "whatever the umask was"
     damage, rule = ROT[kind]
@@ -137,7 +138,7 @@ def test_what_is_not_whole_or_not_ones_own_is_not_used(
     record_property("seen", f"{kind}: {found}")
     assert found is not None
     assert rule in found
-    start_model.set_aside(entry)
+    cache_entry.set_aside(entry)
     assert not os.path.lexists(entry)
 
 

@@ -17,6 +17,7 @@ import torch
 from transformers import AutoModel, AutoTokenizer
 from transformers.utils import logging
 
+from harness.embedded import models as embedded
 from harness.errors import ConfigError
 from harness.simulator.readers.head import Extraction, Floats, ModelIdentity
 from harness.utils.safe_text import shortened
@@ -32,11 +33,13 @@ class SentenceStates:
     """A language model, of which hidden states are taken."""
 
     def __init__(self, name: str, dtype: torch.dtype = torch.float32) -> None:
-        """Load the model in a folder, or of this name on the hub. Raises ConfigError.
+        """Load the model in a folder, embedded, or of this name on the hub. Raises ConfigError.
 
         `dtype`: of weights and states; a reader's is single precision, the same everywhere.
         """
         path = Path(name).expanduser()
+        if name in embedded.MODELS:
+            path = embedded.ensure(name, "simulator.reader_model")
         folder = path if path.is_dir() else name
         with _refused_in_one_line(name):
             loading = {"trust_remote_code": False, "local_files_only": path.is_dir()}

@@ -12,21 +12,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
-import stat
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
 from harness import simulator
 from harness.config.run import INTENTIONS, STRATEGIES, PolicyConfig
 from harness.errors import ConfigError, HarnessError
-from harness.records import atomic, manifest, user_folders
+from harness.records import atomic, cache_entry, user_folders
 from harness.train.warm_start import training_rows
 from harness.utils import process, safe_text
 
@@ -49,7 +45,6 @@ VERSION = 1
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 LOADED = ("model.safetensors", "tokenizer.json")
 """The files that determine the frozen judge's numbers."""
-OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def ensure(policy: PolicyConfig) -> Path:
@@ -58,31 +53,12 @@ def ensure(policy: PolicyConfig) -> Path:
     Raises StorageError if the cache cannot be written.
     """
     folder = entry(policy)
-    with atomic.storage(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        if not _is_sound(folder):
-            with FileLock(folder.with_suffix(".lock")):
-                if not _is_sound(folder):
-                    _set_aside_if_there(folder)
-                    _build(policy, folder)
-    return folder
+    return cache_entry.ensure(folder, LOADED, lambda: _build(policy, folder))
 
 
 def entry(policy: PolicyConfig) -> Path:
     """The folder of `policy`'s start model, built or not."""
     return user_folders.cache() / f"start-{key(policy)}"
-
-
-def _is_sound(folder: Path) -> bool:
-    return os.path.lexists(folder) and problem(folder) is None
-
-
-def _set_aside_if_there(folder: Path) -> None:
-    """Report what is wrong with an entry, and move it away."""
-    if os.path.lexists(folder):
-        flaw = problem(folder)
-        aside = set_aside(folder)
-        safe_text.say(f"{flaw}; it is built again, and what was there is now {aside.name}")
 
 
 def key(policy: PolicyConfig) -> str:
@@ -128,11 +104,8 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     def fill(scratch: Path) -> None:
         tiny.save(scratch, model, tokenizer)
         atomic.write_json(scratch / "card.json", card)
-        seal(scratch)
 
-    place = folder.parent.resolve() / folder.name  # a cache may be a link of its user's
-    atomic.clear(place.parent, place.name)  # the lock is ours: what a killed build left behind
-    atomic.write_folder(place, fill)
+    cache_entry.put(folder, fill)
     progress.done(summary(card))
 
 
@@ -192,53 +165,12 @@ class Progress:
 
 def problem(entry: Path) -> str | None:
     """The fault of a cache entry, as FILE: RULE, GIVEN; None if it may be used."""
-    try:
-        foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
-        differs = None if foreign else manifest.problem(entry) or _not_described(entry)
-    except FileNotFoundError as error:  # another process has just set it aside
-        return f"{error.filename}: must be there, and is gone"
-    return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
-
-
-def _not_described(entry: Path) -> str | None:
-    """The first of LOADED that the manifest lacks, as a sentence; None if it has all."""
-    described = manifest.read(entry)["files"]
-    missing = [name for name in LOADED if name not in described]
-    return f"{missing[0]} is not in its manifest" if missing else None
-
-
-def seal(scratch: Path) -> None:
-    """Make a future entry writable by its user alone, and write its manifest."""
-    for path in [scratch, *scratch.rglob("*")]:
-        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~OTHERS_MAY_WRITE)
-    manifest.write(scratch)
-
-
-def set_aside(entry: Path) -> Path:
-    """Move an unsound entry away; returns its new path. Raises OSError."""
-    aside = entry.with_name(f".{entry.name}.{time.time_ns()}.aside")
-    entry.rename(aside)  # of a link, the link
-    return aside
+    return cache_entry.problem(entry, LOADED)
 
 
 def sum_of(entry: Path) -> str:
     """sha256, hex, over the manifest's lines of LOADED. Raises DataError."""
-    files = manifest.read(entry)["files"]
-    return manifest.digest_of({name: files[name] for name in LOADED})
-
-
-def _first_foreign(paths: Iterable[Path]) -> str | None:
-    """The fault of the first path that another user could write, as a sentence; None if none."""
-    for path in paths:
-        info = path.lstat()
-        rule = f"{path}: must be your own, and writable by nobody else"
-        if not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode)):
-            return f"{rule}, got a link or what is no file"
-        if info.st_uid != os.geteuid():
-            return f"{rule}, got one of user {info.st_uid}"
-        if info.st_mode & OTHERS_MAY_WRITE:
-            return f"{rule}, got mode {stat.S_IMODE(info.st_mode):o}"
-    return None
+    return cache_entry.sum_of(entry, LOADED)
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""Language models that come as packages of the package index, for policies and readers alike."""

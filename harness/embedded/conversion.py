@@ -1,0 +1,79 @@
+"""Makes a folder that transformers loads of a GGUF file: fp32 weights, config, tokenizer.
+
+transformers reads the file itself. Three things it leaves to us: it refuses to save a model that
+was quantised, its config keeps what was true of the file alone, and the tokenizer does not cut
+numbers into digits, of which GGUF holds a name only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+import torch
+from safetensors.torch import save_file
+from tokenizers.pre_tokenizers import ByteLevel, Digits, Sequence
+from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging
+
+from harness.records import atomic
+
+OF_THE_MODEL = (
+    "attention_bias", "head_dim", "hidden_act", "hidden_size", "intermediate_size",
+    "max_position_embeddings", "mlp_bias", "model_type", "num_attention_heads",
+    "num_hidden_layers", "num_key_value_heads", "pad_token_id", "rms_norm_eps", "rope_parameters",
+    "tie_word_embeddings", "vocab_size",
+)  # fmt: skip
+"""Keys of a config that are written: whatever else it holds says where it came from, and differs
+between versions of transformers."""
+
+
+def convert(source: Path, folder: Path) -> None:
+    """Write the model in the GGUF file `source` into `folder`, which is there.
+
+    Raises OSError if it cannot be written, and what transformers raises if it cannot be read.
+    """
+    loading = {"gguf_file": source.name, "local_files_only": True, "trust_remote_code": False}
+    with _quietly():
+        tokenizer = AutoTokenizer.from_pretrained(source.parent, **loading)
+        model = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **loading)
+    tokenizer.backend_tokenizer.pre_tokenizer = Sequence(
+        [Digits(individual_digits=True), ByteLevel(add_prefix_space=False)]
+    )
+    with atomic.pinned(folder) as here:
+        save_file(_weights(model), here / "model.safetensors", metadata={"format": "pt"})
+        tokenizer.save_pretrained(here)
+    atomic.write_json(folder / "config.json", _config(model, tokenizer))
+
+
+def _weights(model: Any) -> dict[str, torch.Tensor]:
+    """The tensors by name; of a head that is the embedding, the embedding alone."""
+    state: dict[str, torch.Tensor] = model.state_dict()
+    if model.config.tie_word_embeddings:
+        del state["lm_head.weight"]
+    return {name: tensor.contiguous() for name, tensor in state.items()}
+
+
+def _config(model: Any, tokenizer: Any) -> dict[str, Any]:
+    values = {key: getattr(model.config, key) for key in OF_THE_MODEL}
+    ids = {f"{name}_token_id": getattr(tokenizer, f"{name}_token_id") for name in ("bos", "eos")}
+    return {**values, **ids, "architectures": [type(model).__name__], "dtype": "float32"}
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """Keep transformers from drawing bars and from warning that it makes the file larger."""
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        with contextlib.redirect_stderr(io.StringIO()):
+            yield
+    finally:
+        logging.set_verbosity(verbosity)

@@ -133,7 +133,7 @@ def test_its_files_are_checked_as_those_of_the_current_folder(plug_in: Path) -> 
 def test_calibrate_measures_none_of_its_users(tmp_path: Path) -> None:
     done = here("calibrate", "simulator=mine", cwd=tmp_path / "here")
     assert done.returncode == 2
-    assert "calibrate measures scripted and served users, got mine" in done.stderr
+    assert "calibrate measures scripted, second and served users, got mine" in done.stderr
 
 
 def test_nothing_of_it_is_imported_while_it_is_not_used() -> None:

@@ -1,6 +1,7 @@
 """conf/ and sweeps/: every option composes, a user's own file comes first, a user's word last."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -56,11 +57,16 @@ def test_every_sweep_file_composes_and_opens_with_its_question(name: str) -> Non
     assert "?" in question
 
 
+SAID = re.compile(r"    (?:<\||[A-Z])")
+"""A line of a system prompt."""
+
+
 def test_every_group_has_an_option_and_every_option_file_is_short() -> None:
     for group in keys.groups():
         assert search_path.options(group)
     for file in (installation.shipped() / "conf").rglob("*.yaml"):
-        assert len(file.read_text().splitlines()) <= 24, file
+        lines = [line for line in file.read_text().splitlines() if not SAID.match(line)]
+        assert len(lines) <= 24, file
 
 
 def test_a_config_without_words_is_the_tiny_policy_at_the_middle_level() -> None:

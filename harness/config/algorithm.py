@@ -33,7 +33,7 @@ class AlgorithmConfig:
     algorithms with groups, which need 2 or more."""
     learning_rate: Annotated[float, Between(0, 1e4)] = 1e-3
     """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
-    which sets 8.0."""
+    which sets 3.0."""
     std_floor: Annotated[float | None, Between(0, 10), GRPO] = 0.10
     """Smallest standard deviation that advantages are divided by. 0 divides by the standard
     deviation as it is, null does not divide."""

@@ -24,7 +24,7 @@ class TrainerConfig:
     name: Annotated[str, ByOption()] = "default"
     """Name of the trainer's option, under which the run is filed."""
     steps: Annotated[int, Between(1, LAST_STEP), Unit("steps")] = 100
-    """Training steps. policy=tabular sets 300."""
+    """Training steps. policy=tabular sets 600."""
     conversations: Annotated[int, Between(2, 1_000_000), Unit("conversations")] = 64
     """Conversations per step (batch size); a multiple of algorithm.group_size."""
     updates_per_batch: Annotated[int, Between(1, 1000), Unit("updates")] = 1

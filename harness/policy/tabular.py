@@ -43,7 +43,7 @@ PRIOR = {
 _LOG_PRIOR = np.log([PRIOR[s] for s in STRATEGIES])
 
 
-BELIEF, PLAYED = 3.0, 2.0
+BELIEF, PLAYED = 2.0, 1.5
 """Sizes of the features of what was heard and of what was played; the others have size 1. A step of
 plain gradient ascent moves a logit by the rate times the square of the size: without it the biases
 of the turns, which hear nothing, are learnt first, and entropy is spent before listening pays."""

@@ -14,7 +14,7 @@ RATE = "algorithm.learning_rate"
 @pytest.mark.parametrize(
     ("words", "rate"),
     [
-        (["policy=tabular"], 8.0),
+        (["policy=tabular"], 3.0),
         (["policy=tiny"], 1e-3),
         (["policy=tiny", f"{RATE}=2e-3"], 2e-3),
     ],

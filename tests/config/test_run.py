@@ -83,7 +83,7 @@ def test_the_tabular_rung_brings_its_own_rate_and_a_word_of_the_user_wins() -> N
 
 def test_a_sweep_over_rungs_gives_each_its_own_settings() -> None:
     tabular, tiny = (p.config for p in planner.plan(["policy=tabular,tiny"]).points)
-    assert (tabular.trainer.steps, tiny.trainer.steps) == (300, 100)
+    assert (tabular.trainer.steps, tiny.trainer.steps) == (600, 100)
     assert tabular.algorithm.learning_rate != tiny.algorithm.learning_rate
 
 

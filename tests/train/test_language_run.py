@@ -126,7 +126,7 @@ def test_rows_measure_the_weights_before_the_update(whole: RunFolder) -> None:
     assert execution < whole_h < planning
     for key in ("eval/reward_se", "eval/hard/reward", "eval/deaf_reward", "entropy/probe"):
         assert [r["step"] for r in rows if r[key] is not None] == [1, STEPS], key
-    assert 0.5 < rows[0]["eval/words_listening"] <= math.log(16)
+    assert 0.1 < rows[0]["eval/words_listening"] <= math.log(16)
     assert rows[0]["eval/words_retrieval"] > 1 / 16
 
 

@@ -51,7 +51,7 @@ def spread(outcomes: FloatArray) -> Spread:
     means = values.sum(axis=1) / counts
     among = float((counts * (means - values.sum() / total) ** 2).sum()) / (users - 1)
     if total == users:
-        return Spread(math.nan, math.nan, math.sqrt(among / users))
+        return Spread(math.nan, math.nan, float(means.std(ddof=1)) / math.sqrt(users))
     within = float((known * (values - means[:, None]) ** 2).sum()) / (total - users)
     typical = (total - float((counts**2).sum()) / total) / (users - 1)
     between = max(0.0, (among - within) / typical)

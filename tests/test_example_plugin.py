@@ -80,7 +80,7 @@ def test_without_it_its_runs_are_read_and_not_resumed(site: Path, tmp_path: Path
     assert harness("status", "run", cwd=tmp_path).returncode == 0
     done = harness("resume", "run", cwd=tmp_path)
     assert done.returncode == 2
-    assert "simulator.kind must be one of scripted, served, got 'asked_for'" in done.stderr
+    assert "simulator.kind must be one of scripted, second, served, got 'asked_for'" in done.stderr
 
 
 @pytest.mark.slow

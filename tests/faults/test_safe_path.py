@@ -47,6 +47,7 @@ SMALL = (*TABULAR, "trainer.steps=2")
 WORDS = {
     "status": ["status", "run"],
     "verify": ["verify", "run"],
+    "variance": ["variance", "run"],
     "doctor": ["doctor"],
     "config": ["config"],
     "trust": ["trust"],

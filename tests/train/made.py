@@ -141,7 +141,10 @@ def make_run(path: Path, config: RunConfig, users: int | None = FEW) -> RunFolde
     """A run of `config`, evaluated on a few users a level and prefixes; None: on all it says."""
     run = RunFolder(path)
     if users is not None:
-        config = replace(config, eval=replace(config.eval, users=users, prefixes=users))
+        config = replace(
+            config,
+            eval=replace(config.eval, users=users, prefixes=min(config.eval.prefixes, users)),
+        )
     run_folder.create(run, config)
     return run
 

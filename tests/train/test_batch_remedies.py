@@ -97,7 +97,7 @@ def test_soft_overlong_alone_is_refused_for_a_policy_without_tokens() -> None:
 def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
     (point,) = planner.plan(["policy=tabular", "algorithm=dr_grpo"]).points
     acts, chosen = point.config, point.config.algorithm
-    assert (chosen.name, chosen.kind, chosen.learning_rate) == ("dr_grpo", "dr_grpo", 4.0)
+    assert (chosen.name, chosen.kind, chosen.learning_rate) == ("dr_grpo", "dr_grpo", 3.0)
     most = acts.trainer.conversations * acts.difficulty.turn_cap
     assert denominator(algorithm_of(acts), acts, 17) == most
     tokens = replace(acts, policy=replace(acts.policy, kind="tiny", max_turn_tokens=30))
@@ -108,7 +108,7 @@ def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
 def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:
     (point,) = planner.plan(["policy=tabular", "algorithm=lite_ppo"]).points
     chosen = point.config.algorithm
-    assert (chosen.name, chosen.learning_rate) == ("lite_ppo", 4.0)
+    assert (chosen.name, chosen.learning_rate) == ("lite_ppo", 3.0)
     rewards = np.array([0.1, 0.3, 0.8, 0.9, np.nan, 0.5])
     config = replace(chosen, group_size=2)
     earned = Rewards(rewards, rewards, None, 0.0)

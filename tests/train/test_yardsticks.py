@@ -57,6 +57,6 @@ def test_a_run_tells_shares_and_what_has_none_and_times_the_parts_apart(tmp_path
     (begun,) = [event for event in events if event["event"] == "start"]
     assert begun["without_anchors"] == ["easy"]
     steps = [event["seconds"] for event in events if event["event"] == "step"]
-    parts = {"rollout", "eval", "repeats", "deaf", "update"}
+    parts = {"rollout", "eval", "repeats", "deaf", "ledger", "update"}
     assert [seconds.keys() for seconds in steps] == [parts, parts]
     assert all(value >= 0 for seconds in steps for value in seconds.values())

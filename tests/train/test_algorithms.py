@@ -220,6 +220,7 @@ def rows(path: Path, steps: int = 40, **algorithm: Any) -> list[dict[str, Any]]:
     return rows_of(path, tabular(algorithm=algorithm, steps=steps, conversations=32))
 
 
+@pytest.mark.slow
 def test_reinforce_learns_from_groups_of_one(tmp_path: Path) -> None:
     learnt = rows(tmp_path / "r", kind="reinforce", group_size=1, learning_rate=12.0, steps=120)
     rewarded = [row["reward"] for row in learnt]
@@ -229,6 +230,7 @@ def test_reinforce_learns_from_groups_of_one(tmp_path: Path) -> None:
     assert grouped[0]["frac_reward_zero_std"] is None  # equal groups teach it too
 
 
+@pytest.mark.slow
 def test_a_null_control_without_groups_teaches_nothing(tmp_path: Path) -> None:
     null = rows(
         tmp_path / "n", kind="reinforce", group_size=1, learning_rate=12.0, steps=120,

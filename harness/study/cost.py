@@ -21,11 +21,12 @@ class _Rung:
 
 
 MEASURED = {
-    "tabular": _Rung(start=1.0, conversation=0.75e-3, evaluation=0.1),
+    "tabular": _Rung(start=3.0, conversation=3.4e-3, evaluation=1.0),
     "tiny": _Rung(start=8.0, conversation=33e-3, evaluation=5.0),
 }
-"""By policy: on 2026-11-22 8 runs of 20 steps, 64 and 256 conversations, evaluated twice and at
-every step, easy (the dearer) and hard; for tiny on 2026-11-21 3 runs of 2 and 8 steps, medium.
+"""By policy: on 2026-11-23 2 runs of 80 steps and 10 of 600, 64 conversations, medium and hard, the
+evaluations of the ten on a machine shared with other work; for tiny on 2026-11-21 3 runs of 2 and
+8 steps, medium.
 """
 SHAPE = (
     "hidden_size", "layers", "attention_heads", "key_value_heads", "head_size",

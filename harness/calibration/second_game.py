@@ -4,7 +4,7 @@ The formulas are those of `second.dynamics`, without text: each reply takes up w
 one more thing is told each turn. Mood is additive, so what is best does not depend on it but at its
 ends: the best policy that knows the user is, but for these, a schedule for each kind of user.
 Values are means over the same draws of noise for all, and schedules are found by coordinate ascent,
-so both are estimates; a test says how near.
+so both are estimates.
 """
 
 from __future__ import annotations

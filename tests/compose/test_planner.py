@@ -125,8 +125,8 @@ def test_planning_leaves_loggers_the_folder_and_hydra_as_they_were() -> None:
 
 def test_a_shuffled_value_stays_with_the_word_that_names_it() -> None:
     for _ in range(3):
-        points = planner.plan(["seed=shuffle(range(1,30))"]).points
-        assert sorted(point.config.seed for point in points) == list(range(1, 30))
+        points = planner.plan(["seed=shuffle(range(1,12))"]).points
+        assert sorted(point.config.seed for point in points) == list(range(1, 12))
         assert [point.overrides for point in points] == [
             (f"seed={point.config.seed}",) for point in points
         ]

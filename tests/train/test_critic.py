@@ -121,6 +121,7 @@ WITH_CRITIC = {
 }
 
 
+@pytest.mark.slow
 def test_a_run_with_a_critic_explains_rewards_and_says_so(tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "r", tabular(algorithm=WITH_CRITIC, steps=60, conversations=64))
     explained = [row["value/explained_variance"] for row in rows]

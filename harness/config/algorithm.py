@@ -31,7 +31,7 @@ class AlgorithmConfig:
     group_size: Annotated[int, Between(1, 1024), Unit("conversations")] = 8
     """Conversations that share a user and an opening; their mean reward is the baseline of
     algorithms with groups, which need 2 or more."""
-    learning_rate: Annotated[float, Between(0, 1e4)] = 1e-3
+    learning_rate: Annotated[float, Between(0, 1e4)] = 5e-4
     """Learning rate: of Adam for language models, of plain gradient ascent for policy=tabular,
     which sets 3.0."""
     std_floor: Annotated[float | None, Between(0, 10), GRPO] = 0.10

@@ -67,11 +67,11 @@ class PolicyConfig:
     architecture: Annotated[str, OneOf(("qwen2", "qwen3", "llama")), HF] = "qwen3"
     """Architecture of a model with random weights. For a pretrained model this and the shape below
     only serve to estimate disk space."""
-    hidden_size: Annotated[int, Between(16, 16_384), ANY_LANGUAGE_MODEL] = 64
+    hidden_size: Annotated[int, Between(16, 16_384), ANY_LANGUAGE_MODEL] = 128
     """Width of the residual stream."""
     layers: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 2
     """Number of transformer layers."""
-    attention_heads: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 2
+    attention_heads: Annotated[int, Between(1, 128), ANY_LANGUAGE_MODEL] = 4
     """Number of attention heads."""
     key_value_heads: Annotated[int, Between(0, 128), HF] = 0
     """Number of key and value heads; must divide attention_heads. 0: half of attention_heads."""
@@ -81,16 +81,16 @@ class PolicyConfig:
     """Width of the feed-forward layers. 0: three times hidden_size."""
     tied_head: Annotated[bool, HF] = True
     """Share the weights of the input embedding with the language-model head."""
-    vocabulary: Annotated[int, Between(400, 1_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL] = 1200
+    vocabulary: Annotated[int, Between(400, 1_000_000), Unit("tokens"), ANY_LANGUAGE_MODEL] = 1600
     """Size of the vocabulary. With policy.kind=tiny, of the byte-pair vocabulary that is trained on
     generated dialogues."""
 
-    warm_start_copy_steps: Annotated[int, Between(0, 100_000), Unit("steps"), TINY] = 500
-    """Pretraining steps on repeated random tokens, which teach the model to copy; they come before
-    the steps on dialogues."""
-    warm_start_steps: Annotated[int, Between(1, 100_000), Unit("steps"), TINY] = 1300
+    warm_start_copy_steps: Annotated[int, Between(0, 100_000), Unit("steps"), TINY] = 120
+    """Pretraining steps on dialogues whose replies say back what the user said, which teach the
+    model to copy; they come before the other dialogues."""
+    warm_start_steps: Annotated[int, Between(1, 100_000), Unit("steps"), TINY] = 1150
     """Supervised pretraining steps on generated dialogues, before reinforcement learning."""
-    warm_start_learning_rate: Annotated[float, Between(1e-6, 1), TINY] = 1.0e-2
+    warm_start_learning_rate: Annotated[float, Between(1e-6, 1), TINY] = 8.0e-3
     """Learning rate of the pretraining."""
 
     def __post_init__(self) -> None:

@@ -40,8 +40,9 @@ CHAT_TEMPLATE = (
 )
 """One token opens a turn and one ends it: a conversation is mostly words."""
 MAX_TOKENS = 4096
-ROPE_THETA = 1000.0
-"""Conversations have hundreds of tokens, not a hundred thousand."""
+ROPE_THETA = 1e7
+"""So that more than half of a head's dimensions turn by less than a radian in a conversation of
+hundreds of tokens: the others cannot compare what was said at a distance."""
 UNWRITTEN = re.compile(r"I/O error|inline_container|\(os error \d+\)")
 """Parts of torch's, safetensors' and tokenizers' messages about a file they could not write."""
 
@@ -99,7 +100,7 @@ def _shape(policy: PolicyConfig, tokenizer: PreTrainedTokenizerFast) -> Qwen3Con
         intermediate_size=3 * policy.hidden_size,
         num_hidden_layers=policy.layers,
         num_attention_heads=policy.attention_heads,
-        num_key_value_heads=max(1, policy.attention_heads // 2),
+        num_key_value_heads=policy.attention_heads,
         head_dim=policy.hidden_size // policy.attention_heads,
         max_position_embeddings=MAX_TOKENS,
         rope_parameters={"rope_type": "default", "rope_theta": ROPE_THETA},

@@ -15,7 +15,7 @@ RATE = "algorithm.learning_rate"
     ("words", "rate"),
     [
         (["policy=tabular"], 3.0),
-        (["policy=tiny"], 1e-3),
+        (["policy=tiny"], 5e-4),
         (["policy=tiny", f"{RATE}=2e-3"], 2e-3),
     ],
 )

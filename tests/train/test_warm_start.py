@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +15,17 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy import tiny
 from harness.policy.chat import chat_of
-from harness.policy.grammar import covers
+from harness.policy.grammar import covers, slot_spans
 from harness.simulator.personas import EVERYONE
-from harness.train.warm_start import start_model, supervised, training_rows
+from harness.train.engines.scoring import own_logits
+from harness.train.warm_start import induction, start_model, supervised, training_rows
 from harness.train.warm_start.retelling import retold
 
 QUICK = PolicyConfig(
     hidden_size=32, layers=1, attention_heads=2, vocabulary=600, warm_start_copy_steps=2,
     warm_start_steps=4, max_turn_tokens=8,
 )  # fmt: skip
-SCHEDULE = supervised.TrainingSchedule(
-    steps=12, rate=0.02, batch=8, constant_until=0.4, other_weight=0.5
-)
+SCHEDULE = supervised.TrainingSchedule(steps=12, rate=0.02, batch=8, constant_until=0.4)
 
 
 def digest(folder: Path) -> str:
@@ -91,14 +89,14 @@ def test_the_name_follows_the_users_it_learns_from(monkeypatch: pytest.MonkeyPat
     assert [len(training_rows.generate(n)) for n in (3, 101)] == [3, 101]
 
 
-TAUGHT = {(1, 3): ("2c6c6e34f1ed7f43", 6.3771, 6.3899)}
+TAUGHT = {(2, 3): ("5db541d63ee4a02c", 6.3590, 6.3898)}
 """By version of start model and simulator: digest of rows; loss and H of QUICK's model, nats."""
 
 
 def test_a_start_model_is_taught_what_those_of_its_version_were(built: Path) -> None:
     rows = [
         training_rows.generate(24),
-        [row.ids for row in training_rows.copy_rows(8, range(4, 260), seed=1)],
+        training_rows.retell(training_rows.conversations(3), 9, saying_back=True),
     ]
     card = json.loads((built / "card.json").read_text())
     rows_digest, loss, entropy = TAUGHT.get((start_model.VERSION, simulator.VERSION), ("", 0, 0))
@@ -152,30 +150,64 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
     assert sum("exam" in opening for opening, _ in versions) < 5
 
 
-def test_rows_to_copy_say_again_what_came_before() -> None:
-    rows = training_rows.copy_rows(200, range(4, 5000), seed=3)
-    assert [row.ids for row in rows] == [
-        row.ids for row in training_rows.copy_rows(200, range(4, 5000), 3)
-    ]
-    for row in rows:
-        pairs = set(pairwise(row.ids[: row.turn.index(1) - 1]))
-        copied = [n for n, turn in enumerate(row.turn) if turn]
-        assert len(copied) >= training_rows.SPANS * (training_rows.SPAN[0] - 1)
-        assert all((row.ids[n - 1], row.ids[n]) in pairs for n in copied)
-        assert min(row.ids) >= 4
+def test_dialogues_of_the_first_phase_say_more_back() -> None:
+    conversations = training_rows.conversations(10)
+    shares = []
+    for saying_back in (False, True):
+        dialogues = training_rows.retell(conversations, 30, saying_back)
+        replies = [(d[n], d[:n:2]) for d in dialogues for n in range(1, len(d), 2)]
+        assert all(covers(reply, heard) for reply, heard in replies)
+        shares.append(np.mean([bool(slot_spans(reply, heard)) for reply, heard in replies]))
+    assert shares[0] < 0.7
+    assert shares[1] > 0.95
 
 
-@pytest.mark.slow
-def test_a_small_model_learns_to_copy_what_it_never_saw() -> None:
-    """No row says again what another did, so only the row itself tells what comes next."""
+def test_what_a_reply_takes_from_the_user_weighs_most() -> None:
     tokenizer = tiny.build_tokenizer(["a b c"], 600)
-    model = tiny.build_model(PolicyConfig(), tokenizer, 1)
-    schedule = supervised.TrainingSchedule(200, start_model.COPY_LEARNING_RATE, 64, 1.0, 0.0)
-    losses: list[float] = []
-    rows = training_rows.copy_rows(200 * 64, range(4, 260), seed=5)
-    supervised.fit(model, rows, schedule, 1, lambda step, loss: losses.append(loss))
-    assert losses[0] == pytest.approx(np.log(260), rel=0.05)
-    assert losses[-1] < np.log(12) < losses[50]
+    turns = [
+        "It is about my exam. I failed it twice.",
+        "You said that you failed it twice. Take all the time you need.",
+    ]
+    row = training_rows.to_row(turns, chat_of(tokenizer))
+    by_weight = {
+        weight: tokenizer.decode(
+            [i for i, w in zip(row.ids, row.weight, strict=True) if w == weight]
+        )
+        for weight in set(row.weight)
+    }
+    assert by_weight[training_rows.SLOT_WEIGHT] == "you failed it twice."
+    assert by_weight[1.0] == "You said that  Take all the time you need.<|end|>"
+    assert by_weight[training_rows.USER_WEIGHT].endswith("twice.<|end|><|supporter|>")
+
+
+def test_a_new_model_copies_tokens_that_it_has_never_met() -> None:
+    """The heads put in do what their page says, before any training."""
+    tokenizer = tiny.build_tokenizer(["a b c"], 600)
+    source = torch.randint(4, 260, (12, 60), generator=torch.Generator().manual_seed(5))
+    ids = torch.cat([source, source[:, 20:40]], dim=1)
+    own = torch.arange(80).expand(12, 80) > 60  # the first token of the span tells where it begins
+    shares = []
+    for put_in in (False, True):
+        model = tiny.build_model(PolicyConfig(), tokenizer, 1)
+        if put_in:
+            induction.put_in(model, 1)
+        with torch.no_grad():
+            said = own_logits(model, ids, own).argmax(-1)
+        shares.append(float((said == ids[own]).float().mean()))
+    assert shares[0] < 0.05
+    assert shares[1] > 0.8
+
+
+@pytest.mark.parametrize(("layers", "heads", "width"), [(1, 2, 32), (2, 8, 32)])
+def test_a_model_too_small_for_such_heads_is_left_as_it_is(
+    layers: int, heads: int, width: int
+) -> None:
+    tokenizer = tiny.build_tokenizer(["a b c"], 600)
+    policy = PolicyConfig(layers=layers, attention_heads=heads, hidden_size=width)
+    model, untouched = (tiny.build_model(policy, tokenizer, 1) for _ in range(2))
+    induction.put_in(model, 1)
+    for one, other in zip(model.parameters(), untouched.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 @pytest.mark.parametrize("policy_json", ['{"hiden_size": 3}', "[1]"])

@@ -14,7 +14,7 @@ import hashlib
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,19 +28,16 @@ from harness.utils import process, safe_text
 
 if TYPE_CHECKING:
     from harness.policy.chat import Chat
+    from harness.train.rollout.conversation import Conversation
 
 MOST_DIALOGUES = 3600
 """A longer warm start reads these more than once; a shorter one generates as many as it reads."""
-DIALOGUES_A_STEP, COPY_ROWS_A_STEP = 8, 64
-COPY_LEARNING_RATE = 5e-3
-"""At higher rates, which suit the dialogues, copying was not learned within 500 steps."""
-USER_WEIGHT = 0.5
-"""Weight of the user's tokens in the loss: users repeat their own words, and a model that learns
-it takes words up from the conversation sooner."""
-TOKENIZER_DIALOGUES = 900
+DIALOGUES_A_STEP = 8
+CONSTANT = 0.3
+"""Share of the steps of talking after which the rate falls."""
 WEIGHTS_SEED = 1
 SAY_EVERY_S = 10.0
-VERSION = 1
+VERSION = 2
 """Version of the training: one more whenever the same policy gets other weights."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 LOADED = ("model.safetensors", "tokenizer.json")
@@ -88,17 +85,18 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     """Generate, train, measure, and only then put the model into the cache."""
     from harness.policy import tiny
     from harness.policy.chat import chat_of
+    from harness.train.warm_start import induction
     from harness.train.warm_start.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
-    count = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    dialogues = training_rows.generate(count)
-    texts = (text for dialogue in dialogues[:TOKENIZER_DIALOGUES] for text in dialogue)
-    tokenizer = tiny.build_tokenizer(texts, policy.vocabulary)
+    read = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
+    conversations = training_rows.conversations(-(-read // training_rows.TELLINGS))
+    said = (text for c in conversations for text in training_rows.texts(c))
+    tokenizer = tiny.build_tokenizer(said, policy.vocabulary)
     chat = chat_of(tokenizer)
     model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
-    _train_to_copy(policy, model, progress)
-    loss = _train_on_dialogues(policy, model, dialogues, chat, progress)
+    induction.put_in(model, WEIGHTS_SEED)
+    loss = _train(policy, model, conversations, chat, progress)
     card = {"loss_nats": loss, **measure(model.eval(), chat, policy)}
 
     def fill(scratch: Path) -> None:
@@ -109,36 +107,28 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     progress.done(summary(card))
 
 
-def _train_to_copy(policy: PolicyConfig, model: Any, progress: Progress) -> None:
-    from harness.policy.tiny import SPECIAL
-    from harness.train.warm_start import supervised, training_rows
-
-    steps = policy.warm_start_copy_steps
-    if steps:
-        ids = range(len(SPECIAL), model.config.vocab_size)
-        rows = training_rows.copy_rows(steps * COPY_ROWS_A_STEP, ids, WEIGHTS_SEED)
-        schedule = supervised.TrainingSchedule(
-            steps, COPY_LEARNING_RATE, COPY_ROWS_A_STEP, 1.0, 0.0
-        )
-        supervised.fit(model, rows, schedule, WEIGHTS_SEED, progress.tell)
-
-
-def _train_on_dialogues(
+def _train(
     policy: PolicyConfig,
     model: Any,
-    texts: Sequence[Sequence[str]],
+    conversations: Sequence[Conversation],
     chat: Chat,
     progress: Progress,
 ) -> float:
+    """Train first to say back, then to talk; returns the last loss in nats."""
     from harness.train.warm_start import supervised, training_rows
 
-    rows = [training_rows.to_row(dialogue, chat) for dialogue in texts]
-    steps, rate = policy.warm_start_steps, policy.warm_start_learning_rate
-    schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, 0.4, USER_WEIGHT)
-    before = policy.warm_start_copy_steps
-    return supervised.fit(
-        model, rows, schedule, WEIGHTS_SEED, lambda step, loss: progress.tell(before + step, loss)
-    )
+    rate, before, loss = policy.warm_start_learning_rate, 0, 0.0
+    for steps, back in ((policy.warm_start_copy_steps, True), (policy.warm_start_steps, False)):
+        if steps:
+            count = min(MOST_DIALOGUES, steps * DIALOGUES_A_STEP)
+            dialogues = training_rows.retell(conversations, count, back)
+            rows = [training_rows.to_row(dialogue, chat) for dialogue in dialogues]
+            constant = 1.0 if back else CONSTANT
+            schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, constant)
+            tell = progress.after(before)
+            loss = supervised.fit(model, rows, schedule, WEIGHTS_SEED, tell)
+            before += steps
+    return loss
 
 
 class Progress:
@@ -148,6 +138,10 @@ class Progress:
         self._steps, self._began, self._said = steps, time.monotonic(), time.monotonic()
         self._terminal = sys.stderr.isatty()
         print("warm start: building the start model, once", file=sys.stderr, flush=True)
+
+    def after(self, before: int) -> Callable[[int, float], None]:
+        """`tell` for a training that so many steps precede."""
+        return lambda step, loss: self.tell(before + step, loss)
 
     def tell(self, step: int, loss: float) -> None:
         now = time.monotonic()

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.engines.scoring import TokenRow, by_length, log_probabilities, own_logits, padded
+from harness.train.engines.scoring import by_length, log_probabilities, own_logits, padded
 
 SORTED_AT_ONCE = 8
 """Batches filled from one sorted stretch of the stream."""
@@ -24,6 +24,24 @@ WARM_UP, LAST = 15, 0.02
 """Steps of rising rate; share of the rate that is left in the end where it falls."""
 MAX_GRAD_NORM = 1.0
 LAST_STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedRow:
+    """A text as a model reads it."""
+
+    ids: list[int]
+    own: list[bool]
+    """Whether a token is the policy's, to be counted in the loss that is reported."""
+    weight: list[float]
+    """Of each token in the loss that is minimised."""
+
+    def extend(self, ids: Sequence[int], weight: float, own: bool = False) -> None:
+        """Append tokens of one weight."""
+        self.ids.extend(ids)
+        self.own.extend([own] * len(ids))
+        self.weight.extend([weight] * len(ids))
+
 
 Report = Callable[[int, float], None]
 """Called after each step with its number, from 1, and the loss of the policy's tokens in nats."""
@@ -39,12 +57,10 @@ class TrainingSchedule:
     """Rows of one step."""
     constant_until: float
     """Share of the steps after which the rate falls linearly."""
-    other_weight: float
-    """Weight in the loss of tokens that are not the policy's own."""
 
 
 def fit(
-    model: Any, rows: Sequence[TokenRow], schedule: TrainingSchedule, seed: int, report: Report
+    model: Any, rows: Sequence[WeightedRow], schedule: TrainingSchedule, seed: int, report: Report
 ) -> float:
     """Train `model` in place on `rows`, repeated as often as needed.
 
@@ -59,10 +75,11 @@ def fit(
         batches = _batches(rows, schedule.batch, seed)
         for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
-            parts = list(pool.map(lambda h: _gradient(model, parameters, h, schedule), halves))
+            parts = list(pool.map(lambda h: _gradient(model, parameters, h), halves))
             tokens = sum(part[1] for part in parts)
+            weight = sum(part[3] for part in parts)
             for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
-                parameter.grad = (grads[0] + grads[1]) / tokens
+                parameter.grad = (grads[0] + grads[1]) / weight
             torch.nn.utils.clip_grad_norm_(parameters, MAX_GRAD_NORM)
             _step(optimisers, schedule.rate * _share_of_rate(step, schedule))
             losses.append(sum(part[0] for part in parts) / tokens)
@@ -72,22 +89,23 @@ def fit(
 
 
 def _gradient(
-    model: Any, parameters: list[Tensor], rows: Sequence[TokenRow], schedule: TrainingSchedule
-) -> tuple[float, int, tuple[Tensor, ...]]:
-    """Summed loss of own tokens, their number, and the gradient of the weighted sum."""
+    model: Any, parameters: list[Tensor], rows: Sequence[WeightedRow]
+) -> tuple[float, int, tuple[Tensor, ...], float]:
+    """Summed loss of own tokens, their number, the weighted sum's gradient, and its weight."""
     ids = padded([row.ids for row in rows], fill=0)
     real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
-    own = (padded([row.turn for row in rows], fill=0) > 0)[:, 1:][real[:, 1:]]
+    own = padded([row.own for row in rows], fill=0)[:, 1:][real[:, 1:]].bool()
+    weight = padded([row.weight for row in rows], fill=0)[:, 1:][real[:, 1:]]
     losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
-    weighted = (losses * torch.where(own, 1.0, schedule.other_weight)).sum()
     return (
         float(losses.detach()[own].sum()),
         int(own.sum()),
-        torch.autograd.grad(weighted, parameters),
+        torch.autograd.grad((losses * weight).sum(), parameters),
+        float(weight.sum()),
     )
 
 
-def _batches(rows: Sequence[TokenRow], size: int, seed: int) -> Iterator[list[TokenRow]]:
+def _batches(rows: Sequence[WeightedRow], size: int, seed: int) -> Iterator[list[WeightedRow]]:
     """Endless batches of rows of similar length, so that there is little padding."""
     rng = np.random.default_rng(seed)
     while True:

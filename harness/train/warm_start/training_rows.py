@@ -1,10 +1,8 @@
-"""Texts of the warm start: rows that teach copying, then dialogues of simulated users.
+"""Texts of the warm start: dialogues of simulated users, most of them about other things.
 
-A copying row is some random tokens, then spans of them again. Nothing can be remembered, so the
-model must find the token before in the row and repeat what followed it: the induction heads of
-arXiv 2209.11895. Dialogues alone did not bring them about within 1,000 steps of a small model; on
-these rows they appear within 500 short steps, and stay. The dialogues' users are answered by an
-undecided supporter, who speaks through the phrase grammar.
+The users are answered by an undecided supporter, who speaks through the phrase grammar. In the
+dialogues that come first, the replies are replaced by others that say more of the user's words
+back: half of their tokens are copied, where it is a third of an undecided supporter's.
 """
 
 from __future__ import annotations
@@ -14,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.policy import grammar
 from harness.policy.chat import Chat
-from harness.policy.grammar import random_reply
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.train.engines.scoring import TokenRow
 from harness.train.rollout.conversation import Conversation, rollout
 from harness.train.warm_start.retelling import retold
+from harness.train.warm_start.supervised import WeightedRow
 
 USERS = (
     DifficultyConfig(disclosure="free", acceptance="any_kindness"),
@@ -32,6 +30,12 @@ SEED = 20_260_103
 """Seed of the warm start's users and replies; no run has it."""
 AT_ONCE = 100
 """Dialogues with users of one kind before the next kind."""
+TELLINGS = 6
+"""Dialogues that are made of one conversation, each about other matters."""
+USER_WEIGHT = 0.2
+"""Weight of the user's tokens in the loss: most of what users tell cannot be foreseen."""
+SLOT_WEIGHT = 1.5
+"""Weight of tokens that a reply takes from the user's words: the fewest, and the hardest."""
 
 
 class GrammarSpeaker:
@@ -49,23 +53,42 @@ class GrammarSpeaker:
         replies = []
         for i, words in zip(live, heard, strict=True):
             self._heard[i].append(words)
-            replies.append(SupporterReply(random_reply(self._heard[i], self._rng.random)))
+            replies.append(SupporterReply(grammar.random_reply(self._heard[i], self._rng.random)))
         return replies
 
 
 def generate(count: int) -> list[list[str]]:
     """`count` dialogues with training users of all three kinds, most of them retold."""
-    conversations: list[Conversation] = []
+    return retell(conversations(-(-count // TELLINGS)), count)
+
+
+def retell(
+    conversations: Sequence[Conversation], count: int, saying_back: bool = False
+) -> list[list[str]]:
+    """`count` dialogues, each conversation told several times if there are fewer.
+
+    With `saying_back`, the replies are replaced by others that say back what the user said.
+    """
+    rng = np.random.default_rng([SEED, saying_back])
+    tellings = -(-count // len(conversations))
+    told = [c for c in conversations for _ in range(tellings)][:count]
+    dialogues = [retold(texts(c), c.opening.state.user.persona, rng) for c in told]
+    if saying_back:
+        for turns in dialogues:
+            for n in range(1, len(turns), 2):
+                turns[n] = grammar.saying_back(turns[:n:2], rng.random)
+    return dialogues
+
+
+def conversations(count: int) -> list[Conversation]:
+    """`count` conversations with training users of all three kinds."""
+    held: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
-        keys = [
-            ConversationKey(SEED, batch, n, 0)
-            for n in range(min(AT_ONCE, count - len(conversations)))
-        ]
+        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(held)))]
         speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]))
-        conversations.extend(rollout(users, speaker, keys))
-    rng = np.random.default_rng(SEED)
-    return [retold(texts(c), c.opening.state.user.persona, rng) for c in conversations]
+        held.extend(rollout(users, speaker, keys))
+    return held
 
 
 def texts(conversation: Conversation) -> list[str]:
@@ -74,37 +97,16 @@ def texts(conversation: Conversation) -> list[str]:
     return [conversation.opening.text, *turns[:-1]]
 
 
-def to_row(turns: Sequence[str], chat: Chat) -> TokenRow:
+def to_row(turns: Sequence[str], chat: Chat) -> WeightedRow:
     """The ids of a whole dialogue; user and policy take turns, and the policy has the last."""
-    row = TokenRow()
+    row = WeightedRow([], [], [])
     for number, text in enumerate(turns):
         if number % 2:
-            row.extend([*chat.words(text), chat.end], turn=number // 2 + 1)
+            spans = grammar.slot_spans(text, turns[:number:2])
+            for token, begin, end in chat.placed(text):
+                copied = any(begin <= until and end > since for since, until in spans)
+                row.extend([token], SLOT_WEIGHT if copied else 1.0, own=True)
+            row.extend([chat.end], 1.0, own=True)
         else:
-            row.extend(chat.following(text) if number else chat.opening(text))
-    return row
-
-
-SOURCE = (8, 16)
-"""Fewest random tokens, and one more than the most."""
-SPANS = 3
-SPAN = (3, 7)
-"""Fewest tokens of a span, and one more than the most."""
-
-
-def copy_rows(count: int, ids: range, seed: int) -> list[TokenRow]:
-    """`count` rows of tokens from `ids`; their own tokens are those that can be copied."""
-    rng = np.random.default_rng(seed)
-    return [_copy_row(ids, rng) for _ in range(count)]
-
-
-def _copy_row(ids: range, rng: np.random.Generator) -> TokenRow:
-    source = rng.integers(ids.start, ids.stop, rng.integers(*SOURCE)).tolist()
-    row = TokenRow()
-    row.extend(source)
-    for span in range(SPANS):
-        length = int(rng.integers(*SPAN))
-        start = int(rng.integers(len(source) - length + 1))
-        row.extend(source[start : start + 1])
-        row.extend(source[start + 1 : start + length], turn=span + 1)
+            row.extend(chat.following(text) if number else chat.opening(text), USER_WEIGHT)
     return row

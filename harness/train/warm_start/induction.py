@@ -1,0 +1,119 @@
+"""Weights of a new model that copies before it is trained: induction heads, put in by hand.
+
+A head of the first layer attends to the token before (others to the one before that, and so on)
+and writes its code beside the token's own. The heads of the last layer look for places whose
+token before, by that code, is the token at hand, and say what stands there (the induction heads of
+arXiv 2209.11895). Trained models find this circuit late and small ones hardly at all; begun with
+it, a model has only to learn what to copy. Layers stay those of the library: these are start
+values, and all of them are trained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+EMBEDDING = 0.1
+"""Standard deviation of embeddings: nearly orthogonal rows of length about 1."""
+SHARED = 0.5
+"""Length of the part that all embeddings share: what attention by position alone reads."""
+WRITTEN = 0.2
+"""Size of a code that is written beside the token's own, by dimension."""
+BY_POSITION = (0.5, 0.3, 0.1, 0.1)
+"""Weights of the fastest rotations in attention by position, whose sum is 1."""
+SLOW = 0.005
+"""Fastest rotation, in radians a token, by which content is compared over a conversation."""
+SHARP_POSITION, SHARP_CONTENT, SAID, LOUD = 1.7, 2.0, 2.0, 3.0
+"""Scales of the norms of queries and keys, of what is copied, and of the last norm."""
+
+
+def put_in(model: Any, seed: int) -> None:
+    """Set the embeddings and the first and last attention of a Qwen3 model of two or more layers.
+
+    A model of one layer is left as it is, since no head can read what another wrote, and so is one
+    with heads of fewer than eight dimensions. There must be as many key and value heads as heads.
+    """
+    config = model.config
+    if config.num_hidden_layers < 2 or config.head_dim < 2 * len(BY_POSITION):
+        return
+    generator = torch.Generator().manual_seed(seed)
+    first, last = model.model.layers[0].self_attn, model.model.layers[-1].self_attn
+    width, size, heads = config.hidden_size, config.head_dim, config.num_attention_heads
+    code = min(size, width // 4)
+    basis = torch.linalg.qr(torch.randn(width, width, generator=generator))[0]
+    own, *before = basis[: 4 * code].split(code)
+    before[2] = before[2][: width - 1 - 3 * code]  # the last direction is the shared one
+    rotations = _rotations(config)
+    with torch.no_grad():
+        _embed(model.get_input_embeddings().weight, basis[-1], generator)
+        for head in range(min(heads, 3)):
+            _attend(first, slice(head * size, (head + 1) * size), head + 1, basis[-1], rotations)
+            _write(first, head * size, own, before[head])
+        first.q_norm.weight.fill_(SHARP_POSITION)
+        first.k_norm.weight.fill_(SHARP_POSITION)
+        for head in range(heads):
+            rows = slice(head * size, (head + 1) * size)
+            queries, keys = _matching(head, size, rotations, own, before[: min(heads, 3)])
+            last.q_proj.weight[rows], last.k_proj.weight[rows] = queries, keys
+        last.q_norm.weight.fill_(SHARP_CONTENT)
+        last.k_norm.weight.fill_(SHARP_CONTENT)
+        said = torch.linalg.qr(torch.randn(width, width, generator=generator))[0][: heads * size]
+        last.v_proj.weight.copy_(said)
+        last.o_proj.weight.copy_(SAID * said.T)
+        model.model.norm.weight.fill_(LOUD)
+
+
+def _rotations(config: Any) -> Tensor:
+    """Radians a token of each pair of a head's dimensions, fastest first."""
+    half = config.head_dim // 2
+    theta: float = config.rope_parameters["rope_theta"]
+    return torch.pow(theta, -torch.arange(half) / half)
+
+
+def _embed(weight: Tensor, shared: Tensor, generator: torch.Generator) -> None:
+    """Random rows, apart from one direction in which all are alike."""
+    weight.copy_(torch.randn(weight.shape, generator=generator) * EMBEDDING)
+    weight -= (weight @ shared)[:, None] * shared - SHARED * shared
+
+
+def _attend(attention: Any, rows: slice, tokens: int, shared: Tensor, rotations: Tensor) -> None:
+    """Make a head attend to the token so many tokens before, whatever it is."""
+    half = len(rotations)
+    query, key = torch.zeros(2 * half), torch.zeros(2 * half)
+    for pair, weight in enumerate(BY_POSITION):
+        turn = tokens * rotations[pair]
+        query[pair] = weight**0.5
+        key[pair], key[pair + half] = weight**0.5 * turn.cos(), weight**0.5 * turn.sin()
+    attention.q_proj.weight[rows] = query[:, None] * shared
+    attention.k_proj.weight[rows] = key[:, None] * shared
+
+
+def _write(attention: Any, begin: int, own: Tensor, place: Tensor) -> None:
+    """Make the head whose rows begin there write the attended token's code into `place`."""
+    count = len(place)
+    attention.v_proj.weight[begin : begin + count] = own[:count]
+    attention.o_proj.weight[:, begin : begin + count] = WRITTEN * place.T
+
+
+def _matching(
+    head: int, size: int, rotations: Tensor, own: Tensor, before: list[Tensor]
+) -> tuple[Tensor, Tensor]:
+    """Queries and keys that match what stands before a place with what stands here.
+
+    The first head compares one token, the others two or three, which tell apart the places that a
+    common word has. Only dimensions that turn slowly compare content over a distance.
+    """
+    slow = [pair for pair, speed in enumerate(rotations.tolist()) if speed < SLOW]
+    slow += [pair + size // 2 for pair in slow]
+    queries, keys = torch.zeros(size, own.shape[1]), torch.zeros(size, own.shape[1])
+    newest = len(slow) if head == 0 or len(before) < 2 else 3 * len(slow) // 5
+    for n, row in enumerate(slow):
+        k = (n + 7 * head) % min(map(len, before))
+        if n < newest:
+            queries[row], keys[row] = 2 * own[k], before[0][k]
+        else:
+            older = len(before) > 2 and n % 2 == 0 and head != 1
+            queries[row], keys[row] = before[older][k], before[older + 1][k]
+    return queries, keys

@@ -11,13 +11,23 @@ import pytest
 from hypothesis import settings
 
 from harness.utils import extensions
+from harness.utils.remembered import Remembered
 
 settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
 settings.load_profile("any machine")
 gc.disable()  # collecting imports torch and pandas, whose objects stay and would be walked again
 
 
-LONGEST = ("tests/execution/test_sweep.py", "tests/train/test_language_run.py")
+LONGEST = (
+    "tests/faults/test_trust.py",
+    "tests/test_api.py",
+    "tests/cli/test_admission.py",
+    "tests/execution/test_sweep.py",
+    "tests/faults/test_machines.py",
+    "tests/report/test_figure_registry.py",
+    "tests/train/test_language_run.py",
+)
+"""With --no-loadscope-reorder: of itself xdist begins with the files of most tests."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -47,6 +57,15 @@ def _signals_as_they_were() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     yield
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@pytest.fixture(autouse=True)
+def _users_are_met_for_the_first_time() -> Iterator[None]:
+    """What a test's held-out users answered is not remembered in the next."""
+    yield
+    factory = sys.modules.get("harness.simulator.factory")
+    if factory is not None:
+        vars(factory)["_SCRIPTED"] = Remembered(most=16)
 
 
 class Install(Protocol):

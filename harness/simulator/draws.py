@@ -16,7 +16,7 @@ T = TypeVar("T")
 COUNT = 16
 """Uniform draws a key gives."""
 _UNPACK = struct.Struct(f"<{COUNT}I").unpack
-_TO_UNIT = (2.0**-32).__mul__
+_UNIT = 2.0**-32
 """Exact: a power of two moves the exponent alone."""
 
 
@@ -24,7 +24,7 @@ def uniforms(*key: int | str) -> tuple[float, ...]:
     """Return COUNT numbers in [0, 1), the same for the same key on every machine."""
     text = "\x1f".join(map(str, key))
     digest = blake2b(text.encode(), digest_size=4 * COUNT).digest()
-    return tuple(map(_TO_UNIT, _UNPACK(digest)))
+    return tuple([number * _UNIT for number in _UNPACK(digest)])
 
 
 def normal(u: float, v: float) -> float:

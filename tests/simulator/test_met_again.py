@@ -1,16 +1,28 @@
 """Held-out users answer from memory what they would answer anew."""
 
+from dataclasses import replace
+
 import pytest
 
-from harness.config.run import DifficultyConfig
+from harness.config.run import DifficultyConfig, SimulatorConfig
 from harness.policy.grammar import speak
-from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
+from harness.simulator.factory import make
+from harness.simulator.protocol import (
+    HELD_OUT,
+    TRAIN,
+    ConversationKey,
+    SupporterReply,
+    UserSimulator,
+    UserTurn,
+)
 from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.user import ScriptedSimulator
 
 WAYS = (("reflect", "affirm", "question"), ("reflect", "affirm", "suggest"))
 """Two policies' strategies by turn, alike at first."""
 KEYS = [ConversationKey(5, 0, user, 0, HELD_OUT) for user in range(6)]
+
+MADE: list[UserSimulator] = []
 
 
 def talk(simulator: ScriptedSimulator, way: tuple[str, ...]) -> list[UserTurn]:
@@ -67,3 +79,29 @@ def test_the_answers_used_longest_ago_are_forgotten() -> None:
     memory.keep_answer(turns[2].state, reply, turns[2])
     known = [memory.answer(turn.state, reply) for turn in turns]
     assert known == [turns[0], None, turns[2]]
+
+
+def test_the_openings_met_longest_ago_are_forgotten() -> None:
+    memory, turns = MetAgain(most=2), ScriptedSimulator(DifficultyConfig()).open(KEYS[:3])
+    for key, turn in zip(KEYS[:2], turns, strict=False):
+        memory.keep_opening(key, turn)
+    assert memory.opening(KEYS[0]) is turns[0]
+    memory.keep_opening(KEYS[2], turns[2])
+    assert [memory.opening(key) for key in KEYS[:3]] == [turns[0], None, turns[2]]
+
+
+def test_no_other_state_is_taken_for_one_that_was_replied_to() -> None:
+    """States are told apart by their place in memory, so what is remembered must keep its own."""
+    memory, (turn,) = MetAgain(), ScriptedSimulator(DifficultyConfig()).open(KEYS[:1])
+    reply = SupporterReply("I see.")
+    memory.keep_answer(replace(turn.state), reply, turn)
+    others = [replace(turn.state, emotion=emotion) for emotion in range(50)]
+    assert [memory.answer(other, reply) for other in others] == [None] * 50
+
+
+@pytest.mark.parametrize("time", ["first", "second"])
+def test_a_config_has_one_simulator_and_each_test_its_own(time: str) -> None:
+    users = make(SimulatorConfig(), DifficultyConfig())
+    assert make(SimulatorConfig(), DifficultyConfig()) is users
+    assert not any(users is other for other in MADE)
+    MADE.append(users)

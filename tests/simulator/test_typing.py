@@ -152,7 +152,7 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
             monkeypatch.setattr(module, "english_bigrams", lambda others=others: others)
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
-            faults = [language_guard._sentence.__wrapped__(p) for p in parts] + [
+            faults = [language_guard.fault_in.__wrapped__(p) for p in parts] + [
                 language_guard._shape(text)
             ]
             wrong += any(faults) or any(map(dismisses, parts))

@@ -76,7 +76,7 @@ class Appraisal:
             + self.hurt + self.doubt + self.coldness + self.puzzled
         )  # fmt: skip
 
-    def as_dict(self) -> dict[str, float]:
+    def as_dict(self) -> dict[str, float | str]:
         """Return the parts by name, as they are recorded in UserTurn.why."""
         return {
             "worth": self.worth, "pick_up": self.pick_up, "confusion": self.confusion,
@@ -109,7 +109,9 @@ def appraise(
     """Return how the user of `state` appraises `reading`, which leaves them `suspicion`."""
     fresh = _fresh(reading, state)
     stale = len(reading.sentences) - len(fresh)
-    strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
+    strategies = reading.strategy_set
+    if stale:
+        strategies = frozenset([s.strategy for s in fresh if s.strategy is not None])
     user = state.user
     return Appraisal(
         worth=STALE if puzzled else _worth(strategies, stale, user.intention, state.trust, rule),
@@ -173,26 +175,25 @@ def _worth(
 def _pick_up(reading: Reading, state: State) -> float:
     """Return what it is worth that a told sentence or feeling is taken up; the newest most."""
     disclosed, value = state.disclosed, 0.0
-    taken_up = told_taken_up(reading, state)
-    if disclosed.fresh and disclosed.told[-1] in taken_up:
+    told, persona_index = disclosed.told, state.user.persona_index
+    own = TELLABLE_STEMS[persona_index]
+    if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
+        pass  # nothing told is taken up: as mostly, and quicker to see than of each sentence
+    elif disclosed.fresh and _takes_up_one(reading, [own[told[-1]]]):
         value = FRESH_FACT
-    elif taken_up:
+    elif _takes_up_one(reading, [own[index] for index in told]):
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
 
-def told_taken_up(reading: Reading, state: State) -> list[int]:
-    """Return which of the told sentences a sentence of the reply speaks of."""
-    persona_index = state.user.persona_index
-    if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
-        return []  # as mostly, and quicker to see than of each sentence
-    own = TELLABLE_STEMS[persona_index]
-    spoken = [sentence.stems for sentence in reading.sentences]
-    return [
-        index
-        for index in state.disclosed.told
-        if any(takes_up(stems, own[index]) for stems in spoken)
-    ]
+def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:
+    """Return whether a sentence of the reply speaks of one of some sentences, given as stems."""
+    for sentence in reading.sentences:
+        stems = sentence.stems
+        for theirs in told:
+            if takes_up(stems, theirs):
+                return True
+    return False
 
 
 def _foreign(reading: Reading, state: State) -> int:
@@ -215,6 +216,8 @@ def _feelings_told(persona_index: int, told: tuple[int, ...]) -> frozenset[str]:
 
 
 def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:
+    if len(strategies) == 1:
+        return -_fatigue(next(iter(strategies)), past)
     return -sum([_fatigue(s, past) for s in sorted(strategies)]) / max(1, len(strategies))
 
 

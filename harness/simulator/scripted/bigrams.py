@@ -34,7 +34,7 @@ _CLASSES = frozenset(["-", *(f"-{ending}" for ending in _ENDINGS)])
 _NONE: Mapping[str, int] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # told apart quickly, by caches
 class Bigrams:
     """Counts of neighbouring words in a body of text.
 
@@ -84,7 +84,8 @@ class Bigrams:
 
     def coherence(self, parts: Sequence[Sequence[str]]) -> float:
         """Return the mean pointwise mutual information, in nats, of neighbours in some clauses."""
-        values = [self._value(a, b) for part in parts for a, b in pairwise(self._classes(part))]
+        neighbours = [pair for part in parts for pair in pairwise(self._classes(part))]
+        values = [_information(self, first, second) for first, second in neighbours]
         return sum(values) / max(FEWEST, len(values))
 
     @cached_property
@@ -93,18 +94,22 @@ class Bigrams:
         return _frequent(self.uses)
 
     @cached_property
-    def _total(self) -> int:
+    def total(self) -> int:
+        """Uses of all words."""
         return sum(n for word, n in self.uses.items() if word not in _CLASSES)
 
     def _classes(self, clause: Sequence[str]) -> list[str]:
         frequent = self.frequent
         return [BEGIN, *[w if w in frequent else _ending(w) for w in clause], END]
 
-    def _value(self, first: str, second: str) -> float:
-        ends = self.uses[BEGIN] if second == END else self.uses.get(second, 0)
-        chance = self.uses.get(first, 0) * ends / self._total
-        after = _counts_by_class(self.followers.get(first, ""), self.frequent)
-        return math.log((after.get(second, 0) + ADDED) / (chance + ADDED))
+
+@lru_cache(maxsize=16384)
+def _information(bigrams: Bigrams, first: str, second: str) -> float:
+    """Return the pointwise mutual information, in nats, of two words or classes side by side."""
+    ends = bigrams.uses[BEGIN] if second == END else bigrams.uses.get(second, 0)
+    chance = bigrams.uses.get(first, 0) * ends / bigrams.total
+    after = _counts_by_class(bigrams.followers.get(first, ""), bigrams.frequent)
+    return math.log((after.get(second, 0) + ADDED) / (chance + ADDED))
 
 
 def count_pairs(texts: Iterable[str]) -> Counter[tuple[str, str]]:

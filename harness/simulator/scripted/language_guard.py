@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -70,6 +71,8 @@ _ABBREVIATED = frozenset("mr mrs ms dr st eg ie etc vs approx".split())  # noqa:
 _NAME = r"(?<![\w-])[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
 _SITE = re.compile(_NAME, re.IGNORECASE)
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
+_TIGHT_STOP = re.compile(r"[.?!][a-zA-Z.?!]")
+"""What no odd spacing is without."""
 _ODD_STOPS = re.compile(r"[.?!](?:(?<=\.)[?!]|(?<=[?!])\.)")
 _NOT_A_WORD = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}|^[^aeiouy]{4,}$")
 _CONTROL = re.compile(
@@ -114,16 +117,20 @@ class Fault:
     """What is wrong, in words."""
 
 
-@lru_cache(maxsize=16384)
-def fault(text: str) -> Fault | None:
-    """Return why `text` is not language, for a person; None for a reply that reads like one."""
+def fault(text: str, of_sentence: Callable[[str], Fault | None] | None = None) -> Fault | None:
+    """Return why `text` is not language, for a person; None for a reply that reads like one.
+
+    `of_sentence`: in the place of `fault_in`, where something remembers what it returns.
+    """
     if len(text) > MAX_CHARACTERS:
         return Fault("endless", "endless")
     parts = sentences(text)
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
         return Fault("empty", "empty")
-    checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(_sentence, parts))
+    checks = itertools.chain(
+        [_shape(text), _repetition(parts, text_words)], map(of_sentence or fault_in, parts)
+    )
     return next((wrong for wrong in checks if wrong), None)
 
 
@@ -138,6 +145,8 @@ def _shape(text: str) -> Fault | None:
         return Fault("speaker", "speaks for somebody else")
     if text[-1] in ";:-" and not _FACE.search(text):
         return Fault("ending", "not a whole sentence")
+    if not _TIGHT_STOP.search(text):
+        return None
     joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # once is a slip of the keyboard
     is_odd = joined or _ODD_STOPS.search(text)
     return Fault("spacing", "no space after a stop") if is_odd else None
@@ -192,7 +201,8 @@ def _begin_alike(parts: list[str]) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def _sentence(sentence: str) -> Fault | None:
+def fault_in(sentence: str) -> Fault | None:
+    """Return why one sentence is not language, or None."""
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
     asked = sentence.endswith("?") or begins_as_question(all_words)
@@ -222,6 +232,8 @@ def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
 
 
 def _doubled(clause: list[str]) -> Fault | None:
+    if len(set(clause)) == len(clause):
+        return None
     twice = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
     thrice = zip(clause, clause[1:], clause[2:], strict=False)
     twice = twice or any(a == b == c and a in _TWICE_ONLY for a, b, c in thrice)

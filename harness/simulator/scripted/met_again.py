@@ -18,7 +18,7 @@ _Met = tuple[int, str, bool, float | None]
 class MetAgain:
     """The openings and answers of the held-out users of one simulator, the last met of them."""
 
-    def __init__(self, most: int = 4096) -> None:
+    def __init__(self, most: int = 2048) -> None:
         """`most`: openings and answers that are kept, each; an answer has about 2 kB."""
         self._openings: OrderedDict[ConversationKey, UserTurn] = OrderedDict()
         self._answers: OrderedDict[_Met, tuple[State, UserTurn]] = OrderedDict()

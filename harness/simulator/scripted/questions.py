@@ -184,7 +184,7 @@ _RULES = read_rules(RULES)
 _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=32768)
 def asked(text: str) -> Question | None:
     """Return the question that `text` leaves the user with: on safety, or else the last."""
     found = [q for q in map(_understood, sentences(_spelled_out(text))) if q is not None]
@@ -192,7 +192,7 @@ def asked(text: str) -> Question | None:
     return (grave or found)[-1] if found else None
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=32768)
 def asking(text: str) -> str:
     """Return how far `text` asks: only, also (something is said beside it) or never."""
     spoken = sentences(_spelled_out(text))

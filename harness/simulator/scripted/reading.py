@@ -9,13 +9,13 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache, lru_cache
+from itertools import chain
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import language_guard
+from harness.simulator.scripted.judgements import fault_in, judged
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
-from harness.simulator.scripted.polarity import APOLOGY, SEVERE
-from harness.simulator.scripted.recognition import dismisses, flatters
-from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.recognition import flatters
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, sentences, stem, words
 from harness.utils.record import record
@@ -172,8 +172,11 @@ class Sentence:
             if frame == self.frame and count > 3 and not self.facts:
                 return True
             shared, more = len(stems & theirs), len(theirs)
+            share = shared / (count + more - shared)
+            if share < ALIKE_WITHIN:  # as mostly
+                continue
             least = ALIKE_WITHIN if shared in (more, count) else ALIKE
-            if shared / (count + more - shared) >= (ALIKE_OF_FACT if self.facts else least):
+            if share >= (ALIKE_OF_FACT if self.facts else least):
                 return True
         return False
 
@@ -207,6 +210,11 @@ class Reading:
     """Why it is not language; None if it is."""
 
 
+READINGS = 32768
+"""Readings that are remembered, of some 3 kB: in 300 steps the tabular policy says 27,000
+sentences, and each again long after the first time."""
+
+
 def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
     """Return the reading of `text`; it never fails, whatever the text."""
     return read_all((text,), reader)[0]
@@ -219,7 +227,7 @@ def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Rea
 
 @cache
 def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
-    return Remembered()
+    return Remembered(READINGS)
 
 
 def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
@@ -234,21 +242,22 @@ def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
 def _joined(text: str, parts: Sequence[Sentence]) -> Reading:
     """Return the reading of a text from those of its sentences."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
+    whole = parts[0] if len(parts) == 1 else None  # whose sets then need no copy
     return Reading(
         sentences=tuple(parts),
         plain_sentences=tuple([part.plain for part in parts]),
         strategies=strategies,
         strategy_set=frozenset(strategies),
-        stems=frozenset().union(*[part.stems for part in parts]),
+        stems=whole.stems if whole else frozenset().union(*[part.stems for part in parts]),
         feelings=frozenset().union(*[part.feelings for part in parts]),
-        facts=frozenset().union(*[part.facts for part in parts]),
+        facts=whole.facts if whole else frozenset().union(*[part.facts for part in parts]),
         word_count=sum([part.word_count for part in parts]),
         caring=max([part.caring for part in parts], default=0.0),
         hurt_evidence=_hurt_evidence([part.hurt_log_odds for part in parts]),
         hurts=any(part.hurts for part in parts),
         severe=any(part.severe for part in parts),
         apologises=any(part.apologises for part in parts),
-        fault=language_guard.fault(text),
+        fault=language_guard.fault(text, fault_in),
     )
 
 
@@ -266,8 +275,8 @@ def _read_sentence(sentence: str, heard: Heard) -> Sentence:
     stems, frame = _stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
-    polarity, phrases = heard.polarity, wording_of(sentence).phrase_kinds
-    hurts = dismisses(sentence) and polarity.caring < KIND_FROM
+    polarity, judgement = heard.polarity, judged(sentence)
+    hurts = judgement.dismisses and polarity.caring < KIND_FROM
     return Sentence(
         plain,
         stems,
@@ -280,8 +289,8 @@ def _read_sentence(sentence: str, heard: Heard) -> Sentence:
         caring=polarity.caring,
         hurt_log_odds=polarity.hurt_log_odds + (FACT_LOG_ODDS if facts else 0.0),
         hurts=hurts,
-        severe=not phrases.isdisjoint(SEVERE),
-        apologises=APOLOGY in phrases,
+        severe=judgement.severe,
+        apologises=judgement.apologises,
     )
 
 
@@ -294,13 +303,12 @@ def _stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
 
 def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
     """Return whether a sentence with `stems` speaks of a told sentence with the content `told`."""
-    return len(stems & told) >= max(FEWEST_SHARED, PICK_UP_SHARE * len(told))
+    shared = len(stems & told)
+    return shared >= FEWEST_SHARED and shared >= PICK_UP_SHARE * len(told)
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
-    shared = Counter([fact for stem in stems for fact in _FACTS_BY_STEM.get(stem, ())])
-    return [
-        (persona_index, number)
-        for (persona_index, number), count in shared.items()
-        if count >= max(FEWEST_SHARED, PICK_UP_SHARE * len(FACT_STEMS[persona_index][number]))
-    ]
+    """Return the facts that a sentence with `stems` speaks of, as (persona index, number)."""
+    shared = Counter(chain.from_iterable([_FACTS_BY_STEM.get(stem, ()) for stem in stems]))
+    several = [fact for fact, count in shared.items() if count >= FEWEST_SHARED]
+    return [(whose, n) for whose, n in several if takes_up(stems, FACT_STEMS[whose][n])]

@@ -196,7 +196,7 @@ def _reasons(taken: Taken) -> dict[str, float]:
         costs["reflect"] = costs.get("reflect", 0.0) + parts.confusion
     elif parts.confusion:
         costs["misread"] = parts.confusion
-    if appraisal.says_again(reading, taken.state):
+    if parts.repetition and appraisal.says_again(reading, taken.state):
         costs["again"] = parts.repetition + parts.fatigue
     past = taken.state.past_strategies
     if taken.last not in (None, "question") and past and taken.last in past[-1]:

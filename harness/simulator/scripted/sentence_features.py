@@ -57,7 +57,7 @@ class Wording:
     """The kinds of the phrases in it that are not denied."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def wording_of(sentence: str) -> Wording:
     """Return the features of one sentence."""
     tokens = tokenise(sentence)

@@ -63,10 +63,10 @@ LEXICAL = LexicalReader()
 
 @lru_cache(maxsize=16384)
 def _heard(sentence: str) -> Heard:
-    from harness.simulator.scripted.polarity import polarity_of
-    from harness.simulator.scripted.recognition import strategy_of
+    from harness.simulator.scripted.judgements import judged
 
-    return Heard(polarity_of(sentence), strategy_of(sentence))
+    judgement = judged(sentence)
+    return Heard(judgement.polarity, judgement.strategy)
 
 
 def recognise(text: str, reader: SentenceReader = LEXICAL) -> tuple[str, ...]:

@@ -54,7 +54,8 @@ class _AppraisedReply:
         return self.reading.strategy_set if self.puzzle is None else frozenset()
 
     def why(self) -> dict[str, float | str]:
-        why: dict[str, float | str] = {**self.appraisal.as_dict(), "logit": self.logit}
+        why: dict[str, float | str] = self.appraisal.as_dict()
+        why["logit"] = self.logit
         if self.puzzle is not None:
             why |= {"puzzle": self.puzzle.sentence, "rule": self.puzzle.rule}
         return why

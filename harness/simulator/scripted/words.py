@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 
 SHORTEST_MENDED, LONGEST_MENDED = 4, 20
@@ -131,11 +132,14 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
-    plain_words: list[str] = []
-    for word in _WORD.findall(_ascii(text).lower()):
-        expanded = _CONTRACTED.get(word)
-        plain_words.extend(expanded.split() if expanded else (mended(word),))
-    return tuple(plain_words)
+    return tuple(chain.from_iterable(map(_spelt, _WORD.findall(_ascii(text).lower()))))
+
+
+@lru_cache(maxsize=16384)
+def _spelt(word: str) -> tuple[str, ...]:
+    """Return a word as it was meant, a contraction as its two words."""
+    expanded = _CONTRACTED.get(word)
+    return tuple(expanded.split()) if expanded else (mended(word),)
 
 
 def _ascii(text: str) -> str:

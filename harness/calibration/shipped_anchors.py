@@ -11,12 +11,11 @@ from typing import Any
 
 from harness import calibration, simulator
 from harness.config.run import DifficultyConfig, SimulatorConfig
+from harness.records.metrics import LEAST_WORTH
 from harness.simulator import second
 
 SECOND = "second"
 """Stands for the second user's reader in cards."""
-LEAST_WORTH = 0.05
-"""Where the optimum earns less than so much more than the best schedule, no share is told."""
 OF_NO_USER = ("name", "reward_noise", "reward_flips")
 """Keys of a level that change nothing about its users."""
 
@@ -36,10 +35,10 @@ def share(reward: float, level: DifficultyConfig, users: SimulatorConfig) -> flo
 
     Of the shipped cards alone, so that no row depends on what a machine has measured before.
     """
-    found = shipped(level, users)
-    if found is None:
+    anchors = shipped(level, users)
+    if anchors is None:
         return math.nan
-    deaf, best = found["deaf"]["reward"]["value"], found["optimum"]["reward"]
+    deaf, best = anchors["deaf"]["reward"]["value"], anchors["optimum"]["reward"]
     return float((reward - deaf) / (best - deaf)) if best - deaf >= LEAST_WORTH else math.nan
 
 

@@ -37,9 +37,58 @@ class MeasuredUsers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SecondReader:
-    """Stands for the second user, who hears with nothing else than their own reader."""
+    """The second user, who hears with nothing else than their own reader."""
 
     name: str = "second"
+
+    def simulated(self, level: DifficultyConfig) -> MeasuredUsers:
+        from harness.calibration.second_users import SecondUsers
+
+        return SecondUsers(level)
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        """Do nothing: reading at once is no cheaper."""
+
+    def strategies(self, text: str) -> tuple[str, ...]:
+        from harness.simulator.second.reading import read
+
+        return read(text).strategies
+
+    def shows_attitude(self, text: str) -> bool:
+        from harness.simulator.second import voice
+
+        return voice.shows_attitude(text)
+
+    def key(self) -> list[str | int]:
+        return ["second", second.VERSION]
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstUser:
+    """The first scripted user, hearing with one of its readers."""
+
+    reader: SentenceReader
+
+    def simulated(self, level: DifficultyConfig) -> MeasuredUsers:
+        from harness.simulator.scripted.user import ScriptedSimulator
+
+        return ScriptedSimulator(level, reader=self.reader)
+
+    def prepare(self, texts: Sequence[str]) -> None:
+        from harness.simulator.scripted.reading import read_all
+
+        read_all(texts, self.reader)
+
+    def strategies(self, text: str) -> tuple[str, ...]:
+        return recognise(text, self.reader)
+
+    def shows_attitude(self, text: str) -> bool:
+        from harness.simulator.scripted import voice
+
+        return voice.shows_attitude(text)
+
+    def key(self) -> list[str | int]:
+        return ["scripted"]
 
 
 SECOND = SecondReader()
@@ -54,45 +103,28 @@ def reader_of(simulator: SimulatorConfig) -> Reader:
 
 def simulated(level: DifficultyConfig, reader: Reader = LEXICAL) -> MeasuredUsers:
     """Return the users of a level."""
-    if isinstance(reader, SecondReader):
-        from harness.calibration.second_users import SecondUsers
-
-        return SecondUsers(level)
-    from harness.simulator.scripted.user import ScriptedSimulator
-
-    return ScriptedSimulator(level, reader=reader)
+    return _user(reader).simulated(level)
 
 
 def prepare(texts: Sequence[str], reader: Reader) -> None:
     """Read texts at once, where that is cheaper than one by one."""
-    if not isinstance(reader, SecondReader):
-        from harness.simulator.scripted.reading import read_all
-
-        read_all(texts, reader)
+    _user(reader).prepare(texts)
 
 
 def strategies(text: str, reader: Reader) -> tuple[str, ...]:
     """Return the strategies that are heard in a reply."""
-    if isinstance(reader, SecondReader):
-        from harness.simulator.second.reading import read
-
-        return read(text).strategies
-    return recognise(text, reader)
+    return _user(reader).strategies(text)
 
 
 def shows_attitude(text: str, reader: Reader) -> bool:
     """Return whether a user's first sentence says how the reply was taken."""
-    if isinstance(reader, SecondReader):
-        from harness.simulator.second import voice as own
-
-        return own.shows_attitude(text)
-    from harness.simulator.scripted import voice
-
-    return voice.shows_attitude(text)
+    return _user(reader).shows_attitude(text)
 
 
 def played(reader: Reader) -> list[str | int]:
     """Return what a card's key says of the users beyond the level."""
-    if isinstance(reader, SecondReader):
-        return ["second", second.VERSION]
-    return ["scripted"]
+    return _user(reader).key()
+
+
+def _user(reader: Reader) -> SecondReader | _FirstUser:
+    return reader if isinstance(reader, SecondReader) else _FirstUser(reader)

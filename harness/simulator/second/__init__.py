@@ -7,5 +7,5 @@ protocol, draws and rules of ending (`harness.simulator`); it imports nothing of
 
 from typing import Final
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Changes when users say or feel other things than before."""

@@ -90,7 +90,6 @@ def appraise(
         parts["before"] = -dynamics.SAID_BEFORE
     meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
     if doubt:
-        meant = {name: worth for name, worth in meant.items() if worth > 0}
         meant["hurt"] = -dynamics.CRUELTY * doubt
     return Appraised(meant, acts, hurt >= HURTS_FROM)
 

@@ -143,11 +143,6 @@ def worn(worth: float, amount: float) -> float:
     return worth / (1 + amount) if worth > 0 else worth
 
 
-def shared(worths: Sequence[float]) -> float:
-    """Return the worth of several acts at once: the sum, of which each has its share."""
-    return sum(worths) / math.sqrt(len(worths)) if worths else 0.0
-
-
 def mean_mood(mood: Mood, home: Mood, impulse: Mood) -> Mood:
     """Return the mood to be expected after a reply, before noise and clamp."""
     expected: Mood = home + (mood - home) * KEPT + impulse

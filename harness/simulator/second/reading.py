@@ -13,8 +13,8 @@ from harness.simulator.second.sentence import STRATEGY, Judged, judge, known_wor
 from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stem, stems_of
 
 HURTS_FROM = 0.45
-"""Log-odds from which on a sentence is heard as cruel: 10% of the caring sentences of the batches
-that the weights were not learnt from lie above."""
+"""Log-odds from which on a sentence is heard as cruel: set so that some 10% of the caring sentences
+of the batches that the weights were not learnt from lie above (11% of them do)."""
 NOTHING_SAID = -5.0
 EXCUSES, MOST_CARE, MOST_EXCUSED = 0.4, 2.0, 1.5
 """Share of the evidence of care in other sentences that excuses the worst one; the most that one
@@ -68,11 +68,6 @@ class Heard:
     def strategies(self) -> tuple[str, ...]:
         """The acts by ESConv's names."""
         return tuple([STRATEGY[act] for act in self.acts])
-
-    @property
-    def warmth(self) -> float:
-        """Weight of its cues of care."""
-        return sum([s.judged.warmth for s in self.said])
 
     @property
     def hurt(self) -> float:

@@ -59,8 +59,6 @@ class Judged:
     """Of ACTS; None where nothing is likely."""
     hurt: float
     """Log-odds that it is meant to hurt, nats."""
-    warmth: float
-    """Weight of its cues of care."""
     sorry: bool
     """It apologises."""
 
@@ -73,7 +71,7 @@ def judge(sentence: Sentence) -> Judged:
     warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
     hurt = math.log(shares[-1] / (1 - shares[-1])) + CUE_NATS * (harm - 0.3 * warmth)
     sorry = any(found.pattern.cue == SORRY for found in signs)
-    return Judged(_act(sentence, signs, shares), hurt, warmth, sorry)
+    return Judged(_act(sentence, signs, shares), hurt, sorry)
 
 
 def features_of(sentence: Sentence) -> set[str]:

@@ -12,7 +12,7 @@ from harness.simulator.second.user import SecondSimulator
 from harness.testing.simulator_contract import SimulatorContract
 from tests.calibration.levels import LEVELS
 
-CONVERSATIONS = {1: "67bd5a0d796e6ea3"}
+CONVERSATIONS = {1: "67bd5a0d796e6ea3", 2: "612e1b1ca5fc9773"}
 """Digest of what users say and feel, by version of the second simulator."""
 
 

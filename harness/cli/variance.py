@@ -13,9 +13,9 @@ from rich.console import Console
 from harness.cli import exit_codes
 from harness.config.run import LEVELS, SCHEMA
 from harness.errors import ConfigError, DataError
-from harness.law.io.difficulty_card import OWN
 from harness.law.variance import measure
 from harness.law.variance.results import Variance
+from harness.records.outcomes import OWN
 from harness.report.tables import variance as table
 
 
@@ -28,18 +28,18 @@ def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json:
         raise ConfigError(f"--on: must be one of {OWN}, {', '.join(LEVELS)}, got {level!r}")
     if not (math.isfinite(half_width) and half_width > 0):
         raise ConfigError(f"--half-width: must be a finite number above 0, got {half_width:g}")
-    found = measure.measure(paths, level, half_width)
-    if not found.arms:
-        reasons = ", ".join(sorted({skipped.reason for skipped in found.skipped})) or "no run"
+    result = measure.measure(paths, level, half_width)
+    if not result.arms:
+        reasons = ", ".join(sorted({skipped.reason for skipped in result.skipped})) or "no run"
         where = ", ".join(map(str, paths))
         raise DataError(f"{where}: needs a finished run that was evaluated, found {reasons}")
     with exit_codes.tolerate_closed_stdout():
         if as_json:
-            print(json.dumps(to_json(found), indent=1, allow_nan=False))
+            print(json.dumps(to_json(result), indent=1, allow_nan=False))
         else:
-            table.show(found, Console())
+            table.show(result, Console())
 
 
-def to_json(found: Variance) -> dict[str, Any]:
+def to_json(result: Variance) -> dict[str, Any]:
     """The value of --json: the fields of Variance, variances in squares of their unit."""
-    return {"schema": SCHEMA, **asdict(found)}
+    return {"schema": SCHEMA, **asdict(result)}

@@ -13,6 +13,7 @@ from harness.cli import variance as command
 from harness.errors import ConfigError, DataError
 from harness.law.variance import measure
 from harness.report.tables import variance as table
+from tests.law.variance.test_critical_batch import ledger_run
 from tests.law.variance.test_measure import events, run
 
 
@@ -47,6 +48,33 @@ def test_json_is_the_same_without_nan(sweep: Path, capsys: pytest.CaptureFixture
     assert [part["name"] for part in value["reward"]][:2] == ["seed", "user"]
     assert value["wanted"] == 0.05
     assert value["plans"][0]["target"] == "mean"
+
+
+def test_the_critical_batch_of_entropy_is_printed_with_its_interval(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger_run(tmp_path, 1, signal=(-0.45, 0.02), noise=(-0.15, 0.004))
+    command.variance((tmp_path,), "own", 0.05, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "all runs 1 64 25% [24%, 27%] 192 [179, 207]" in printed
+    assert "beyond four times the batch run an extrapolation" in printed
+    command.variance((tmp_path,), "own", 0.05, as_json=True)
+    (arm,) = json.loads(capsys.readouterr().out)["arms"]
+    assert arm["critical_batch"]["batch"]["value"] == pytest.approx(192)
+
+
+def test_without_a_critical_batch_the_reason_is_printed(
+    sweep: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command.variance((sweep,), "own", 0.05, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "4 runs without ledger/* columns, and so without a critical batch" in printed
+    assert "critical batch [95%]" not in printed
+    ledger_run(tmp_path, 1, signal=(-0.01, 0.05), noise=(-0.15, 0.004))
+    command.variance((tmp_path,), "own", 0.05, as_json=False)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "none: signal and remedy are not sure to lower H" in printed
+    assert "without ledger/* columns" not in printed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from harness.config.run import RunConfig
 from harness.errors import DataError
-from harness.policy.tabular import TabularPolicy
+from harness.policy.tabular import PRIOR, Observations, TabularPolicy
 from harness.train.ledger import book, moves
 from harness.train.ledger.book import Batch, Ledger, Opening
 from harness.train.ledger.expansion import NOTHING, Increment, Part, derivatives
@@ -42,7 +42,7 @@ def updated(acts: Acts, advantage: FloatArray, passes: int, *remedies: Remedy) -
     terms = tuple(np.full(count, -2.0) for r in remedies if isinstance(r, ReferenceKl))
     bonus = 0.05 * any(isinstance(r, EntropyBonus) for r in remedies)
     batch = ActBatch(acts, advantage, unselective(count, terms, bonus), T, count)
-    policy = TabularPolicy.start()
+    policy = TabularPolicy.start("conversation")
     table = 0.1 * np.random.default_rng(1).normal(size=policy.table.shape)
     return update(replace(policy, table=table), batch, stack, passes)
 
@@ -95,6 +95,29 @@ def test_the_first_order_averages_0_over_the_shuffles_of_a_null_control() -> Non
         slopes.append(derivatives(log_p, moved.taken)[0].sum())
     assert abs(np.mean(slopes)) < 1e-15
     assert np.std(slopes) > 1e-5
+
+
+def test_states_are_what_the_policy_of_now_has_more_of_in_the_states_visited_now() -> None:
+    """Two states: in one all eight strategies are as likely, in the other two are, the rest never.
+
+    Of the last batch's acts three in four met the first, of this one's one in four.
+    """
+    table = -np.log([list(PRIOR.values())] * 2)
+    table[1, 2:] -= 1000.0
+    policy = TabularPolicy(table, "conversation")
+
+    def batch(*states: int) -> Batch:
+        seen = Observations(np.eye(2)[list(states)])
+        return Batch(seen, np.array([0, 0, 1, 1]))
+
+    before, now = (Opening(np.zeros(2), b) for b in (batch(0, 0, 0, 1), batch(0, 1, 1, 1)))
+    entries = Ledger(before).closed(policy, now, 1.0)
+    eight, two = np.log(8), np.log(2)
+    assert entries["ledger/states"] == pytest.approx((eight + 3 * two) / 4 - (3 * eight + two) / 4)
+    # of each batch's two groups one has mean `two` or `eight`, the other the mean of both
+    of_a_batch = (eight - two) / 4
+    assert entries["ledger/states_se"] == pytest.approx(2**0.5 * of_a_batch)
+    assert entries["ledger/total"] == 0
 
 
 def ledger_of(row: dict[str, float]) -> dict[str, float]:

@@ -36,19 +36,22 @@ class EntropyLedger:
         return share(_negative(self.noise), _sum(map(_negative, parts)))
 
     def critical_batch(self, conversations: int) -> Interval | None:
-        """Conversations a step at which noise takes a tenth of the fall of H.
-
-        With steps, rate and group size as they were, noise goes as 1 / conversations and the rest
-        stays: (1 - s) / s of noise / rest times the conversations that there were, s being a tenth.
-        None where it is not sure that H would fall without noise; 0 where noise does not lower it.
+        """Conversations a step at which noise takes a tenth of the fall of H; `conversations`: as
+        there were. None where it is not sure that H would fall without noise.
         """
-        rest = _sum([_negative(self.signal), _negative(self.remedy)])
-        ratio = share(_negative(self.noise), rest)
-        if ratio is None:
-            return None
-        scale = conversations * (1 - MOST_NOISE) / MOST_NOISE
-        value, low, high = (max(0.0, scale * x) for x in (ratio.value, ratio.low, ratio.high))
-        return Interval(value, low, high)
+        ratio = share(_negative(self.noise), _sum([_negative(self.signal), _negative(self.remedy)]))
+        return None if ratio is None else critical_batch(ratio, conversations)
+
+
+def critical_batch(ratio: Interval, conversations: int) -> Interval:
+    """Conversations a step at which noise takes a tenth of the fall of H; 0 where noise does not
+    lower H. `ratio`: noise / (signal + remedy) with `conversations` a step.
+
+    With steps, rate and group size as they were, noise goes as 1 / conversations and the rest
+    stays: (1 - s) / s of the ratio times the conversations that there were, s being a tenth.
+    """
+    scale = conversations * (1 - MOST_NOISE) / MOST_NOISE
+    return Interval(*(max(0.0, scale * x) for x in (ratio.value, ratio.low, ratio.high)))
 
 
 def read(columns: Mapping[str, Floats]) -> EntropyLedger | None:

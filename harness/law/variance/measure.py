@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.law.compare import groups
-from harness.law.variance import parts, runs, sizes
+from harness.law.variance import critical_batch, parts, runs, sizes
 from harness.law.variance.results import Arm, Variance
 from harness.law.variance.runs import Outcome
 from harness.law.variance.sizes import Cost
@@ -69,6 +69,7 @@ def _arm(arm: Sequence[Outcome], key: Mapping[str, Any]) -> Arm:
         listening=float(np.mean(heard)) if heard else None,
         has_outcomes=table is not None,
         lost=0 if table is None or kept is None else len(kept) - table.shape[1],
+        critical_batch=critical_batch.of_arm(arm),
     )
 
 

@@ -20,6 +20,21 @@ class Part:
 
 
 @dataclass(frozen=True)
+class CriticalBatch:
+    """The batch that an arm's entropy ledger asks for; docs/entropy_ledger.md."""
+
+    runs: int
+    """Runs of the arm that have a ledger."""
+    conversations: int
+    """A step's, in these runs."""
+    noise_share: Interval | None
+    """What noise takes of the fall of H; None where the fall is not beyond its error."""
+    batch: Interval | None
+    """Conversations a step at which noise takes a tenth of the fall; None where signal and remedy
+    are not sure to lower H."""
+
+
+@dataclass(frozen=True)
 class Arm:
     """Runs alike in all but the seed."""
 
@@ -35,6 +50,8 @@ class Arm:
     has_outcomes: bool
     lost: int
     """Users left out, since a conversation with one of them was lost."""
+    critical_batch: CriticalBatch | None
+    """None where no run of the arm has a ledger."""
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from harness.config.run import LEVELS
 from harness.errors import DataError
 from harness.law.compare import groups
+from harness.law.estimate import entropy_ledger
+from harness.law.estimate.entropy_ledger import EntropyLedger
+from harness.law.estimate.yardsticks import PREFIX
 from harness.law.io import discover, identity, reading
-from harness.law.io.difficulty_card import OWN
 from harness.law.io.table import ReadError, Table
 from harness.law.results import Floats, Skipped, setting
 from harness.records import outcomes, plain_file
+from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
 
-PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
 MEASURES = ("reward", "reward_se", "within_sd", "between_sd", "listening")
 EVALUATING = ("eval", "repeats", "deaf")
 """Phases of a step's event that belong to its evaluation."""
@@ -50,8 +51,6 @@ class Outcome:
     seed: int
     axes: Mapping[str, Any]
     """Dotted config key -> value, without the seed."""
-    level: str
-    simulator: str
     outcomes: Floats | None
     """Of the last evaluation, shape (users, repeats); None where the run does not keep them."""
     columns: Mapping[str, float]
@@ -61,6 +60,10 @@ class Outcome:
     levels: int
     """Levels that an evaluation meets users at."""
     spent: Spent | None
+    ledger: EntropyLedger | None
+    """None where the run kept none: another policy, eval.ledger=false, or an older version."""
+    conversations: int | None
+    """Of a step."""
 
 
 def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped]]:
@@ -69,10 +72,10 @@ def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped
     Null controls are left out, since nothing is learnt there, and of repeats of one config and
     seed all but the last.
     """
-    found = discover.discover(paths)
+    discovered = discover.discover(paths)
     counted: dict[str, Outcome] = {}
-    skipped = list(found.skipped)
-    for run in found.runs:
+    skipped = list(discovered.skipped)
+    for run in discovered.runs:
         outcome = _outcome(run.folder, run.run, level) if run.folder else "no run folder of ours"
         if isinstance(outcome, str):
             skipped.append(Skipped(run.run, outcome))
@@ -96,26 +99,30 @@ def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
     run = RunFolder(folder)
     names = [f"{PREFIX[level]}/{measure}" for measure in MEASURES]
     try:
-        table = reading.read(run.metrics, ["step", *names])
+        table = reading.read(run.metrics, ["step", *names, *entropy_ledger.COLUMNS])
     except ReadError as error:
         return error.problem.message
     columns = dict(_last(table, level))
     if "reward" not in columns:
         return f"not evaluated at {level}" if level != OWN else "not evaluated"
+    try:
+        held = _outcomes(run, level)
+    except DataError as error:
+        return str(error)
     config = who.full_config or {}
     met = set(setting(config, "eval", "levels") or ()) | {who.level}
     return Outcome(
         run=name,
         seed=who.seed,
         axes=groups.flat(dict(config)),
-        level=who.level or "",
-        simulator=str(setting(config, "simulator", "kind")),
-        outcomes=_outcomes(run, level),
+        outcomes=held,
         columns=columns,
         users=_count(setting(config, "eval", "users")),
         repeats=_count(setting(config, "eval", "repeats")),
         levels=len(met),
         spent=spent(run.events, _evaluated(table, level)),
+        ledger=entropy_ledger.read(table.columns),
+        conversations=_count(setting(config, "trainer", "conversations")),
     )
 
 
@@ -140,10 +147,11 @@ def _evaluated(table: Table, level: str) -> set[int]:
 
 
 def _outcomes(run: RunFolder, level: str) -> Floats | None:
-    with contextlib.suppress(DataError):
-        rows = outcomes.read(run.outcomes).by_level.get(level)
-        return None if rows is None else np.array(rows, dtype=float)
-    return None
+    """None where the run has none of the level. Raises DataError for a damaged file."""
+    if not run.outcomes.exists():
+        return None
+    rows = outcomes.read(run.outcomes).by_level.get(level)
+    return None if rows is None else np.array(rows, dtype=float)
 
 
 def spent(events: Path, evaluated: Set[int]) -> Spent | None:
@@ -157,6 +165,9 @@ def spent(events: Path, evaluated: Set[int]) -> Spent | None:
     shares = {True: 0.0, False: 0.0}
     clock, is_cpu = 0.0, True
     for event in _steps(events):
+        if event["event"] != "step":
+            clock = 0.0  # a new process
+            continue
         seconds = event["seconds"]
         met = event.get("step") in evaluated
         phases = {
@@ -164,8 +175,7 @@ def spent(events: Path, evaluated: Set[int]) -> Spent | None:
         }
         is_cpu = is_cpu and isinstance(event.get("cpu_s"), int | float)
         now = float(event["cpu_s"]) if is_cpu else 0.0
-        moved = now - clock if now >= clock else now  # a new process counts from 0
-        clock = now
+        moved, clock = max(0.0, now - clock), now
         both = phases[True] + phases[False]
         for at, phase in phases.items():
             wall[at] += phase
@@ -177,16 +187,20 @@ def spent(events: Path, evaluated: Set[int]) -> Spent | None:
 
 
 def _steps(events: Path) -> Iterator[dict[str, Any]]:
-    """Events of new rows; a damaged line tells nothing."""
+    """Events of new rows and of processes that begin; a damaged line tells nothing."""
     try:
         with open(events, "rb", opener=plain_file.opener) as file:
             for line in file:
                 with contextlib.suppress(ValueError, RecursionError):
                     event = json.loads(line)
-                    if _is_step(event):
+                    if _begins(event) or _is_step(event):
                         yield event
     except OSError:
         return
+
+
+def _begins(event: Any) -> bool:
+    return isinstance(event, dict) and event.get("event") in ("start", "resume")
 
 
 def _is_step(event: Any) -> bool:

@@ -8,10 +8,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from harness.law.io.difficulty_card import OWN
+from harness.law.estimate.entropy_ledger import MOST_NOISE
 from harness.law.results import Interval
-from harness.law.variance.results import Arm, Part, Variance
+from harness.law.variance.results import Arm, CriticalBatch, Part, Variance
 from harness.law.variance.sizes import MEAN, Sizes
+from harness.records.outcomes import OWN
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -30,21 +31,32 @@ METHOD = (
     "components by expected mean squares; sd: square root of the variance; intervals are "
     "generalised ones at 95%; share: of the sum of what is identifiable"
 )
+BATCH_METHOD = (
+    f"critical batch [95%]: conversations a step at which noise takes {MOST_NOISE:.0%} of the fall "
+    "of H at the same rate, steps and group size; beyond four times the batch run an extrapolation"
+)
+UNSURE = "none: signal and remedy are not sure to lower H; more seeds or longer runs tell more"
+NO_NOISE = "any: noise does not lower H"
 MOST_ARMS = 40
 
 
-def show(found: Variance, console: Console) -> None:
+def show(result: Variance, console: Console) -> None:
     """Print arms, components, what is not identifiable, and the plans."""
-    console.print(_arms(found))
-    for name, parts in (("reward", found.reward), ("listening", found.listening)):
+    console.print(_arms(result))
+    for name, parts in (("reward", result.reward), ("listening", result.listening)):
         if parts:
             console.print(_parts(name, parts))
             for line in _not_identifiable(parts):
                 console.print(text(f"  {line}", "dim"), soft_wrap=True)
     console.print(text(METHOD, "dim"), soft_wrap=True)
-    for line in plans(found):
+    for line in plans(result):
         console.print(text(line, "bold"), soft_wrap=True)
-    for line in _left_out(found):
+    if any(arm.critical_batch for arm in result.arms):
+        console.print(_critical_batches(result))
+        for line in _without_batch(result):
+            console.print(text(f"  {line}", "dim"), soft_wrap=True)
+        console.print(text(BATCH_METHOD, "dim"), soft_wrap=True)
+    for line in _left_out(result):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
@@ -55,16 +67,16 @@ def _grid(*headings: str) -> Table:
     return table
 
 
-def _arms(found: Variance) -> Table:
-    level = "their own level" if found.level == OWN else found.level
+def _arms(result: Variance) -> Table:
+    level = "their own level" if result.level == OWN else result.level
     table = _grid(f"runs, on {level}", "seeds", "users x repeats", "reward [95%]", "listening")
-    for arm in found.arms[:MOST_ARMS]:
+    for arm in result.arms[:MOST_ARMS]:
         users, repeats = (str(n) if n else "?" for n in (arm.users, arm.repeats))
         heard = "-" if arm.listening is None else wording.number(arm.listening)
         cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), heard)
         table.add_row(*map(text, cells))
-    if len(found.arms) > MOST_ARMS:
-        table.add_row(text(f"{len(found.arms) - MOST_ARMS} more"))
+    if len(result.arms) > MOST_ARMS:
+        table.add_row(text(f"{len(result.arms) - MOST_ARMS} more"))
     return table
 
 
@@ -72,6 +84,34 @@ def _mean(arm: Arm) -> str:
     if arm.low is None or arm.high is None:
         return wording.number(arm.mean)
     return wording.estimate(arm.mean, arm.low, arm.high)
+
+
+def _critical_batches(result: Variance) -> Table:
+    table = _grid(
+        "entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch"
+    )
+    for arm in result.arms[:MOST_ARMS]:
+        if (needs := arm.critical_batch) is not None:
+            share = "-" if needs.noise_share is None else percent(needs.noise_share)
+            cells = (arm.name, str(needs.runs), str(needs.conversations), share, _batch(needs))
+            table.add_row(*map(text, cells))
+    return table
+
+
+def _batch(needs: CriticalBatch) -> str:
+    """`192 [150, 260]` in conversations, else a word that `_without_batch` explains."""
+    if needs.batch is None:
+        return "none"
+    value, low, high = needs.batch.value, needs.batch.low, needs.batch.high
+    return f"{value:.0f} [{low:.0f}, {high:.0f}]" if high > 0 else "any"
+
+
+def _without_batch(result: Variance) -> Iterator[str]:
+    words = [_batch(arm.critical_batch) for arm in result.arms if arm.critical_batch]
+    if "none" in words:
+        yield UNSURE
+    if "any" in words:
+        yield NO_NOISE
 
 
 def _parts(name: str, parts: Sequence[Part]) -> Table:
@@ -104,24 +144,24 @@ def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
         yield f"{', '.join(names)}: {why}"
 
 
-def plans(found: Variance) -> Iterator[str]:
+def plans(result: Variance) -> Iterator[str]:
     """Yield a sentence for each plan; why there is none, where there is none."""
-    kind = "CPU seconds" if found.is_cpu else "seconds (wall clock)"
-    half = wording.number(found.wanted, found.wanted / 10)
-    if found.cost is None:
+    kind = "CPU seconds" if result.is_cpu else "seconds (wall clock)"
+    half = wording.number(result.wanted, result.wanted / 10)
+    if result.cost is None:
         yield "no plan: events.jsonl of these runs does not tell what they cost"
         return
-    cost = found.cost
+    cost = result.cost
     each = plural(cost.evaluations, "evaluation")
     yield (
         f"a run costs {cost.training:.3g} {kind} of training and {cost.conversation:.2g} for each "
         f"conversation of its {each} at {plural(cost.levels, 'level')}"
     )
-    if not found.plans:
+    if not result.plans:
         yield f"no plan for a half-width of {half}: too little is known, or it is out of reach"
-    for plan in found.plans:
+    for plan in result.plans:
         yield _plan(plan, kind)
-    if found.plans and found.conservative:
+    if result.plans and result.conservative:
         yield (
             "without outcomes.json the plans err on the safe side: all spread over seeds counts as "
             "the seeds' own, and all between users as shared by the seeds"
@@ -144,13 +184,24 @@ def _at_most(plan: Sizes) -> str:
     return f" (at most {wording.number(plan.most, plan.most / 10)} by the components' intervals)"
 
 
-def _left_out(found: Variance) -> Iterator[str]:
-    for arm in found.arms:
+def _left_out(result: Variance) -> Iterator[str]:
+    yield from _without_ledger(result.arms)
+    for arm in result.arms:
         if arm.lost:
             yield f"{arm.name}: {plural(arm.lost, 'user')} left out, with a lost conversation"
     by_reason: dict[str, int] = {}
-    for skipped in found.skipped:
+    for skipped in result.skipped:
         reason = "a repeat" if skipped.reason.startswith("repeat of") else skipped.reason
         by_reason[reason] = by_reason.get(reason, 0) + 1
     for reason, count in by_reason.items():
         yield f"{plural(count, 'path')} left out: {reason}"
+
+
+def _without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
+    """Yield how many runs have no entropy ledger, if any."""
+    without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
+    if without:
+        yield (
+            f"{plural(without, 'run')} without ledger/* columns, and so without a critical batch: "
+            "policy=tabular with eval.ledger=true writes them"
+        )

@@ -1,11 +1,9 @@
-"""The change of H that one batch's updates make, to fourth order, split by what made it.
+"""The change of H that one batch's updates make, to third order, split by what made it.
 
 They move the logits of the probe's prefixes by d = sum_k d_k, of which group k of the batch gave
 d_k. With H the mean entropy on the prefixes and b, C, T its first three derivatives there,
 
-    H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + F(d) + O(d^5),
-
-F being the even orders from the fourth on, which H(z + d) and H(z - d) give.
+    H(z + d) - H(z) = b(d) + C(d, d) / 2 + T(d, d, d) / 6 + O(d^4).
 
 The groups are independent draws. So with m the mean of d over batches and S its covariance, the
 expected change is b(m) + C(m, m) / 2, which is the signal, + tr(C S) / 2, which is the noise. Of
@@ -13,8 +11,9 @@ one batch the noise is estimated by the spread of the groups about their mean,
 G/(G-1) sum_k C(e_k, e_k) / 2 with e_k = d_k - d/G, and the signal by b(d) and the products of
 different groups, in which no group's noise meets itself. Both are unbiased, but for what the groups
 share by a common denominator. T(d, e_k, e_k) is how the noise's part changes as the signal moves
-the policy, and goes to the noise; the rest of the third order goes to the signal. F goes to the
-noise: it is of a size only where the noise drives H.
+the policy, and goes to the noise; the rest of the third order goes to the signal.
+
+Each part has a formula of its own: what they leave of the change of H is the expansion's error.
 """
 
 from __future__ import annotations
@@ -67,20 +66,21 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
     """
     before = taken if plain is None else plain
     slopes, products = derivatives(log_p, before)
-    between = len(before) / (len(before) - 1)
+    whole, between = before.sum(axis=0)[None], len(before) / (len(before) - 1)
+    bend = third(log_p, whole, before - before.mean(axis=0))
     spread = np.diag(products) - 2 * products.mean(axis=0) + products.mean()
-    spread = spread + third(log_p, before.sum(axis=0)[None], before - before.mean(axis=0))
-    rest = _even_rest(log_p, before, products)
-    noise = Part(float(between * spread.sum() / 2 + rest), _spread_variance(between * spread / 2))
-    whole = _change(log_p, before, slopes, products)
-    others = slopes + between * (products.sum(axis=1) - np.diag(products))
-    signal = Part(whole - noise.value, _variance(others))
+    of_spread = between * (spread + bend) / 2
+    with_others = between * (products.sum(axis=1) - np.diag(products)) / 2
+    rest_of_third = third(log_p, whole, whole)[0] / 6 - between * bend.sum() / 2
+    signal = Part(
+        float(slopes.sum() + with_others.sum() + rest_of_third), _variance(slopes + 2 * with_others)
+    )
+    noise = Part(float(of_spread.sum()), _spread_variance(of_spread))
     if plain is None:
         return Increment(signal, noise, NOTHING.remedy)
-    taken_slopes, taken_products = derivatives(log_p, taken)
-    by_group = taken_slopes + taken_products.sum(axis=1) - slopes - products.sum(axis=1)
-    treated = _change(log_p, taken, taken_slopes, taken_products)
-    return Increment(signal, noise, Part(treated - whole, _variance(by_group)))
+    first, second, cubic = _orders(log_p, taken) - _orders(log_p, plain)
+    value, slope = first + second / 2 + cubic / 6, first + second + cubic / 2
+    return Increment(signal, noise, Part(float(value.sum()), _variance(slope)))
 
 
 def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -120,26 +120,11 @@ def _centred(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArr
     return p / len(log_p), above, moves - (p * moves).sum(axis=2, keepdims=True)
 
 
-def _change(
-    log_p: FloatArray, moves: FloatArray, slopes: FloatArray, products: FloatArray
-) -> float:
-    """The change of H by all moves together; `slopes`, `products`: their derivatives."""
+def _orders(log_p: FloatArray, moves: FloatArray) -> FloatArray:
+    """b(d_k), C(d_k, d) and T(d_k, d, d) of each group k, shape (3, groups)."""
+    slopes, products = derivatives(log_p, moves)
     whole = moves.sum(axis=0)[None]
-    odd = slopes.sum() + third(log_p, whole, whole)[0] / 6
-    return float(odd + products.sum() / 2 + _even_rest(log_p, moves, products))
-
-
-def _even_rest(log_p: FloatArray, moves: FloatArray, products: FloatArray) -> float:
-    """The even orders from the fourth on, of all moves together: H there and at the opposite."""
-    whole = moves.sum(axis=0)
-    sides = (_entropy(log_p + whole) + _entropy(log_p - whole)) / 2
-    return float(sides - _entropy(log_p) - products.sum() / 2)
-
-
-def _entropy(logits: FloatArray) -> float:
-    shifted = logits - logits.max(axis=1, keepdims=True)
-    log_p = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return float(-(np.exp(log_p) * log_p).sum() / len(log_p))
+    return np.stack([slopes, products.sum(axis=1), third(log_p, moves, whole)])
 
 
 def _variance(by_group: FloatArray) -> float:
